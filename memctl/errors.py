@@ -21,3 +21,7 @@ class MemctlError(Exception):
         self.message = message
         self.hint = hint
         self.exit_code = exit_code
+
+
+class CredentialFound(MemctlError):
+    """A text is refused, for something in it looks like a credential."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memctl.errors import MemctlError
 from memctl.git import history as journal
 from memctl.record.snapshot import Snapshot
-from memctl.store import load
+from memctl.store import load, sessions_ref
 from memctl.store.memory import Memory, open_memory
 from memctl.write import id_collisions, remove
 
@@ -40,6 +40,7 @@ class Entry(NamedTuple):
 def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: int | None = None) -> list[Entry]:
     """Return the commits that changed a record, or any part of the memory, newest first and at most `limit` of them.
 
+    With those of the branch come those of refs/memctl/sessions, where pages of sessions and checkpoints may be.
     `record_id` is an id or its unique beginning, of a record that may be deleted by now. Raises MemctlError if there is
     no such record, no memory in the worktree of `repo`, or if the repository is one of SHA-256, whose commits GitPython
     (3.1) can't read; `memctl log --json` can.
@@ -51,9 +52,12 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
     if len(start) == _SHA256:
         raise MemctlError("GitPython can't read the commits of a SHA-256 repository", "`memctl log --json` can")
     paths = record_paths(memory, load.disk(memory), record_id) if record_id else [memory.prefix]
+    beside = ""  # of a record the branch has all commits
+    if not record_id:
+        beside = sessions_ref.now(memory) if revision == "HEAD" else sessions_ref.as_of(memory, start)
     return [
         Entry(repo.commit(one.commit), said.ops, said.ids, said.actor, said.session, said.reason)
-        for one in journal.commits(memory.repository, paths, start, limit)
+        for one in journal.commits(memory.repository, paths, start, limit, beside=beside)
         for said in [one.trailers]
     ]
 

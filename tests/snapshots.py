@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
+from memctl.pages.render import Renderer
 from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.record import Record
 from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
 from memctl.store.cache import Cache, ParsedFile
 from memctl.store.catalogue import StoredCatalogue
+from memctl.tokens.pieces import markdown_estimator
 
 SHOP = Config(format=1, project="shop")
 
@@ -89,6 +92,9 @@ class GivenTexts:
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         raise NotImplementedError
 
+    def without(self, paths: Collection[str]) -> Texts:
+        raise NotImplementedError
+
     def keep(self, values: Mapping[bytes, bytes]) -> None:
         raise NotImplementedError
 
@@ -108,3 +114,8 @@ def snapshot(
 ) -> Snapshot:
     """A snapshot of these records and texts."""
     return Snapshot(Given(records, texts or {}, match, config, name, faults))
+
+
+def renderer(snapshot: Snapshot, compiled: Path | None = None) -> Renderer:
+    """A renderer that fits pages as the commands do."""
+    return Renderer(snapshot, markdown_estimator(snapshot.config.model), compiled)

@@ -61,6 +61,12 @@ def test_links_between_documents_lead_to_files_and_headings() -> None:
                 assert heading in _anchors(target), heading
 
 
+def test_the_map_names_modules_that_are_there() -> None:
+    named = re.findall(r"`([a-z_]+/(?:[a-z_]+/)*(?:[a-z_]+\.(?:py|txt))?)`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert len(named) > 40
+    assert [name for name in named if not any((folder / name).exists() for folder in (ROOT, ROOT / "memctl"))] == []
+
+
 def _anchors(document: Path, level: str = "#+") -> set[str]:
     """Return the anchors of a document's headings of a level, as GitHub makes them."""
     titles = re.findall(rf"^{level} (.+)$", document.read_text(), re.MULTILINE)

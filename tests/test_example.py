@@ -58,7 +58,7 @@ def rendered(memory: Memory, snapshot: Snapshot) -> dict[str, bytes]:
     """All documents of a snapshot, by name."""
     making = documents.renderer(memory, snapshot)
     texts = {name: making.document(name) for name in making.names()}
-    texts["4-sources.md"] = making.sources(open_repository(memory.folder), documents.counter(memory))
+    texts["4-sources.md"] = making.sources(open_repository(memory.folder), documents.counter(memory).tokens_of)
     return {name: text.encode() for name, text in texts.items()}
 
 

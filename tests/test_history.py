@@ -44,6 +44,23 @@ def test_entries_of_the_memory_begin_with_the_newest_and_stop_at_the_limit(repo:
     assert len(history.entries(opened, revision="HEAD~2", limit=1)) == 1
 
 
+def test_entries_of_the_memory_have_pages_that_are_on_the_ref_of_sessions(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "One")
+    before = git(repo, "rev-parse", "HEAD").strip()
+    git(repo, "config", "memctl.hookCommits", "records")
+    memctl("session", "start", "monday", "--intent", "Two")
+    memctl("session", "end", code=None)
+    memctl("learn", "Three")
+    opened = gitpython.Repo(repo)
+    found = [one.commit.hexsha for one in history.entries(opened)]
+    assert set(git(repo, "rev-list", "refs/memctl/sessions").split()) < set(found)
+    assert len({*found}) == len(found)
+    assert before in found
+    assert opened.commit("refs/memctl/sessions").hexsha not in [
+        one.commit.hexsha for one in history.entries(opened, "LRN-2025-11-04-001")
+    ]
+
+
 @pytest.mark.parametrize("lane", ["fast-import", "commit --only", "detached", "merge", "pending"])
 def test_gitpython_reads_what_each_lane_commits(repo: Path, memctl: Memctl, lane: str) -> None:
     (repo / "staged.txt").write_text("mine\n")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from memctl.check.findings import Finding, StagedWork, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
+from memctl.store.file_sections import sections
 from memctl.team import guard, reconcile
 from memctl.team.state import Ownership
 
@@ -44,7 +45,7 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
 
     for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
         for text in (subject.earlier(path), subject.text(path)):
-            markers = guard.sections(path, text, parent) if text is not None else ()
+            markers = sections(path, text, parent) if text is not None else ()
             held = guard.holding(staged.state, markers, subject.now)
             if held and not held.lets_write(staged.agent):
                 yield _finding(held, path, 1, "")

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import output, surroundings
-from memctl.cli.command import reading
+from memctl.cli.command import Several, files_option, reading
 from memctl.cli.counting import model_option
-from memctl.cli.several import Several, files
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import capacity, profiles
 from memctl.policy.allocation import DEFAULT_WINDOW, Portion, allocate
 from memctl.policy.profiles import PROFILES
-from memctl.tokens.families import kind_of_text
 
 if TYPE_CHECKING:
     from memctl.policy.capacity import Occupancy, TypeUsage
@@ -48,11 +46,11 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     show_default=True,
     help="The kind of task.",
 )
-@files("system", "Instructions, skills, system prompts (- for standard input).")
-@files("active", "Files and outputs of the task at hand.")
-@files("session", "Decisions, issues and state, such as a pack.")
-@files("buffer", "Tool outputs that may go at any time.")
-@files("shared", "What all agents have; only with --profile multi-agent.")
+@files_option("system", "Instructions, skills, system prompts (- for standard input).")
+@files_option("active", "Files and outputs of the task at hand.")
+@files_option("session", "Decisions, issues and state, such as a pack.")
+@files_option("buffer", "Tool outputs that may go at any time.")
+@files_option("shared", "What all agents have; only with --profile multi-agent.")
 @click.option(
     "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them: trusted before counts."
 )
@@ -103,7 +101,7 @@ def _count(counter: Counter, sources: tuple[str, ...]) -> int:
     total = 0
     for source in sources:
         text = read(source)
-        total += counter.tokens(text, kind_of_text(source, text)) if text else 0
+        total += counter.tokens_of(source, text) if text else 0
     return total
 
 

@@ -15,14 +15,14 @@ from memctl.check.run import Report
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import commits, differences, git, history, hook_commits, index
+from memctl.git import differences, git, history, hook_commits, index
 from memctl.record.change import WriteOptions
 from memctl.record.snapshot import Snapshot
-from memctl.store import files, load
+from memctl.store import entry_state, files, load
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
-from memctl.write import autofix, documents, entry_state, render, transaction
+from memctl.write import autofix, documents, render, transaction
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -90,7 +90,7 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
         raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
     snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
-    if staged and (commits.committing() or not _is_touched(memory)):
+    if staged and (git.committing() or not _is_touched(memory)):
         ignore = (*ignore, *autofix.DOCUMENTS)
     _tell_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
@@ -120,7 +120,7 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
     before = f"{after}^" if after else "HEAD"
     changed: set[str] = set()
     # In a hook of our own commit the write door has judged already what may be changed.
-    if not commits.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
+    if not git.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
         paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
@@ -172,7 +172,7 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
 def _staged(memory: Memory) -> StagedWork | None:
     """What is about to be committed, if agents own sections; the write door has judged commits of our own."""
     state = ref_state.read(memory).state
-    if commits.committing() or not state.section_ownership_map:
+    if git.committing() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
         return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)

@@ -13,7 +13,7 @@ from memctl.cli.event import workflow_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.store.memory import Memory
-from memctl.task import checkpoint_xml, completeness, keeping, names, readable, resuming, versions
+from memctl.task import checkpoint_xml, completeness, keeping, names, resuming, versions
 from memctl.task.markdown import document
 from memctl.task.resuming import Resumption
 from memctl.task.saving import StatedProgress
@@ -118,7 +118,7 @@ def list_command(
     shown = found.checkpoints[: limit or None]
     gone = [one.id for one in versions.deleted(memory, snapshot, names.slug(workflow))] if everything else []
     if as_json:
-        opened = [readable.without_closed(one, snapshot)[0] for one in shown]
+        opened = [versions.readable(snapshot, one)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
         output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
     else:
@@ -155,7 +155,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     """Print a checkpoint as it was saved."""
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    found, closed = readable.without_closed(versions.resolve(snapshot, id, names.workflow(memory, workflow)), snapshot)
+    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, names.workflow(memory, workflow)))
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:

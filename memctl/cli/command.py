@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 import click
 
+from memctl.errors import CredentialFound
 from memctl.record.change import WriteOptions
 from memctl.record.required_text import Wrong, refuse_stand_in
-from memctl.write.credentials import CredentialFound
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MANY = "FILE…"  # metavar of an option that takes several files at once: `--active src/*.py`
 _WHOLE = 1000  # characters: the first sentence of any command's help
 
 
@@ -34,6 +35,15 @@ class Command(click.Command):
         _write_examples(formatter, self.examples)
         self.format_help_text(ctx, formatter)
         self.format_options(ctx, formatter)
+
+
+class Several(Command):
+    """A command in which an option whose metavar is `FILE…` takes all arguments up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names = {name for param in self.params if getattr(param, "metavar", "") == _MANY for name in param.opts}
+        names = {name for name in names if name.startswith("-")}
+        return super().parse_args(ctx, list(_spread(args, names)))
 
 
 class Group(click.Group):
@@ -272,3 +282,22 @@ def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     wanted = incomplete.upper()
     matching = sorted((r for r in records if r.id.startswith(wanted)), key=lambda r: r.timestamp, reverse=True)
     return [CompletionItem(record.id, help=record.title) for record in matching]
+
+
+def files_option(name: str, help_: str) -> Callable[[F], F]:
+    """An option for several files."""
+    return click.option(f"--{name}", name, multiple=True, metavar=_MANY, help=help_)
+
+
+def _spread(args: list[str], names: set[str]) -> list[str]:
+    """The arguments with the option repeated before each of its values."""
+    found: list[str] = []
+    option, is_first = "", False
+    for arg in args:
+        if arg.startswith("-") and arg != "-":
+            option, is_first = (arg, True) if arg in names else ("", False)
+            found.append(arg)
+        else:
+            found += [arg] if not option or is_first else [option, arg]
+            is_first = False
+    return found

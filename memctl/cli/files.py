@@ -18,6 +18,7 @@ from memctl.pack.filling import Pack
 from memctl.pages import definitions, outline
 from memctl.record.snapshot import Snapshot
 from memctl.sources import loading
+from memctl.sources.facts import LATER
 from memctl.sources.loading import NO_ROOM, Choice, Room
 from memctl.sources.priorities import FileRequest, Priorities, priorities
 from memctl.store.memory import Memory
@@ -134,6 +135,8 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
         output.note(
             "JavaScript, TypeScript and Go are read by their lines; `pip install 'git-memctl[languages]'` parses them"
         )
+    if later := sum(reason == LATER for _, reason in found.refused):
+        output.note(f"hint: {later:,} large files are not looked at yet; the next run goes on with them")
     if found.refused and not explain:
         output.note(f"{len(found.refused):,} more never enter: --explain says why")
 

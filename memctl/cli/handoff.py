@@ -104,17 +104,17 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     flags = {name: given.pop(name) for name in _FLAGS}
     memory = opening.memory(ctx)
     remote, kind = given.pop("remote"), given.pop("kind")
-    sections, said = given.pop("sections"), _said(given, flags["reason"])
+    sections, said = _sections(memory, given.pop("sections")), _said(given, flags["reason"])
     pack_options = Packing(**given)
     wish = HandoffTerms(
         giver=_giver(memory, giver, kind),
         taker=ownership.agent_name(taker),
         kind=kind,
-        sections=_sections(memory, sections),
+        sections=sections,
         said=said,
         form=pack_options.form,
         budget=_budget(pack_options.budget, kind),
-        changes=tuple(recency.last_files(memory.repository)),
+        changes=_changes(memory, sections),
     )
     _refuse_same(wish)
     refuse_undeliverable(pack_options)
@@ -162,6 +162,15 @@ def _sections(memory: Memory, given: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     snapshot = opening.readable(memory, None)
     return tuple(dict.fromkeys(ownership.section_id(opening.section(snapshot, section)) for section in given))
+
+
+def _changes(memory: Memory, sections: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The files that were changed last, of those that the sections cover if they cover any."""
+    outline = opening.readable(memory, None).outline if sections else None
+    pages = [page for section in sections if outline and (page := outline.find(section))]
+    parents = [outline.find(page.section) for page in pages if outline and page.section]
+    globs = tuple(glob for page in (*pages, *filter(None, parents)) for glob in page.paths)
+    return tuple(recency.last_files(memory.repository, globs=globs))
 
 
 def _budget(given: int | None, kind: str) -> int:

@@ -92,7 +92,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
     revisions = [memory.repository.resolve(first or "HEAD")]
     if dots:
         revisions.append(memory.repository.resolve(second.lstrip(".") or "HEAD"))
-    closed = map(memory.tracked, {*snapshot.veil.paths, *snapshot.veil.records})
+    closed = map(memory.tracked, {*snapshot.withheld.paths, *snapshot.withheld.records})
     text = differences.diff(memory.repository, revisions, [path], closed)
     if as_json:
         output.json("diff", {"from": revisions[0], "to": revisions[1] if dots else None, "diff": text})

@@ -16,7 +16,7 @@ from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
-from memctl.hooks import consent, host_files, permissions, settings
+from memctl.hooks import host_files, json_edit, other_memctl, permissions, settings
 from memctl.hooks.host_files import Allowed, Edit, Keeping
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.store import agent_env
@@ -28,6 +28,13 @@ ALL = "all"
 _ALLOW = {ALL: (READ, RECORD), READ: (READ,), RECORD: (RECORD,), "none": ()}
 ALLOW = tuple(_ALLOW)
 WHAT = (*HOSTS, AGENTS_MD)
+_COMMITTED = "what comes of each session (what was asked, decided and changed, and checkpoints; credentials redacted)"
+_PLACES = {
+    hook_commits.ALL: "commit {what} to your branch",
+    hook_commits.RECORDS: "commit {what} to refs/memctl/sessions, off your branch; `memctl sync` shares it",
+    hook_commits.NONE: "leave {what} to `memctl commit`",
+}
+_ANYWHERE = "commit {what} in clones that you trust, off the branch where it has an upstream"
 
 
 class InstallOptions(msgspec.Struct, frozen=True):
@@ -53,11 +60,14 @@ def run(ctx: click.Context, asked: InstallOptions) -> int:
         _show(edits)
     changing = [edit for edit in edits if edit.changes]
     if asked.what in HOSTS and not asked.uninstall:
-        output.note(consent.sentence(_mode(repository)))
+        output.note(_consent(_mode(repository)))
         texts = [(edit.after or b"").decode("utf-8-sig", errors="replace") for edit in edits]
         host = HOSTS[asked.what]
         granted = permissions.granted(host, texts[0], "\n".join(texts[1:]), edits[0].name)
         output.note(permissions.sentence(host, granted))
+        for other in other_memctl.find(host, folder, os.environ):
+            if other.place.file != edits[0].file:
+                output.note(f"warning: {other.sentence(host)}")
     done = bool(changing) and not asked.dry_run and _agreed(asked)
     if done or (asked.yes and not asked.dry_run):
         if repository is not None:
@@ -68,6 +78,13 @@ def run(ctx: click.Context, asked: InstallOptions) -> int:
     if not changing or asked.dry_run or done:
         return OK
     return REFUSED
+
+
+def _consent(mode: str) -> str:
+    """What a user is told that the hooks commit, by the value of memctl.hookCommits ("": each clone has its own)."""
+    said = _PLACES.get(mode, _ANYWHERE).format(what=_COMMITTED)
+    values = f"{hook_commits.ALL}|{hook_commits.RECORDS}|{hook_commits.NONE}"
+    return f"these hooks {said} (`git config {hook_commits.SETTING} {values}` settles it)"
 
 
 def _mode(repository: Repository | None) -> str:
@@ -123,22 +140,18 @@ def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, k
     if asked.what == AGENTS_MD:
         return host_files.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
     host = HOSTS[asked.what]
-    name = f"{host.folder}/{host.own if asked.own else host.shared}"
-    is_own = asked.user or asked.own
+    option = settings.USER if asked.user else settings.LOCAL if asked.own else ""
+    file, shown, _ = settings.place(host, option, folder, os.environ)
     call = None
     if not asked.uninstall:
-        call = settings.call(host, _program(asked), is_own=is_own, windows=os.name == "nt")
-    file, shown = folder / name, f"~/{name}" if asked.user else name
-    variable, _, below = host.home.partition("/")
-    if asked.user and (moved := os.environ.get(variable)):
-        file = Path(moved).absolute() / below / host.shared
-        shown = str(file)
+        call = settings.call(host, _program(asked), is_own=bool(option), windows=os.name == "nt")
     form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
-    listed = Allowed(form.listed(is_project=not asked.user), groups)
+    declined = () if asked.user or asked.uninstall else host_files.declined(host, os.environ)
+    listed = Allowed(form.listed(is_project=not asked.user), groups, declined)
     edits = [host_files.settings_edit(file, shown, top, host, call, keeping, listed)]
     if form.file:
         file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
-        allowed = None if asked.uninstall else Allowed(form.rules(), groups)
+        allowed = None if asked.uninstall else Allowed(form.rules(), groups, declined)
         edit = host_files.rules_edit(file, shown, top, form, keeping, allowed)
         edits += [edit] if edit.changes or edit.offered or edit.before is not None else []
     return edits
@@ -213,8 +226,14 @@ def _report(asked: InstallOptions, edits: list[Edit], *, done: bool) -> None:
         output.note("nothing was written\nhint: --yes writes it")
     elif not asked.uninstall and asked.what in HOSTS:
         _advise(HOSTS[asked.what], asked)
-        if settings.are_off((edits[0].after or b"").decode("utf-8-sig"), edits[0].name):
+        host, text = HOSTS[asked.what], (edits[0].after or b"").decode("utf-8-sig")
+        if settings.are_off(text, edits[0].name):
             output.note(f"warning: {edits[0].name} has `{settings.OFF}` on: no hook runs until that is taken out")
+        if refused := [one for one in json_edit.extras(text) if one not in host.takes]:
+            output.note(
+                f"warning: {host.title} reads no settings with {' and '.join(refused)}: nothing in {edits[0].name}"
+                " holds, memctl's or not, until they are taken out"
+            )
 
 
 def _advise(host: Host, asked: InstallOptions) -> None:

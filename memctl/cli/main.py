@@ -250,10 +250,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """A standard stream that the caller has closed leads nowhere; else the next file opened would take its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """A standard stream that the caller has closed leads nowhere; else the next file opened would take its number.
+
+    What is written to standard output then fails, so that nobody takes an answer for given.
+    """
+    for name, mode, access in (("stdin", "r", os.O_RDWR), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDWR)):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
 
 
 def _refuse_broken_text(arguments: list[str]) -> None:

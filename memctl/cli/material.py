@@ -14,7 +14,7 @@ from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
-from memctl.transcript import claude_code, reading
+from memctl.transcript import locations, reading
 from memctl.transcript.events import Session, joined
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def read(sources: tuple[str, ...]) -> Session:
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
     """What the sub-agents of a session did; a transcript of theirs that can't be read, or is named too, is passed
     over."""
-    for path in claude_code.of_sub_agents(source):
+    for path in locations.of_sub_agents(source):
         if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
             continue
         with suppress(OSError):

@@ -11,7 +11,7 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
-from memctl.git import trust
+from memctl.git import git, trust
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
@@ -58,10 +58,9 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
 
     A command that writes does itself what a killed one has left; any other only says that it is there.
     """
-    from memctl.git.commits import committing
     from memctl.store import job_queue
 
-    if committing() or not job_queue.notes(opened.hooks):  # the commit may be the one that we would wait for
+    if git.committing() or not job_queue.notes(opened.hooks):  # the commit may be the one that we would wait for
         return
     opened.asked = None  # that was asked before what is waited for
     is_done = False
@@ -85,7 +84,7 @@ def _tell_undone(opened: Memory) -> None:
     """Remark what Git took back before it had a commit. Git is asked only if a text that waits is not on the disk."""
     if not any(opened.private.glob("pending/*.json")):
         return
-    from memctl.write import entry_state
+    from memctl.store import entry_state
 
     names = [entry_state.describe(entry) for entry in entry_state.undone(opened)]
     if names:
@@ -121,13 +120,18 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """The same as an agent may read it: without the details, their records and the files that an owner keeps to some.
+    """The memory as an agent may read it: without details, their records and files that an owner keeps to some."""
+    found = snapshot(opened, at)
+    if not opened.environ.get("MEMCTL_AGENT"):
+        return found
+    from memctl.team import read_access
 
-    Only for who says to be an agent, by MEMCTL_AGENT; people open the files anyway.
-    """
-    from memctl.pages import admission
+    closed = read_access.closed(opened)
+    if closed is None:
+        return found
+    from memctl.pages import access_filter
 
-    return admission.admitted(opened, snapshot(opened, at), lambda: () if at is None else (load.disk(opened),))
+    return access_filter.readable(opened, found, closed, lambda: () if at is None else (load.disk(opened),))
 
 
 def section(read: Snapshot, given: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -13,10 +13,12 @@ import msgspec
 from memctl.cli import terminal
 from memctl.errors import OK, REFUSED
 from memctl.record.errors import Fault
-from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Excerpt, Snapshot
 from memctl.store.memory import Memory
+
+if TYPE_CHECKING:
+    from memctl.record.pages import Page
 
 SCHEMA = 1
 

@@ -14,7 +14,7 @@ from memctl.cli.command import Command, Group, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.section_check import missing
 from memctl.record import timestamps
-from memctl.record.pages import Outline
+from memctl.record.pages import PROJECT_ID, Outline
 from memctl.store import load
 from memctl.team import ownership
 from memctl.team.ownership import Claim
@@ -33,6 +33,7 @@ _FORCE = "Although another owns it; needs --reason."
         ("memctl own acquire §2.1 --for 4h --reason 'New schema'", "Only you write there for the next four hours."),
         ("memctl own acquire §2.1 §3.2 --type shared-write", "All may write there, and see that it is shared."),
         ("memctl own acquire §3.2 --reader elena", "Besides you, only Elena reads these details."),
+        ("memctl own acquire §1.0 --type read-only", "Nobody writes to what is said of the project."),
         ("memctl own acquire §2.1 --reason ''", "It is yours still, for no reason any more."),
     ),
 )
@@ -58,7 +59,7 @@ def acquire_command(
     force: bool,
     **given: Any,
 ) -> None:
-    """Take sections, all or none: details, records and code of §2.N go with it.
+    """Take sections, all or none: details, records and code of §2.N go with it; §1.0 is the project's own page.
 
     Who has a section takes it again to change the type, the end, the readers or the reason; what is not given stays as
     it is. Refused is what another owns; what has come to its end is free. MEMCTL_AGENT is who you are.
@@ -174,15 +175,18 @@ def check_command(
     PATH is as seen from here or from the worktree's top; of a folder all files in it are looked at. Exit code 0:
     everywhere, 1: not everywhere.
     """
-    from memctl.pages import ownership_lookup
+    from memctl.pages import place_sections
+    from memctl.team import guard
 
     memory = opening.memory(ctx)
     name = ownership.agent_name(agent) if agent else memory.actor
     state, snapshot = seen(memory, remote).state, load.disk(memory)
     rows = []
     for place in places:
-        held = ownership_lookup.owners(memory, snapshot, state, ctx.obj.folder, place)
-        is_open = reading and re.fullmatch("§?2[.][0-9]+", place) is not None  # all read levels 1 and 2
+        deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
+        found = (guard.holding(state, markers, memory.now) for markers in deciding)
+        held = list(dict.fromkeys(one for one in found if one is not None))
+        is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
         granted = is_open or all(one.lets_read(name) if reading else one.lets_write(name) for one in held)
         rows.append((place, granted, held))
     if as_json:
@@ -223,6 +227,6 @@ def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
     """The markers of sections that this worktree has; raises MemctlError for others, which would be slips."""
     markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
     for marker in markers:
-        if outline.find(marker) is None and outline.fault_of(marker) is None:
+        if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
             raise missing(outline, marker)
     return markers

@@ -8,9 +8,8 @@ import click
 import msgspec
 
 from memctl.cli import output, surroundings
-from memctl.cli.command import Group, reading
+from memctl.cli.command import Group, Several, files_option, reading
 from memctl.cli.counting import model_option
-from memctl.cli.several import Several, files
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
 from memctl.cli.threshold import threshold_command
@@ -35,7 +34,7 @@ def _inputs(function: Any) -> Any:
     for option in reversed(
         (
             click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
-            files("plan", "Files and prompts that the next batch will add."),
+            files_option("plan", "Files and prompts that the next batch will add."),
             click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of 200,000]"),
             click.option(
                 "--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."

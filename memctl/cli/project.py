@@ -18,9 +18,9 @@ from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.git.repository import find_top
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
-from memctl.store import files
+from memctl.store import entry_state, files
 from memctl.store.memory import Memory
-from memctl.write import checkout_log, commit, entry_state, example, reinstate, setup, transaction, two_phase
+from memctl.write import checkout_log, commit, example, reinstate, setup, transaction, two_phase
 from memctl.write.commit import Outcome
 
 _TRY = (

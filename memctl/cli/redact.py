@@ -14,8 +14,8 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import command, complete_id, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import remains
-from memctl.git.remains import Remains
+from memctl.git import history_search
+from memctl.git.history_search import Remains
 from memctl.hooks import host_files, session_state
 from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
@@ -74,7 +74,7 @@ def redact_command(
     options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
     backups = [host_files.state_home(os.environ)]
     made = redact.redact(memory, names, given, options, start=ctx.obj.folder, folders=backups)
-    left = remains.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Remains()
+    left = history_search.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Remains()
     transcripts = _transcripts(memory, _forms(made)) if made.secrets else []
     if as_json:
         output.json("redaction", _data(memory, made, left, transcripts, dry_run))

@@ -1,21 +1,19 @@
-"""Text that comes from a file or from standard input."""
+"""Text from a file or from standard input: whole, line by line, or as the draft of a record."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange.jsonl import draft_of
 from memctl.record import frontmatter
-from memctl.record.errors import Malformed
-from memctl.record.kinds import Kind
-from memctl.store.files import MAX_BYTES
-from memctl.text import headings
-from memctl.write.create import Draft
+
+if TYPE_CHECKING:
+    from memctl.record.kinds import Kind
+    from memctl.write.create import Draft
 
 
 def read(source: str) -> str:
@@ -29,11 +27,29 @@ def read(source: str) -> str:
         raise MemctlError(f"{source} is not UTF-8 text (byte {error.start})") from None
 
 
+@contextmanager
+def lines(source: str) -> Iterator[Iterator[str]]:
+    """The lines of a file, or of standard input for `-`, one at a time; raises MemctlError if they can't be read."""
+    try:
+        with ExitStack() as stack:
+            stream: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
+            yield (line.decode("utf-8-sig", "replace") for line in stream)
+    except OSError as error:
+        raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
+
+
 def draft_from(kind: Kind, source: str) -> Draft:
     """The draft in a file: JSON with the fields of an export, or Markdown, with or without front matter.
 
     Without a title in its front matter, a Markdown file's first heading of level 1 is the title.
     """
+    import msgspec
+
+    from memctl.exchange.jsonl import draft_of
+    from memctl.record.errors import Malformed
+    from memctl.store.files import MAX_BYTES
+    from memctl.text import headings
+
     text = read(source)
     if len(text) > MAX_BYTES:
         raise MemctlError(f"{source} has {len(text):,} characters; a record has at most {MAX_BYTES:,} bytes")

@@ -34,7 +34,9 @@ def summarize_command(
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    name = file_named(snapshot.files.names() | snapshot.veil.files.keys(), memory.repository.top, ctx.obj.folder, path)
+    name = file_named(
+        snapshot.files.names() | snapshot.withheld.files.keys(), memory.repository.top, ctx.obj.folder, path
+    )
     refuse_closed_file(snapshot, name)
     counter = counting.counter(counting.model_of(model, memory), memory)
     found = summary(snapshot, name, budget, counter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from collections.abc import Iterator
@@ -42,7 +43,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 class ReaderGone(Exception):
-    """Whoever reads the standard output has closed the pipe. No OSError, for which click would end the process."""
+    """Nobody reads the standard output: it or its pipe is closed. No OSError, for which click would end the process."""
 
 
 @contextmanager
@@ -50,9 +51,9 @@ def answering() -> Iterator[None]:
     """Have an error in writing to standard output say so: of itself it names no file. Raises ReaderGone."""
     try:
         yield
-    except BrokenPipeError as error:
-        raise ReaderGone from error
     except OSError as error:
+        if error.errno in (errno.EPIPE, errno.EBADF):
+            raise ReaderGone from error
         error.filename = OUTPUT
         raise
 

@@ -17,7 +17,7 @@ from memctl.store.memory import Memory
 from memctl.tokens import messages, reconstruction
 from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import family_of, kind_of_text
-from memctl.transcript.messages import lines
+from memctl.transcript.messages import json_lines
 
 _RULE = f"{messages.PER_TOOL_CALL} a tool call, {messages.PER_MESSAGE} a message, {messages.PER_REQUEST} a request"
 
@@ -136,7 +136,7 @@ def _request(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        found = [line for _, line in lines(text)]
+        found = [line for _, line in json_lines(text)]
     return [line.get("message", line) if isinstance(line, dict) else line for line in found]
 
 

@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import counting, material, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
 from memctl.window.compression.strategies import CASCADE, KEPT_TURNS, STRATEGIES

@@ -10,8 +10,7 @@ import msgspec
 from memctl.cli import material, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
-from memctl.cli.source import read
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.transcript import reading

@@ -11,14 +11,14 @@ import msgspec
 
 from memctl.cli import counting, output
 from memctl.cli.command import F
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.store import named_file
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
-    from memctl.transcript.window import Transcript
+    from memctl.transcript.window import Window
     from memctl.window.messages.reading import Opened
 
 
@@ -90,7 +90,7 @@ def rest(opened: Opened) -> dict[str, Any]:
     }
 
 
-def broken_in(transcript: Transcript | None) -> int:
+def broken_in(transcript: Window | None) -> int:
     """Lines of a transcript that nobody can read; 0 if it is none."""
     return transcript.broken if transcript else 0
 

@@ -9,7 +9,7 @@ import click
 from memctl.cli import counting, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.tokens import model_windows
 from memctl.window.eviction.policies import POLICIES

@@ -11,14 +11,13 @@ import click
 from memctl.cli import counting, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import F
-from memctl.cli.source import read
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines, read
 from memctl.hooks import pressure
 from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory
 from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
-from memctl.transcript import locations as transcript_files
+from memctl.transcript import locations
 from memctl.window import config as configuration
 from memctl.window import status
 from memctl.window.config import WindowConfig
@@ -136,5 +135,5 @@ def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, boo
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
-    kept = Path(projects) if projects else transcript_files.projects(os.environ, Path.home())
-    return transcript_files.transcript(Path(os.path.realpath(ctx.obj.folder)), kept)
+    kept = Path(projects) if projects else locations.projects(os.environ, Path.home())
+    return locations.newest(Path(os.path.realpath(ctx.obj.folder)), kept)

@@ -146,7 +146,7 @@ def _add(
     writes: list[Write] = []
     wrong: list[str] = []
     for (item, draft), values in zip(drafts, complete_values, strict=True):
-        values["memory_id"] = memory.new_memory_id(values["id"])
+        values["memory_id"] = memory.new_memory_id(values["id"], is_imported=True)
         values["superseded_by"] = [ids[edge.new] for edge in links if edge.old == item.file]
         values["supersedes"] = [ids[edge.old] for edge in links if edge.new == item.file]
         if faults := problems(values):

@@ -87,7 +87,7 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
     writes: list[Write] = []
     for number, draft, values in drafts:
         identifier = values["id"]
-        values.setdefault("memory_id", memory.new_memory_id(identifier))
+        values.setdefault("memory_id", memory.new_memory_id(identifier, is_imported=True))
         path = values.pop("path", None)
         found = problems(values)
         if found or (path is not None and not _good_path(path, identifier)):

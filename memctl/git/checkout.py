@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.git import commits, git, index, locks
+from memctl.git import git, index, locks
 from memctl.git.repository import Repository
 
 _PATIENCE = 4.0  # seconds to wait for another git process that holds a lock
@@ -76,7 +76,7 @@ def follow(repository: Repository, new: str) -> None:
     What the user has set about merges is about those that make a commit; this one makes none.
     """
     options = ["--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures", "--no-overwrite-ignore"]
-    extra = {commits.COMMITTING: str(os.getpid()), "GIT_REFLOG_ACTION": "memctl sync"}
+    extra = {git.COMMITTING: str(os.getpid()), "GIT_REFLOG_ACTION": "memctl sync"}
     _patiently(repository, ["merge", *options, new], extra)
 
 

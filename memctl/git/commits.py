@@ -19,11 +19,10 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import git, locks
-from memctl.git.importer import Importer, Made
-from memctl.git.preparation import NoIdentity, Preparation
+from memctl.git.commit_settings import NoIdentity, Preparation
+from memctl.git.fast_import import Importer, Made
 from memctl.git.repository import Repository
 
-COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
 _UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until an operation of Git's is over
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 # fast-import.c, and refs/files-backend.c twice: neither is translated
@@ -110,7 +109,7 @@ def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None
 
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending while a commit of ours would be an accident."""
-    if "GIT_INDEX_FILE" in os.environ or committing():
+    if "GIT_INDEX_FILE" in os.environ or git.committing():
         raise AllPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
         raise AllPending(operation + _UNDER_WAY)
@@ -119,22 +118,6 @@ def forbid_if_unsafe(repository: Repository) -> None:
 def is_over(repository: Repository, why: str) -> bool:
     """Whether a commit waited for an operation of Git's that is over, by the words of its CommitPending."""
     return why.endswith(_UNDER_WAY) and why != repository.under_way() + _UNDER_WAY
-
-
-def committing() -> str:
-    """The process of the memctl whose commit runs the hook that we are in; "" outside of such a hook.
-
-    What a hook leaves running in the background inherits the variable, but its maker is gone by then.
-    """
-    maker = os.environ.get(COMMITTING, "")
-    if not maker.isdecimal():
-        return ""
-    if os.name != "nt":  # where signal 0 would be Ctrl-C
-        try:
-            os.kill(int(maker), 0)
-        except (OSError, OverflowError):
-            return ""
-    return maker
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
@@ -251,7 +234,7 @@ def _commit_only(
             if present:
                 git.write(["add", "--sparse", *from_stdin], repository.top, present)
             args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *from_stdin]
-            git.write(args, repository.top, specs, extra={**dates, COMMITTING: str(os.getpid())})
+            git.write(args, repository.top, specs, extra={**dates, git.COMMITTING: str(os.getpid())})
             break
         except git.GitFailed as error:
             lock = _lock_in_the_way(repository, error)

@@ -13,14 +13,16 @@ _COMMITTED = ("commit: docs(memory)", "commit (initial): docs(memory)")
 _IMPORTED = "fast-import"  # which names no subject
 _MOST_BYTES = 8 * 1024 * 1024  # of one reflog, from its end
 _MOST_IMPORTED = 200  # commits that are looked at
+_LAG = 60  # seconds between a commit of memctl and the move of its ref: they follow each other at once
 
 
 class _Import(NamedTuple):
-    """A line of a reflog about a `git fast-import`: where the ref was and where it went, and who did it."""
+    """A line of a reflog about a `git fast-import`: where the ref was and where it went, who did it, and when."""
 
     before: str
     after: str
     who: str
+    seconds: int
 
 
 def was_at_work(repository: Repository) -> bool:
@@ -36,15 +38,19 @@ def was_at_work(repository: Repository) -> bool:
         fields = head.split(" ", 2)
         if said == _IMPORTED and len(fields) == 3:  # of a long reflog the first line is read in part
             before, after, identity = fields
-            imported.append(_Import(before, after, identity.rsplit(" ", 2)[0]))
+            who, _, time = identity.rpartition("> ")
+            seconds = time.partition(" ")[0]
+            if seconds.isdecimal():
+                imported.append(_Import(before, after, f"{who}>", int(seconds)))
     return _has_own(repository, list(dict.fromkeys(imported))[-_MOST_IMPORTED:])
 
 
 def _has_own(repository: Repository, imported: list[_Import]) -> bool:
     """Tell whether memctl made one of some commits here.
 
-    Such a commit comes right after where its ref was, and is of who moved the ref. What else moves refs by fast-import,
-    as `git filter-repo` does, brings whole histories, also those of others.
+    Such a commit comes right after where its ref was, is of who moved the ref, and was made when that was moved. What
+    else moves refs by fast-import, as `git filter-repo` and bridges to other systems do, brings histories of others,
+    and anybody can write our user's name into a commit.
     """
     if not imported:
         return False
@@ -58,8 +64,9 @@ def _has_own(repository: Repository, imported: list[_Import]) -> bool:
         lines = head.split("\n")
         parents = [line.removeprefix("parent ") for line in lines if line.startswith("parent ")]
         is_next = parents == [one.before] if one.before.strip("0") else not parents
-        is_theirs = any(line.startswith(f"committer {one.who} ") for line in lines)
-        if is_next and is_theirs and message.parse(text).ops:
+        made = next((line for line in lines if line.startswith(f"committer {one.who} ")), "").split(" ")
+        is_of_then = len(made) > 2 and made[-2].isdecimal() and abs(int(made[-2]) - one.seconds) <= _LAG
+        if is_next and is_of_then and message.parse(text).ops:
             return True
     return False
 

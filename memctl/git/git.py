@@ -42,6 +42,7 @@ _SCRUBBED = (
     "GIT_LITERAL_PATHSPECS",
     "GIT_NOGLOB_PATHSPECS",
 )
+COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
 
 
 class GitFailed(MemctlError):
@@ -170,3 +171,19 @@ def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str]
 def name(raw: bytes) -> str:
     """A path that Git printed; bytes of it that are not UTF-8 are written as `\\xe9`."""
     return raw.decode("utf-8", "backslashreplace")
+
+
+def committing() -> str:
+    """The process of the memctl whose commit runs the hook that we are in; "" outside of such a hook.
+
+    What a hook leaves running in the background inherits the variable, but its maker is gone by then.
+    """
+    maker = os.environ.get(COMMITTING, "")
+    if not maker.isdecimal():
+        return ""
+    if os.name != "nt":  # where signal 0 would be Ctrl-C
+        try:
+            os.kill(int(maker), 0)
+        except (OSError, OverflowError):
+            return ""
+    return maker

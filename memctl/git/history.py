@@ -163,13 +163,13 @@ def touched(repository: Repository, limit: int, without: str) -> Callable[[], se
     if not repository.has_head():
         return set
     args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}", "--format="]
-    below, process = f"{without}/".encode(), git.start(args, repository.top)
+    below, process = (f"{without}/".encode(), f"\n{without}/".encode()), git.start(args, repository.top)
 
     @cache
     def tell() -> set[str]:
         unheard.detach()
-        found = {item.lstrip(b"\n") for item in git.finish(process, args).split(b"\0")}
-        return {git.name(path) for path in found if path and not path.startswith(below)}
+        found = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
+        return {git.name(item.lstrip(b"\n")) for item in found if item and not item.startswith(below)}
 
     unheard = weakref.finalize(tell, git.end, process)  # if nobody wants to know
     return tell

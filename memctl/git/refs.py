@@ -215,14 +215,14 @@ def fetch_with(
 def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
     """Let the ref of a remote be at a commit ("": be gone) if it is still at `expected` ("": none there); else False.
 
-    The hooks of a push are for code, and do not run. Raises Refused if the remote does not take it, GitFailed if it
+    The hooks of a push are for code, and do not run. Raises PushRefused if the remote does not take it, GitFailed if it
     can't be told whether it has.
     """
-    from memctl.git import pushing  # every command that reads asks where a ref is, and few push
+    from memctl.git.push import run_push  # every command that reads asks where a ref is, and few push
 
     lease = f"--force-with-lease={ref}:{expected}"
     options = ["--quiet", "--no-verify", "--no-recurse-submodules", lease]
-    return pushing.push(repository, [*options, remote, f"{commit}:{ref}"])
+    return run_push(repository, [*options, remote, f"{commit}:{ref}"])
 
 
 def _broken(repository: Repository, ref: str, file: Path) -> MemctlError:

@@ -9,8 +9,8 @@ from contextlib import suppress
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git import git, pushing, refs
-from memctl.git.pushing import PushRefused
+from memctl.git import git, refs
+from memctl.git.push import PushRefused, run_push
 from memctl.git.repository import Repository
 
 _HEADS = "refs/heads/"
@@ -97,10 +97,10 @@ def default(repository: Repository, remote: str) -> str:
 def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
     """Let the remote's branch be at a commit, as `git push` does; False if somebody else was first.
 
-    The user's pre-push hook has its say. Raises Refused, with what it, the remote or Git says.
+    The user's pre-push hook has its say. Raises PushRefused, with what it, the remote or Git says.
     """
     try:
-        return pushing.push(repository, [upstream.remote, f"{commit}:{upstream.ref}"])
+        return run_push(repository, [upstream.remote, f"{commit}:{upstream.ref}"])
     except git.GitFailed as error:  # a hook of the user's, or a connection that broke, perhaps when all was done
         with suppress(MemctlError):
             if refs.has(repository, fetch(repository, upstream), commit):

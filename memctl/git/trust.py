@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-from memctl.git import earlier_use, git, hook_commits
+from memctl.git import git
 from memctl.git.repository import Repository
 
 TRUSTED, REFUSED, UNKNOWN = "trusted", "refused", "unknown"
@@ -36,6 +36,8 @@ def look(repository: Repository, environ: Mapping[str, str]) -> str:
         return REFUSED if said[SETTING].lower() in _OFF else TRUSTED
     if addresses and all(any(fnmatchcase(one, pattern) for pattern in patterns) for one in addresses):
         return TRUSTED
+    from memctl.git import earlier_use, hook_commits  # mostly the setting says it
+
     if earlier_use.was_at_work(repository):
         with suppress(git.GitFailed):  # of a folder that can't be written: it is found out again
             hook_commits.keep_all(repository)
@@ -48,6 +50,8 @@ def grant(repository: Repository) -> None:
     """Trust a clone from now on; what an earlier memctl has done here goes on as it was. Raises GitFailed."""
     if is_marked(repository):
         return
+    from memctl.git import earlier_use, hook_commits
+
     if earlier_use.was_at_work(repository):
         hook_commits.keep_all(repository)
     _mark(repository)

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from memctl.errors import MemctlError
 from memctl.git import git, refs
-from memctl.git.pushing import PushRefused
+from memctl.git.push import PushRefused
 from memctl.git.remotes import Upstream
 from memctl.git.repository import Repository
 

@@ -242,7 +242,7 @@ def _given(call: _EventCall, memory: "Memory") -> str:
     _attempt(call, lambda: _settle(call, _PATIENCE))
     if call.given.source != COMPACTED:
         memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
-    from memctl.hooks import remote_pages, session_start, session_state
+    from memctl.hooks import other_memctl, remote_pages, session_start, session_state
     from memctl.store import load
 
     said: list[str] = []
@@ -250,6 +250,7 @@ def _given(call: _EventCall, memory: "Memory") -> str:
         call, lambda: said.append(session_start.told(memory, call.host, call.given, session_state.read(call.folder)))
     )
     _attempt(call, lambda: said.append(remote_pages.line(memory, call.folder.root)))
+    _attempt(call, lambda: said.append(other_memctl.line(call.host, call.place, call.folder.root, call.environ)))
     if left_out := load.left_out(memory):
         said.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
     return "".join(said)
@@ -407,6 +408,7 @@ def _asked(call: _EventCall) -> "Memory":
 def _opened(call: _EventCall) -> "Memory":
     """The memory, with the agent as who is at work."""
     imports.import_msgspec()
-    from memctl.hooks import opening
+    from memctl.store.memory import open_for_agent
 
-    return opening.opened(call.place, call.host, call.folder, call.environ)
+    agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all
+    return open_for_agent(call.place, call.environ, agent, call.folder.key)

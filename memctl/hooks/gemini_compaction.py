@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from memctl.hooks import transcript_tail
 from memctl.store.session_dir import SessionDir
+from memctl.transcript.files import lines_after
 
 _REPLACED = b'{"$set":{"messages":'
 _ANSWER = "Got it. Thanks for the additional context!"
@@ -28,7 +28,7 @@ def is_new(folder: SessionDir, transcript: str) -> bool:
     """
     start = end = folder.offset(_READ)
     found = False
-    for offset, line in transcript_tail.after(transcript, start):
+    for offset, line in lines_after(transcript, start):
         end = offset
         summary = _summary(line) if line.startswith(_REPLACED) else ""
         found |= bool(summary) and folder.is_new(f"{_SEEN}{_digest(summary)}")

@@ -62,10 +62,12 @@ class OriginalFile(msgspec.Struct, frozen=True):
 
 
 class Allowed(NamedTuple):
-    """The rules of what an agent may run, by group, and the groups asked for (None: see `permissions.choose`)."""
+    """The rules of what an agent may run, by group, the groups asked for (None: see `permissions.choose`), and those
+    that the user does without in their own settings."""
 
     rules: Mapping[str, Sequence[str]]
     groups: Collection[str] | None = None
+    declined: Collection[str] = ()
 
 
 class Keeping:
@@ -154,9 +156,26 @@ def rules_edit(file: Path, name: str, top: Path | None, form: Form, keeping: Kee
     return _noted(edit, kept, allowed, wanted, present)
 
 
+def declined(host: Host, environ: Mapping[str, str]) -> list[str]:
+    """Return the rules that a user was offered in their own settings and that are not there: in none of their clones
+    they are put in unasked."""
+    form, own = FORMS[host.name], settings.place(host, settings.USER, Path(), environ)
+    file = Path(os.path.realpath(own.file.parent / form.file if form.file else own.file))
+    kept = Keeping(state_home(environ)).find(file)
+    if kept is None:
+        return []
+    try:
+        text, _ = _text(_content(file, own.shown), own.shown)
+        there = permissions.present(text, form.rules()) if form.file else settings.listed(text, form.setting, own.shown)
+    except MemctlError:
+        return []
+    return [rule for rule in kept.offered if rule not in there]
+
+
 def _choice(allowed: Allowed, kept: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
     """The rules that are to be in a file, and those of ours that are to go."""
-    wanted = permissions.choose(allowed.rules, allowed.groups, kept.offered if kept else (), present)
+    offered = {*(kept.offered if kept else ()), *allowed.declined}
+    wanted = permissions.choose(allowed.rules, allowed.groups, offered, present)
     return wanted, [rule for rule in _ours(kept, allowed) if rule not in wanted]
 
 

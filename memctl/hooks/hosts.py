@@ -30,7 +30,8 @@ class Host(NamedTuple):
     event for a compaction: its transcript is looked at (`gemini_compaction`). `home` is the variable that moves its
     folder in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what its user
     has to know once hooks are installed. A project's settings that are `is_for_its_folder_only` are not read where it
-    is started in a folder below.
+    is started in a folder below. Of what JSON has not, it `takes` only that in its settings: of a file with anything
+    else it reads nothing (Gemini CLI does not even start).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Host(NamedTuple):
     home: str = ""
     advice: str = ""
     is_for_its_folder_only: bool = False
+    takes: tuple[str, ...] = ()
 
 
 CLAUDE_CODE = Host(
@@ -117,5 +119,6 @@ GEMINI = Host(
     advice="Gemini CLI runs hooks of a folder that it trusts: it asks you, and with `-p` it refuses any other folder"
     " (`--skip-trust`)",
     is_for_its_folder_only=True,
+    takes=("comments",),
 )
 HOSTS = {host.name: host for host in (CLAUDE_CODE, CODEX, GEMINI)}

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memctl.git import hook_commits
-from memctl.hooks import draft_page, live_sessions, log, opening, summarize
+from memctl.hooks import draft_page, live_sessions, log, summarize
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
 from memctl.store import job_queue, place
-from memctl.store.memory import Memory
+from memctl.store.memory import Memory, open_for_agent
 from memctl.store.session_dir import SessionDir
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -73,7 +73,7 @@ def worked(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, A
         return True  # of a later memctl, or broken: it will not get better
     memory: Memory | None = None
     try:
-        memory = opening.opened(Path(left.place), host, folder, {**environ, "MEMCTL_AGENT": left.agent})
+        memory = open_for_agent(Path(left.place), environ, left.agent or host.name, folder.key)
         if not memory.is_trusted:  # an older memctl may have left it
             raise job_queue.NotNow
         do(_Work(memory, host, left.event, folder, left.moment))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 
+COMMENTS, COMMAS = "comments", "trailing commas"
 _SPACE = " \t\r\n"
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
@@ -41,6 +42,12 @@ def parse(text: str, name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise MemctlError(f"{name} is no JSON object", "nothing was changed")
     return found
+
+
+def extras(text: str) -> list[str]:
+    """Return what a text has that JSON has not: COMMENTS, COMMAS, both or none."""
+    bare = _bare(text)
+    return [name for name, found in ((COMMENTS, bare != text), (COMMAS, _plain(text) != bare)) if found]
 
 
 def value_at(text: str, path: Sequence[str | int]) -> int | None:

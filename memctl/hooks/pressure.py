@@ -4,13 +4,12 @@ Zones are shares of that point (`tokens.model_windows`) and not of the window, o
 (rules.md#window-pressure).
 """
 
-import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memctl.errors import USAGE, MemctlError
-from memctl.hooks import transcript_tail
 from memctl.tokens import model_windows
+from memctl.transcript.files import main_lines_backwards
 
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
 _ZONES = (
@@ -24,7 +23,6 @@ _SETTING, _DIGITS = "MEMCTL_CONTEXT_WINDOW", 12
 _HOST_WINDOW, _HOST_SHARE = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"
 _LEAST = 2 * (model_windows.MOST_OUTPUT + model_windows.BUFFER)  # tokens
 _REACH = 8 * 1024 * 1024  # bytes from the end in which the last answer is looked for
-_SYNTHETIC = "<synthetic>"
 
 
 class ContextFill(NamedTuple):
@@ -90,37 +88,11 @@ def _number(environ: Mapping[str, str], name: str) -> int:
 
 
 def last_context(transcript: str) -> tuple[int, str] | None:
-    """The tokens in the context and the model, by the last answer or the last compaction, whichever is later."""
-    for line in transcript_tail.backwards(transcript, _REACH):
-        if b'"usage"' not in line and b"compact_boundary" not in line:
-            continue
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(values, dict) and not values.get("isSidechain"):
-            found = _of_boundary(values) or of_answer(values)
-            if found:
-                return found
+    """Return the tokens in the context and the model, by the last answer or compaction, whichever is later."""
+    for line in main_lines_backwards(transcript, _REACH, (b'"usage"', b"compact_boundary")):
+        if line.is_boundary:
+            left = line.compaction.get("postTokens")
+            return (left if isinstance(left, int) and left >= 0 else 0), ""
+        if line.context > 0:
+            return line.context, line.model
     return None
-
-
-def _of_boundary(values: dict[str, Any]) -> tuple[int, str] | None:
-    if values.get("type") != "system" or values.get("subtype") != "compact_boundary":
-        return None
-    facts = values.get("compactMetadata")
-    left = facts.get("postTokens") if isinstance(facts, dict) else None
-    return (left if isinstance(left, int) and left >= 0 else 0), ""
-
-
-def of_answer(values: dict[str, Any]) -> tuple[int, str] | None:
-    """The tokens that a line of a transcript says were in the context, and the model; None if it is no answer."""
-    message = values.get("message")
-    if values.get("type") != "assistant" or not isinstance(message, dict) or message.get("model") == _SYNTHETIC:
-        return None
-    usage, model = message.get("usage"), message.get("model")
-    if not isinstance(usage, dict):
-        return None
-    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    tokens = sum(usage[name] for name in names if isinstance(usage.get(name), int))
-    return (tokens, model if isinstance(model, str) else "") if tokens > 0 else None

@@ -69,13 +69,15 @@ def _pack(
     if len(wanted) < _WORDS:
         return None
     memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
-    from memctl.pages.admission import admitted
-    from memctl.store import load
+    from memctl.hooks.opening import readable
 
-    snapshot = admitted(memory, load.disk(memory))
+    snapshot = readable(memory)
     records = [record for record in _close(snapshot, about, memory.now) if not is_shown(record.id)]
-    made = [item for item in _items(memory, snapshot, records[:_MOST], about) if not is_shown(item.id)]
-    made = [item for item in made if len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)]
+
+    def bears(item: Item) -> bool:
+        return not is_shown(item.id) and len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)
+
+    made = _items(memory, snapshot, records[:_MOST], about, bears)
     if not made:
         return None
     from memctl.pack import filling
@@ -111,17 +113,24 @@ def _close(snapshot: Snapshot, about: str, now: str) -> list[Record]:
     return [one.record for one in ranked if one.title + one.content >= _CLOSE * best]
 
 
-def _items(memory: Memory, snapshot: Snapshot, records: Sequence[Record], about: str) -> list[Item]:
-    """Records, and the pages and sessions that have most of a prompt's words."""
+def _items(
+    memory: Memory, snapshot: Snapshot, records: Sequence[Record], about: str, bears: Callable[[Item], bool]
+) -> list[Item]:
+    """Those of some records, and of the pages and sessions that have most of a prompt's words, that bear on it.
+
+    Git is asked where a text comes from only of these.
+    """
     from memctl.pack import items, relevance
 
-    places = [relevance.item(snapshot, place) for place in relevance.found_places(snapshot, about)[:_MOST]]
-    if not records:
-        return places
+    found = [record for record in records if bears(items.of_record(snapshot, record, {}))]
+    places = (relevance.item(snapshot, place) for place in relevance.found_places(snapshot, about)[:_MOST])
+    made = list(filter(bears, places))
+    if not found:
+        return made
     from memctl.pack import origins
 
-    known = origins.of_records(memory, snapshot, records, None)
-    return [*(items.of_record(snapshot, record, known) for record in records), *places]
+    known = origins.of_records(memory, snapshot, found, None)
+    return [*(items.of_record(snapshot, record, known) for record in found), *made]
 
 
 def _holds(record: Record, now: str) -> bool:

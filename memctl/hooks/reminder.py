@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from memctl.hooks import transcript_tail
 from memctl.store.session_dir import SessionDir
+from memctl.transcript.files import lines_after
 
 if TYPE_CHECKING:
     from memctl.session.extraction import Extract
@@ -51,7 +51,7 @@ def unread(folder: SessionDir, transcript: str) -> Unread:
         return Unread((), noted)
     end = max(noted, size - _REACH)
     found = []
-    for offset, row in transcript_tail.after(transcript, end):
+    for offset, row in lines_after(transcript, end):
         end = offset
         is_answered = b'"tool_result"' not in row or b'"answers"' in row  # results of other tools are nobody's words
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
@@ -94,19 +94,13 @@ def _line(left: Sequence[Extract]) -> str:
 
 def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
     """What was said and answered in some lines of a transcript."""
-    import msgspec
-
-    from memctl.transcript.claude_code import ClaudeCode
+    from memctl.transcript.claude_code import LineReader, SessionReader
     from memctl.transcript.events import ANSWER, PROMPT, RESULT
 
-    reader = ClaudeCode()
-    for row in found_in:
-        try:
-            values = msgspec.json.decode(row)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            continue
-        if isinstance(values, dict) and not values.get("isSidechain"):
-            yield from (event for event in reader.read(values) if event.kind in (ANSWER, PROMPT, RESULT))
+    session = SessionReader()
+    for line in LineReader().lines(found_in):
+        if not line.is_sidechain:
+            yield from (event for event in session.take(line) if event.kind in (ANSWER, PROMPT, RESULT))
 
 
 def _is_decision(found: Extract) -> bool:

@@ -16,14 +16,12 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.git import differences
-from memctl.hooks import session_state
+from memctl.hooks import opening, session_state
 from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import SessionState
-from memctl.pages.admission import admitted
 from memctl.session.running import Running
-from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.text.host_limits import LIMIT, length
@@ -73,12 +71,12 @@ def bootstrap(memory: Memory, state: SessionState | None) -> str:
     """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
     if state is None or not state.checkpoint:
         return ""
-    from memctl.task import readable, resuming, versions
+    from memctl.task import resuming, versions
     from memctl.task.bootstrap import bootstrap as written
 
-    snapshot = admitted(memory, load.disk(memory))
+    snapshot = opening.readable(memory)
     try:
-        saved, _ = readable.without_closed(versions.resolve(snapshot, state.checkpoint, ""), snapshot)
+        saved, _ = versions.readable(snapshot, versions.resolve(snapshot, state.checkpoint, ""))
     except MemctlError:
         return ""  # it is gone, or broken: the pack tells of the rest
     # What is missing to resume is left aside: the host's own summary stands beside this, and nobody is to be asked.
@@ -91,7 +89,7 @@ def pack(memory: Memory, host: Host, since: str = "") -> str:
     from memctl.pack import filling, last_work, rehydrate, supply
     from memctl.store import access
 
-    snapshot = admitted(memory, load.disk(memory))
+    snapshot = opening.readable(memory)
     wanted = rehydrate.Wanted(since=since)
     sources, room = supply.sources(memory, snapshot, None), last_work.room(_ROOM, _ROOM)
     draft = rehydrate.draft(snapshot, memory.now, wanted, sources, size, room)

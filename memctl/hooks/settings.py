@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.hooks import json_edit
@@ -16,9 +18,55 @@ from memctl.hooks.hosts import CLAUDE_CODE, CODEX, END, GEMINI, HOSTS, TOOL, Hos
 
 _SECONDS = 10
 OFF = "disableAllHooks"  # of Claude Code
+USER, LOCAL = "--user", "--local"
 _OURS = re.compile(rf"\bmemctl\b(?:(?!\bmemctl\b)[^|;&])*?\bhook (?:{'|'.join(HOSTS)})\b")
 _GUARDED = "command -v memctl >/dev/null && memctl {end} || cat >/dev/null"
 _GUARDED_CMD = "where memctl >nul 2>nul && memctl {end} || more >nul"
+
+
+class Place(NamedTuple):
+    """A file of settings: the file, its name for people, the option of `install` that chooses it ("" for none)."""
+
+    file: Path
+    shown: str
+    option: str
+
+
+def place(host: Host, option: str, project: Path, environ: Mapping[str, str]) -> Place:
+    """Return where a host has a project's settings, one user's for that project (--local), or a user's (--user)."""
+    name = f"{host.folder}/{host.own if option == LOCAL else host.shared}"
+    if option != USER:
+        return Place(project / name, name, option)
+    variable, _, below = host.home.partition("/")
+    if moved := environ.get(variable):
+        file = Path(moved).absolute() / below / host.shared
+        return Place(file, str(file), option)
+    return Place(Path.home() / name, f"~/{name}", option)
+
+
+def places(host: Host, project: Path, environ: Mapping[str, str]) -> list[Place]:
+    """Return all files in which a host looks for hooks."""
+    return [place(host, option, project, environ) for option in (USER, "", LOCAL) if option != LOCAL or host.own]
+
+
+def programs(text: str, name: str, host: Host) -> list[str]:
+    """Return what our hooks in settings call for a host, such as "memctl" or "/opt/bin/memctl", each once.
+
+    Raises MemctlError if the settings, called `name`, are not such as memctl reads.
+    """
+    values, found = json_edit.parse(text, name), dict[str, None]()
+    for event, group, number in _places(values):
+        hook = values["hooks"][event][group]["hooks"][number]
+        words, args = hook["command"].split(), hook.get("args")
+        if isinstance(args, list):
+            words = [hook["command"], *map(str, args)]
+        else:
+            with suppress(ValueError):  # a line for another shell
+                words = shlex.split(hook["command"])
+        end = next((at for at in range(1, len(words)) if words[at : at + 2] == ["hook", host.name]), 0)
+        if end:
+            found[" ".join(words[max(0, end - 3) : end]) if words[end - 2] == "-m" else words[end - 1]] = None
+    return list(found)
 
 
 def call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
@@ -58,8 +106,13 @@ def groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def added(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
-    """Settings with our hooks in them; raises MemctlError if they are not such as we can add to."""
+    """Settings with our hooks in them, one for each event, whatever memctl was called there before.
+
+    Raises MemctlError if they are not such as we can add to.
+    """
     text = removed(text, name, host.events) if text.strip() else "{}\n"  # an older memctl hooked other events
+    while (double := _first_double(json_edit.parse(text, name))) is not None:
+        text = _without_hook(text, double)
     values = json_edit.parse(text, name)
     hooks = values.get("hooks", {})
     if not isinstance(hooks, dict):
@@ -70,13 +123,19 @@ def added(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
         present = hooks.get(event, [])
         if not isinstance(present, list):
             raise MemctlError(f"{name}: `hooks.{event}` is no list", "nothing was changed")
-        number = next((i for i, one in enumerate(present) if _is_ours_alone(one)), None)
-        if number is not None and {key: one for key, one in present[number].items() if key != "matcher"} != group:
-            text = json_edit.replace(text, json_edit.spans(text, _at(text, ["hooks", event]))[number], group)
-        elif number is None and not any(map(_has_ours, present)):
+        place = next((one for one in _places(values) if one[0] == event), None)
+        if place is None:
             if event not in hooks:
                 text = json_edit.put(text, _at(text, ["hooks"]), [], event)
             text = json_edit.put(text, _at(text, ["hooks", event]), group)
+            continue
+        _, number, hook = place
+        ours: list[str | int] = ["hooks", event, number, "hooks"]
+        if _is_ours_alone(present[number]):
+            if {key: one for key, one in present[number].items() if key != "matcher"} != group:
+                text = json_edit.replace(text, json_edit.spans(text, _at(text, ["hooks", event]))[number], group)
+        elif present[number]["hooks"][hook] != group["hooks"][0]:
+            text = json_edit.replace(text, json_edit.spans(text, _at(text, ours))[hook], group["hooks"][0])
     return text
 
 
@@ -123,15 +182,23 @@ def removed(text: str, name: str, keeps: Collection[str] = ()) -> str:
     them; all else stays as it is."""
     if not text.strip():
         return text
-    while (found := _first_of_ours(json_edit.parse(text, name), keeps)) is not None:
-        event, group, hook = found
-        inner: list[str | int] = ["hooks", event, group, "hooks"]
-        text = json_edit.take(text, _at(text, inner), hook)
-        above: list[tuple[list[str | int], str | int]] = [(["hooks", event], group), (["hooks"], event), ([], "hooks")]
-        for outer, last in above:  # a group without hooks, an event without groups, `hooks` without events
-            if json_edit.spans(text, _at(text, inner)):
-                break
-            text, inner = _without(text, outer, last), outer
+    while (
+        found := next((one for one in _places(json_edit.parse(text, name)) if one[0] not in keeps), None)
+    ) is not None:
+        text = _without_hook(text, found)
+    return text
+
+
+def _without_hook(text: str, place: tuple[str, int, int]) -> str:
+    """Settings without one hook, and without what is empty then."""
+    event, group, hook = place
+    inner: list[str | int] = ["hooks", event, group, "hooks"]
+    text = json_edit.take(text, _at(text, inner), hook)
+    above: list[tuple[list[str | int], str | int]] = [(["hooks", event], group), (["hooks"], event), ([], "hooks")]
+    for outer, last in above:  # a group without hooks, an event without groups, `hooks` without events
+        if json_edit.spans(text, _at(text, inner)):
+            break
+        text, inner = _without(text, outer, last), outer
     return text
 
 
@@ -150,15 +217,23 @@ def _at(text: str, path: list[str | int]) -> int:
     return found
 
 
-def _first_of_ours(values: dict[str, Any], keeps: Collection[str]) -> tuple[str, int, int] | None:
+def _places(values: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """Where our hooks are: the event, the number of the group and that of the hook in it."""
     hooks = values.get("hooks")
     for event, present in hooks.items() if isinstance(hooks, dict) else ():
-        if event in keeps:
-            continue
         for group, one in enumerate(present if isinstance(present, list) else ()):
             for number, hook in enumerate(_hooks_of(one)):
                 if _is_ours(hook):
-                    return event, group, number
+                    yield event, group, number
+
+
+def _first_double(values: dict[str, Any]) -> tuple[str, int, int] | None:
+    """Where the first hook of ours is that is not the first of its event."""
+    seen: set[str] = set()
+    for place in _places(values):
+        if place[0] in seen:
+            return place
+        seen.add(place[0])
     return None
 
 
@@ -172,10 +247,6 @@ def _is_ours(hook: Any) -> bool:
     args = hook.get("args") if isinstance(hook, dict) else None
     words = [line, *(args if isinstance(args, list) else [])]
     return isinstance(line, str) and _OURS.search(" ".join(map(str, words))) is not None
-
-
-def _has_ours(group: Any) -> bool:
-    return any(map(_is_ours, _hooks_of(group)))
 
 
 def _is_ours_alone(group: Any) -> bool:

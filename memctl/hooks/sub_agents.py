@@ -6,14 +6,14 @@ starts; the call by which the main agent started it stands in the transcript by 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from memctl.hooks import recall, transcript_tail
+from memctl.hooks import recall
 from memctl.hooks.event_payload import Payload
 from memctl.store.session_dir import SessionDir, key
+from memctl.transcript.files import main_lines_backwards
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -52,21 +52,14 @@ def _prompt(given: Payload, folder: SessionDir) -> str:
 
 def _calls(transcript: str) -> Iterator[dict[str, Any]]:
     """The calls by which the last answer that has any starts sub-agents, the last one first."""
-    answer: Any = None
-    for line in transcript_tail.backwards(transcript, _REACH):
-        if not any(b'"%s"' % name.encode() in line for name in _TOOLS):
-            continue
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        message = values.get("message") if isinstance(values, dict) and values.get("type") == "assistant" else None
-        content = message.get("content") if isinstance(message, dict) and not values.get("isSidechain") else None
+    answer = None
+    for line in main_lines_backwards(transcript, _REACH, tuple(b'"%s"' % name.encode() for name in _TOOLS)):
+        content = line.message.get("content") if line.role == "assistant" else None
         found = [block for block in content[::-1] if _starts(block)] if isinstance(content, list) else []
-        if found and isinstance(message, dict):
-            if answer not in (None, message.get("id")):
+        if found:
+            if answer not in (None, line.answer):
                 return
-            answer = message.get("id")
+            answer = line.answer
             yield from found
 
 

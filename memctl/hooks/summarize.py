@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from memctl.hooks import draft_page, log, session_state, transcript
+from memctl.hooks import draft_page, log, session_state
 from memctl.hooks.hosts import Host
 from memctl.hooks.prompt_log import line as _line
 from memctl.hooks.session_state import SessionState, TaskCall
-from memctl.hooks.transcript import TranscriptPart
 from memctl.record.session_page import NEXT, STATE, SessionPage
 from memctl.session import composing, extraction, gathering, labels, merging, steps, tasks, trail
 from memctl.session.paths import Places
@@ -23,7 +22,9 @@ from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.text.plain import plain
+from memctl.transcript import parts
 from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
+from memctl.transcript.parts import TranscriptPart
 
 
 def take_in(
@@ -34,7 +35,7 @@ def take_in(
     if not host.reads:
         return _by_git(memory, folder, state)
     made = draft_page.read(folder)
-    for part in transcript.parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
+    for part in parts.read(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             state = msgspec.structs.replace(state, task_calls=_task_calls(state, part.session))
             summary = gathering.gather(memory, part.session, folder.key)

@@ -15,7 +15,7 @@ from memctl.pack.filling import CountTokens
 from memctl.pack.handoff import Package
 from memctl.pack.handoff_said import HandoffRequest, HandoffText, MissingField
 from memctl.pack.items import Sources
-from memctl.pages import readable
+from memctl.pages import access_filter
 from memctl.record.change import Change, Write
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
@@ -23,7 +23,7 @@ from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
-from memctl.team import handoff_ownership, ref_state
+from memctl.team import handoff_ownership, read_access, ref_state
 from memctl.team.handoff_ownership import Given
 from memctl.team.ref_state import Plan, Step
 from memctl.team.state import State
@@ -102,7 +102,7 @@ class Offering:
         return plan
 
     def make(self, agreed: ref_state.StateOutcome) -> Change:
-        """The record and the package; raises Refused, or MemctlError if no package can be made that is whole.
+        """The record and the package; raises HandoffRefused, or MemctlError if no package can be made that is whole.
 
         What was made before on the same shared state and for the same id is it.
         """
@@ -114,7 +114,8 @@ class Offering:
 
     def _made(self, agreed: ref_state.StateOutcome) -> Change:
         wish, memory = self._wish, self._memory
-        snapshot = readable.without_closed(self._read(), agreed.step.state, wish.taker, memory.now)
+        snapshot, closed = self._read(), read_access.closed_to(agreed.step.state, wish.taker, memory.now)
+        snapshot = snapshot if closed is None else access_filter.without_closed(snapshot, closed)
         records = handoff_context.concerned(snapshot, memory.now, wish.sections, wish.giver)
         worked = self._sources(snapshot).worked
         states = handoff_context.current_task(records, wish.giver, worked)

@@ -192,7 +192,7 @@ def _brief(page: SessionPage) -> str:
     parts = [_cut(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
     parts += [f"decided: {_cut(line, _BRIEF)}" for line in decided]
     told = [part.rstrip(". ") for part in parts]
-    return f"{page.id}: {'; '.join([*told, f'`memctl session show {page.id}`'])}"
+    return "; ".join([*told, f"`memctl session show {page.id}`"])
 
 
 def _item(page: SessionPage, lines: Mapping[str, Sequence[str]], waiting: str, before: Sequence[str]) -> Item:

@@ -62,7 +62,7 @@ def _drift(
     if not records:
         return {}
     places = {(record.path, ref): pages.code_path(ref) for record in records for ref in record.code_refs}
-    now = snapshot.files.blobs(places.values())
+    now = snapshot.files.contents(places.values())
     before = trees.blobs_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     found: dict[str, dict[str, str]] = {}
     for (record, ref), path in places.items():
@@ -70,7 +70,7 @@ def _drift(
         if path in now:
             state = _CHANGED if then is not None and then != now[path] else ""
         else:
-            is_gone = then is not None and path not in snapshot.veil.files
+            is_gone = then is not None and path not in snapshot.withheld.files
             state = _GONE if is_gone else ""  # else it is a folder, or never was there
         if state:
             found.setdefault(record, {})[ref] = state

@@ -14,7 +14,6 @@ from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import first_sentence, one_line
 
 _PRIORITIES = 3  # rules.md#levels-of-pages
-_PAUSE_HOURS = 4  # longer than this between two records, and a session has ended
 
 
 def notes(
@@ -75,7 +74,7 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
         return ""
-    count = len(ends) or sessions(snapshot.catalogue.recorded())
+    count = len(ends) or sessions(snapshot.catalogue.recorded(), snapshot.config.session_pause_hours)
     told = f"; {count:,} session{'s' if count != 1 else ''} " if count else ""
     told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far" if count else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
@@ -87,9 +86,9 @@ def _told(moment: str, now: str) -> str:
     return f"{moment}{f' ({ago} ago)' if ago else ''}"
 
 
-def sessions(seconds: Sequence[int]) -> int:
-    """Into how many sessions of work some moments fall, earliest first: a pause of more than four hours ends one."""
-    return sum(later - earlier > _PAUSE_HOURS * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
+def sessions(seconds: Sequence[int], pause_hours: float) -> int:
+    """Into how many sessions of work some moments fall, earliest first: a pause of more than so many hours ends one."""
+    return sum(later - earlier > pause_hours * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
 
 
 def gap(earlier: str, later: str) -> str:

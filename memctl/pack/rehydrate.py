@@ -84,13 +84,15 @@ def draft(
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
     about = relevance.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
-    sources.ahead(sorted(current, key=items.weight, reverse=True))
+    sources.ahead(current)
     ended = last_work.sessions(snapshot)
     left = [] if wanted.narrowed_by else last_work.left(snapshot, ended, work, count)
-    tasks = _tasks(snapshot, current, about, sources, work - sum(count(markdown.item(item)) for item in left), count)
-    states, closing = _last_first([_weighed(item, about) for item in tasks])
+    active = _active(current, about, sources)
     chosen = choose(current, now, wanted, about.records)
-    known = sources.origins([record for found in chosen.values() for record in found])
+    known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
+    room = work - sum(count(markdown.item(item)) for item in left)
+    tasks = last_work.fitting([items.of_record(snapshot, record, known) for record in active], room, count)
+    states, closing = _last_first([_weighed(item, about) for item in tasks])
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
     parts += [
         PackPart("state", TITLES["state"], tuple(states), is_first=True),
@@ -170,18 +172,14 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
     }
 
 
-def _tasks(
-    snapshot: Snapshot, current: Sequence[Record], about: Bearing, sources: Sources, limit: int, count: CountTokens
-) -> list[Item]:
-    """The tasks under way that have room, the one worked on last first; with a task those that match, or else it."""
+def _active(current: Sequence[Record], about: Bearing, sources: Sources) -> list[Record]:
+    """The tasks under way, the one worked on last first; with a task those that match, or else that one alone."""
     active = [record for record in current if record.memory_type == "state"]
     worked = sources.worked(active) if len(active) > 1 else {}
     ordered = last_work.by_last_work(active, worked)
     if about.is_met:
         ordered = [record for record in about.records if record.memory_type == "state"] or ordered[:1]
-    ordered = ordered[:_AT_ONCE]
-    known = sources.origins(ordered)
-    return last_work.fitting([items.of_record(snapshot, record, known) for record in ordered], limit, count)
+    return ordered[:_AT_ONCE]
 
 
 def _sure_first(snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: Bearing) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""What packs are made of besides the Snapshot: where records come from, and pages as they are rendered."""
+"""What packs are made of besides the Snapshot: where records come from, and what pages say."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import history, refs
-from memctl.pack import origins
+from memctl.pack import items, origins
 from memctl.pack.items import Sources
 from memctl.record import pages
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
-from memctl.text.markdown import inline
+from memctl.text.markdown import inline, visible
 
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place
@@ -27,7 +27,7 @@ _LATEST = 20  # commits whose files count as worked on
 
 
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
-    """Where records come from, and pages as they are rendered."""
+    """Where records come from, and pages in their own words: the records that a document repeats are in the pack."""
 
     @cache
     def find() -> Callable[[str], Place]:
@@ -38,14 +38,13 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         return history.touched(memory.repository, _LATEST, memory.prefix)
 
     def ahead(records: list[Record]) -> None:
-        snapshot.files.ahead(pages.code_path(ref) for one in records for ref in one.code_refs)
         if at is None and any(one.code_refs for one in records):
             touched()
 
     return Sources(
         ahead=ahead,
         origins=lambda records: origins.of_records(memory, snapshot, records, at),
-        page=lambda page: find()(page.id).text,
+        page=lambda page: items.screened(snapshot, visible(page.body)),
         executive=lambda: find()(pages.PROJECT_ID).text,
         worked=lambda records: origins.last_worked(memory, records, at),
         blockers=lambda: blockers(memory) if at is None else [],

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
+
+Estimate = Callable[[str], float]  # about how many tokens a Markdown text has
+CountTokens = Callable[[str, str], int]  # how many tokens a file has, by its name and text
 
 
 class ListEntry(msgspec.Struct, frozen=True):

@@ -13,9 +13,10 @@ from memctl.record.mentions import MARKER
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.store.place import DOCUMENTS
 from memctl.text import headings, markdown
 
-FOLDER = "docs"
+FOLDER = DOCUMENTS
 INDEX = "INDEX.md"
 EXECUTIVE = "1.0-executive-summary.md"
 SOURCES = "4-sources.md"

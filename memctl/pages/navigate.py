@@ -49,7 +49,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
         return _sources(snapshot)
     if marker.startswith("§4."):
         return _source(snapshot, marker)
-    refuse_closed(snapshot, marker)
+    snapshot.withheld.refuse_page(marker)
     refuse_doubled(snapshot, marker)
     if (page := snapshot.outline.find(marker)) is not None:
         return _page(snapshot, making(), marker, page)
@@ -61,13 +61,6 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
     if marker == pages.PROJECT_ID:
         return _page(snapshot, making(), marker, None)
     raise MemctlError(f"{marker} leads nowhere", _near(snapshot, marker))
-
-
-def refuse_closed(snapshot: Snapshot, marker: str) -> None:
-    """Raise MemctlError if the page of a marker is kept from the reader."""
-    number = "§" + ".".join(marker[1:].split(".")[:2])
-    if why := snapshot.veil.pages.get(number):
-        raise MemctlError(why, "ask its owner")
 
 
 def refuse_broken(snapshot: Snapshot, marker: str) -> None:
@@ -161,7 +154,7 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
 
 def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
     """Raise MemctlError if what a reference leads to is kept from the reader."""
-    closed = snapshot.veil.files
+    closed = snapshot.withheld.files
     for path in repository_paths.resolve(frozenset(closed), reference) if closed else ():
         raise MemctlError(closed.get(path) or next(iter(closed.values())), "ask its owner")
 

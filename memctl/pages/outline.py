@@ -9,23 +9,26 @@ from typing import Any
 
 import msgspec
 
-from memctl.pages import definitions
+from memctl.pages import code_lines, definitions, docstrings
 from memctl.pages.code_lines import CPP, GO, JAVA, PYTHON, RUST, SCRIPT
 from memctl.record.frontmatter import clean_newlines
 from memctl.text import markdown
 
 _WIDTH = 120  # characters of a purpose or a title
 _MOST = 2_000  # markers of one file; more would outline nothing
+_DOCUMENTED = 40  # definitions that are asked what is said of them
 _HEAD = 16_000  # characters in which a file says what it is for
 _LONGEST = 1_000_000  # characters of Markdown that are read: some lists need 750 bytes of memory for each
 _MOST_LINES = 50_000  # of them that are read: a heading needs 1,300 bytes and 25 microseconds, however short it is
 MARKDOWN = ("md", "markdown")
 # What comments begin with; where it is not "#" or ";", there are also those between /* and */.
 _COMMENTS = {
-    **dict.fromkeys((*SCRIPT, *GO, *RUST, *JAVA, *CPP, "css"), "//"),
-    **dict.fromkeys((*PYTHON, "", "sh", "bash", "zsh", "rb", "mk", "dockerfile"), "#"),
+    **dict.fromkeys(
+        (*SCRIPT, *GO, *RUST, *JAVA, *CPP, "css", "scss", "cs", "swift", "scala", "php", "dart", "proto"), "//"
+    ),
+    **dict.fromkeys((*PYTHON, "", "sh", "bash", "zsh", "fish", "rb", "mk", "dockerfile", "r", "pl", "tf", "nix"), "#"),
     **dict.fromkeys(("yaml", "yml", "toml", "cfg", "conf", "env", "gitattributes", "gitignore", "editorconfig"), "#"),
-    "sql": "--",
+    **dict.fromkeys(("sql", "lua", "hs"), "--"),
     "ini": ";",
 }
 
@@ -109,7 +112,9 @@ _DIRECTIVE = re.compile(
 )
 _DESCRIBES = re.compile(r"@(?:file|fileoverview|overview|description|summary|packageDocumentation)\b")
 _DOCSTRING = re.compile(r"(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"\"\"|\'\'\'|[\"\'])(?:\\\n)?((?:[^\\]|\\[\s\S])*?)(?:\1|$)")
-_TOML_TEXT = re.compile(r"description\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*')")
+# The tables of manifests that have a description: pyproject.toml, Cargo.toml, setup.cfg.
+_TABLES = ("[project]", "[tool.poetry]", "[package]", "[workspace.package]", "[metadata]")
+_TOML_TEXT = re.compile(r"description\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s\"'][^\n]*)")
 
 
 class _Package(msgspec.Struct):
@@ -120,22 +125,23 @@ def purpose(path: str, text: str) -> str:
     """What a file is for, by its own beginning: one line of at most 120 characters, "" if it does not say.
 
     That is the first sentence of a Python docstring, of a comment above the code (but for licences and what is told
-    to tools) or of a text, the first heading of Markdown, the description in package.json and pyproject.toml. Only
-    the first 16,000 characters are read (of package.json, all), which takes a few milliseconds at most.
+    to tools) or of a text, the first heading of Markdown, the description in a package's manifest. Of code that
+    begins with none it is what is said of its first class or function, or the names of these. Only the first 16,000
+    characters are read (of package.json, all), which takes a few milliseconds at most.
     """
     return plain(_said(path, text))
 
 
 def _said(path: str, text: str) -> str:
     name, suffix = path.rpartition("/")[2], suffix_of(path)
-    if name == "package.json":
+    if name in ("package.json", "composer.json"):
         return _in_package(clean_newlines(text))
     text = clean_newlines(text[:_HEAD])
     first, _, rest = text.partition("\n")
     if first.startswith("#!"):
         text = rest
         suffix = "py" if not suffix and "python" in first else suffix
-    if name == "pyproject.toml" and (description := _in_pyproject(text)):
+    if name in ("pyproject.toml", "Cargo.toml", "setup.cfg") and (description := _in_pyproject(text)):
         return description
     if suffix in MARKDOWN:
         block = next(blocks(text), None)
@@ -146,7 +152,23 @@ def _said(path: str, text: str) -> str:
             return said
     if suffix in ("rst", "txt"):
         return _first_sentence(path, text.split("\n"))
-    return _first_sentence(path, _comments(text, _COMMENTS[suffix])) if suffix in _COMMENTS else ""
+    said = _first_sentence(path, _comments(text, _COMMENTS[suffix])) if suffix in _COMMENTS else ""
+    return said or _by_definitions(suffix, text)
+
+
+def _by_definitions(suffix: str, text: str) -> str:
+    """What a file of code is for by what it defines: what is said of the first class, else of the first function.
+
+    `Cart: What somebody wants to buy.`; if nothing is said of any, their names. Those that are private don't count.
+    """
+    lines = text.split("\n")
+    tops = [(line, title) for line, level, title in code_lines.definitions(suffix, text) if level == 1]
+    public = [(line, title.rpartition(" ")[2], title) for line, title in tops if not re.search(r"(?:^| )[_#]", title)]
+    classes = [each for each in public if each[2].startswith(("class ", "type ", "interface "))]
+    for line, name, _ in (*classes, *public)[:_DOCUMENTED]:
+        if said := docstrings.of_definition(suffix, lines, line):
+            return f"{name}: {said}"
+    return ", ".join(dict.fromkeys(name for _, name, _ in public))
 
 
 def _in_package(text: str) -> str:
@@ -161,8 +183,8 @@ def _in_pyproject(text: str) -> str:
     for line in text.split("\n"):
         if line.startswith("["):
             table = line.partition("#")[0].strip()
-        elif table in ("[project]", "[tool.poetry]") and (match := _TOML_TEXT.match(line)):
-            return re.sub(r'\\(["\\])', r"\1", match[1][1:-1]) if match[1][0] == '"' else match[1][1:-1]
+        elif table in _TABLES and (match := _TOML_TEXT.match(line)):
+            return match[1].strip("'") if match[1][0] != '"' else re.sub(r'\\(["\\])', r"\1", match[1][1:-1])
     return ""
 
 

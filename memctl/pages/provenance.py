@@ -16,7 +16,6 @@ from memctl.pages import freshness, repository_paths
 from memctl.pages.coverage import Referral, covering, referring
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING
 from memctl.pages.path_args import inside, readings, refuse_memory, unknown
-from memctl.pages.readable import refuse_closed
 from memctl.record import ids
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -149,7 +148,7 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
             return FileQuery(path, line)
     for path, line in known:
         refuse_memory(path)
-        refuse_closed(snapshot, path)
+        snapshot.withheld.refuse_file(path)
         if start and (last := history.last_known(memory.repository, path, start)) is not None:
             return FileQuery(path, line, last)
     for path, _ in known:

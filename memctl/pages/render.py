@@ -20,6 +20,7 @@ from memctl.errors import MemctlError
 from memctl.git import private
 from memctl.git.repository import Repository
 from memctl.pages import levels, trim
+from memctl.pages.contents import CountTokens, Estimate
 from memctl.pages.generated_header import sealed
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.pages.sandbox import Sandbox, TooLarge
@@ -28,8 +29,6 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
-from memctl.tokens.count import Counter
-from memctl.tokens.families import Family, family_of
 
 _NAME = re.compile(r"[\w-][\w.-]*\.j2")
 _SECONDS = 2.0  # of work for all documents, beside those that each may have: a page takes some milliseconds
@@ -60,15 +59,18 @@ class _Compiled(jinja2.FileSystemBytecodeCache):
 class Renderer:
     """Renders the documents of one Snapshot; compiled templates are kept in the folder `compiled`, if one is given.
 
+    `estimate` says about how many tokens Markdown has (`tokens.pieces.markdown_estimator`), for pages have limits.
     Templates of the project's own are used only if it is `trusted`.
     """
 
-    def __init__(self, snapshot: Snapshot, compiled: Path | None = None, *, trusted: bool = True) -> None:
+    def __init__(
+        self, snapshot: Snapshot, estimate: Estimate, compiled: Path | None = None, *, trusted: bool = True
+    ) -> None:
         self.snapshot = snapshot
         self._is_trusted = trusted
         self.links = Links(snapshot)
         self._pages: dict[str, str] = {}
-        self._family: Family = family_of(snapshot.config.model)
+        self._estimate = estimate
         self._seconds = _SECONDS
         self._exhausted: dict[str, BrokenTemplate] = {}
         cache = None
@@ -94,11 +96,11 @@ class Renderer:
         """One document, with its head; raises MemctlError if a template of the project's own is at fault."""
         return sealed(self.page(name))
 
-    def sources(self, repository: Repository, counter: Counter) -> str:
+    def sources(self, repository: Repository, count: CountTokens) -> str:
         """The document of level 4, with its head. It reads and counts the files, and their history."""
         from memctl.pages import sources
 
-        page = sources.level4(self.snapshot, self.links, repository, counter)
+        page = sources.level4(self.snapshot, self.links, repository, count)
         return sealed(self._fill(SOURCES, page), sources.made_from(self.snapshot))
 
     def page(self, name: str) -> str:
@@ -118,11 +120,11 @@ class Renderer:
 
     def _section(self, page: Page) -> str:
         fill = partial(self._fill, "section.md")
-        return fill(trim.fit_section(levels.section(self.snapshot, self.links, page), fill, self._family))
+        return fill(trim.fit_section(levels.section(self.snapshot, self.links, page), fill, self._estimate))
 
     def _detail(self, page: Page) -> str:
         fill = partial(self._fill, "detail.md")
-        return fill(trim.fit_detail(levels.detail(self.snapshot, self.links, page), fill, self._family))
+        return fill(trim.fit_detail(levels.detail(self.snapshot, self.links, page), fill, self._estimate))
 
     def _fill(self, template: str, page: Any) -> str:
         path = f"templates/{template}.j2"

@@ -12,15 +12,13 @@ import msgspec
 from memctl.git.introductions import last_changes
 from memctl.git.repository import Repository
 from memctl.pages import freshness, levels, repository_paths
-from memctl.pages.contents import ListEntry
+from memctl.pages.contents import CountTokens, ListEntry
 from memctl.pages.generated_header import digest
 from memctl.pages.links import Links
 from memctl.record import mentions
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import markdown
-from memctl.tokens.count import Counter
-from memctl.tokens.families import kind_of_text
 
 LARGE = 5_000  # tokens; rules.md#levels-of-pages
 _ROWS = 200  # files of a section that are listed one by one
@@ -61,7 +59,7 @@ def made_from(snapshot: Snapshot) -> str:
     return digest(msgspec.json.encode([levels.title_of(snapshot), covered, listed, mentioned]).decode())
 
 
-def level4(snapshot: Snapshot, links: Links, repository: Repository, counter: Counter) -> Level4:
+def level4(snapshot: Snapshot, links: Links, repository: Repository, count: CountTokens) -> Level4:
     """The files, section by section."""
     names = snapshot.files.names()
     chosen: list[tuple[Page | None, list[str]]] = []
@@ -72,7 +70,7 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, counter: Co
     listed = {path for _, paths in chosen for path in paths[:_ROWS]}
     contents = snapshot.files.read(listed)
     changed = last_changes(repository, listed)
-    rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), counter) for path in listed}
+    rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), count) for path in listed}
     groups = [
         SourceGroup(
             ListEntry(page.id, markdown.inline(page.title), links.marker(page.id)) if page else None,
@@ -104,14 +102,14 @@ def _mentioned(page: Page) -> set[str]:
     return {item.text for item in mentions.in_text(page.body) if item.text.startswith("§4.")}
 
 
-def _row(links: Links, path: str, content: bytes | None, changed: str, counter: Counter) -> SourceFile:
+def _row(links: Links, path: str, content: bytes | None, changed: str, count: CountTokens) -> SourceFile:
     from memctl.pages import outline  # only this page looks into files
 
     link, title = links.file(path), markdown.in_cell(markdown.code(path))
     text = _text(content)
     if text is None:  # too large, or no text
         return SourceFile(f"§4.{path}", title, link, len(content or b""), None, changed[:10], "", ())
-    tokens = counter.tokens(text, kind_of_text(path, text))
+    tokens = count(path, text)
     marked = outline.markers(path, text) if tokens > LARGE else []
     entries = [
         ListEntry(f"§4.{path}:{m.line}", markdown.inline(m.title), f"{link}#L{m.line}") for m in marked[:_MARKERS]

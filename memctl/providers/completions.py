@@ -38,14 +38,6 @@ class _Answer(msgspec.Struct):
     choices: list[_Choice]
 
 
-class _Complaint(msgspec.Struct):
-    message: str
-
-
-class _Refusal(msgspec.Struct):
-    error: _Complaint | str
-
-
 class Completions:
     """Asks one model at one address."""
 
@@ -123,12 +115,7 @@ class Completions:
             return ProviderFailed(
                 f"{self._host} sends on to another place ({code}); the key goes to no other", "mend memctl.llm.baseUrl"
             )
-        try:
-            found = msgspec.json.decode(body, type=_Refusal).error
-            message = found if isinstance(found, str) else found.message
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            message = "no reason was given"
-        return ProviderFailed(f"{self._host} refused ({code}): {self._without_key(message)}")
+        return ProviderFailed(f"{self._host} refused ({code}): {self._without_key(posting.reason(body))}")
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"

@@ -10,6 +10,8 @@ from typing import IO
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
+import msgspec
+
 from memctl.errors import USAGE, MemctlError
 
 _PIECE = 65_536  # bytes
@@ -17,6 +19,14 @@ _PIECE = 65_536  # bytes
 
 class TooLong(OSError):
     """An answer of more bytes than are read."""
+
+
+class _Complaint(msgspec.Struct):
+    message: str
+
+
+class _Refusal(msgspec.Struct):
+    error: _Complaint | str
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -83,3 +93,12 @@ def _is_this_machine(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def reason(answer: bytes) -> str:
+    """Return why a service says no: `{"error": {"message": "…"}}` or `{"error": "…"}`."""
+    try:
+        found = msgspec.json.decode(answer, type=_Refusal).error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return "no reason was given"
+    return found if isinstance(found, str) else found.message

@@ -82,8 +82,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     @property
     def recorded(self) -> int | None:
-        """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says:
-        then it was brought in from elsewhere."""
+        """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says,
+        which has no time if the record was imported."""
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.made(self.memory_id)) <= _AFTERWARDS else None
 

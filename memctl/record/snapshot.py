@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import frontmatter, ids, pages
+from memctl.record import frontmatter, ids
 from memctl.record.config import Config
 from memctl.record.errors import Fault, InvalidRecord, Malformed
-from memctl.record.mentions import Mention
-from memctl.record.pages import Outline
 from memctl.record.record import Record
-from memctl.record.veil import Veil, Veiled
+from memctl.record.withheld import Withheld
+
+if TYPE_CHECKING:
+    from memctl.record.mentions import Mention
+    from memctl.record.pages import Outline
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
@@ -68,6 +70,9 @@ class Texts(Protocol):
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
         """Keep what takes long to make from a text, under a digest of all that it was made from."""
+
+    def without(self, paths: Collection[str]) -> Texts:
+        """Return the same without the records at some paths."""
 
 
 class Catalogue(Protocol):
@@ -136,6 +141,9 @@ class Catalogue(Protocol):
     def keep(self, key: bytes, value: bytes) -> None:
         """Keep what was found out, for as long as no record changes."""
 
+    def without(self, paths: Collection[str]) -> Catalogue:
+        """Return the same without the records at some paths."""
+
 
 class Files(Protocol):
     """The repository's own files, level 4: all that Git has or would add, without the memory."""
@@ -143,12 +151,11 @@ class Files(Protocol):
     def names(self) -> frozenset[str]:
         """Their paths below the worktree's top."""
 
-    def ahead(self, paths: Iterable[str]) -> None:
-        """Say of which files the blobs may be asked for later, the likeliest first: Git then need not be asked again
-        and again."""
-
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """The ids of the contents of those of the paths that exist."""
+
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        """The same, with files that Git ignores: of some files, faster than which of them Git has."""
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         """The contents of those of the paths that exist and have at most `limit` bytes (None: as a record may have)."""
@@ -194,18 +201,14 @@ def body_of(text: str, path: str) -> str:
 class Snapshot:
     """A memory at one moment; whatever of it is asked for is read once."""
 
-    def __init__(self, source: Source, veil: Veil | None = None) -> None:
+    def __init__(self, source: Source, withheld: Withheld | None = None) -> None:
         self._source = source
-        self.veil = veil or Veil()  # what is left out, and why
+        self.withheld = withheld or Withheld()
         self.source = source.name
         self.config = source.config
         self.prefix = source.prefix
         self.read = source.read
         self.names = source.names
-
-    def veiled(self, veil: Veil) -> Snapshot:
-        """The same memory without what a veil covers."""
-        return Snapshot(Veiled(self._source, veil), veil)
 
     @cached_property
     def open_records(self) -> tuple[Record, ...]:
@@ -232,6 +235,8 @@ class Snapshot:
     @cached_property
     def outline(self) -> Outline:
         """The pages of levels 1 to 3."""
+        from memctl.record import pages  # what reads records alone needs none
+
         texts: list[tuple[str, str]] = []
         faults: list[Fault] = []
         for path in (pages.PROJECT_PATH, *self.names(pages.SECTION.folder), *self.names(pages.DETAIL.folder)):
@@ -310,7 +315,7 @@ class Snapshot:
             hint = "`memctl renumber` gives them ids of their own" if same else "give more of the id"
             raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), hint)
         self._refuse_broken(wanted)
-        self.refuse_closed(wanted)
+        self.withheld.refuse_record(wanted)
         raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
 
     def _refuse_broken(self, wanted: str) -> None:
@@ -321,12 +326,6 @@ class Snapshot:
                 f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
                 "mend the file; `memctl status` lists all faults",
             )
-
-    def refuse_closed(self, wanted: str) -> None:
-        """Raise MemctlError if an id, or the beginning of one, is of a record that is kept from the reader."""
-        for path, why in self.veil.records.items():
-            if wanted and (ids.id_in_path(path) or "").startswith(wanted):
-                raise MemctlError(why, "ask its owner")
 
     def _place(self) -> str:
         return "" if self.source == "disk" else f" at {self.source}"

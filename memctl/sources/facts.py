@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -23,7 +24,10 @@ from memctl.text import words
 from memctl.tokens.families import kind_of_text
 
 Progress = Callable[[int, int], None]
+LATER = "it is large, and not looked at yet: the next run goes on with it"
 TOO_LARGE, GONE = f"larger than {MAX_BYTES:,} bytes", "it is not there any more, or can't be read"
+_LARGE = 200_000  # bytes: what people write is smaller, and of what programs write a file of 2 MB takes 0.6 s
+_SECONDS = 2.0  # of the processor's time, for the large files of a run
 _AT_ONCE = 200  # files that are read before what was found in them is kept
 _MOST_IMPORTS, _MOST_NAMES, _MOST_WORDS = 500, 500, 200  # of one file
 _NAME = re.compile(r"[\w$]+")
@@ -104,7 +108,7 @@ def gather(
     """The contents of all files by path: as `known` from the cache or, where nobody has looked at them yet, by reading.
 
     10,000 files take about 0.1 s if they are known. Those that are gone from below `top`, or can't be read, have a
-    refusal and no blob.
+    refusal and no blob; so have large ones for which there is no time in this run.
     """
     unchanged = files.unchanged()
     found: dict[str, Content] = {}
@@ -115,10 +119,18 @@ def gather(
             unread.append(path)
         else:
             found[path] = Content(blob, _DECODE(packed))
+    sizes = {path: _size(top / path) for path in unread}
+    unread.sort(key=lambda path: sizes[path] > _LARGE)
+    spent = 0.0
     for done in range(0, len(unread), _AT_ONCE):
         if progress:
             progress(done, len(unread))
-        some = {path: _looked_at(top, files, path, known) for path in unread[done : done + _AT_ONCE]}
+        some = {}
+        for path in unread[done : done + _AT_ONCE]:
+            began = time.process_time()
+            some[path] = _looked_at(top, files, path, known, is_late=spent > _SECONDS)
+            if sizes[path] > _LARGE and (some[path].blob, _sort(path)) not in known:
+                spent += time.process_time() - began
         source_facts.keep(
             cache, {(item.blob, _sort(path)): _ENCODE(item.facts) for path, item in some.items() if item.blob}
         )
@@ -129,18 +141,30 @@ def gather(
     return found
 
 
-def _looked_at(top: Path, files: FilesOnDisk, path: str, known: Mapping[source_facts.Key, bytes]) -> Content:
+def _looked_at(
+    top: Path, files: FilesOnDisk, path: str, known: Mapping[source_facts.Key, bytes], *, is_late: bool
+) -> Content:
+    """The content of a file; if it is late, only one that was looked at before."""
     unchanged = files.unchanged()
     try:
         content = files.read([path]).get(path)
-        size = os.lstat(top / path).st_size
     except OSError:
-        content, size = None, 0
+        content = None
     if content is None:
+        size = _size(top / path)
         return Content(unchanged[path], FileFacts(size, refusal=TOO_LARGE)) if size > MAX_BYTES else _LOST
     blob = (unchanged[path] if files.is_settled(path) else "") or blob_of(content, unchanged.values())
     packed = known.get((blob, _sort(path)))
+    if packed is None and is_late:
+        return Content("", FileFacts(len(content), refusal=LATER))
     return Content(blob, _DECODE(packed) if packed else of_content(path, content))
+
+
+def _size(file: Path) -> int:
+    try:
+        return os.lstat(file).st_size
+    except OSError:
+        return 0
 
 
 def blob_of(content: bytes, like: Iterable[str]) -> str:

@@ -57,7 +57,7 @@ def priorities(
     files, cache, now = FilesOnDisk(memory), load.open_cache(memory), memory.now
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
-    contents, refusals = _admitted(memory.repository.top, found, snapshot.veil.files)
+    contents, refusals = _admitted(memory.repository.top, found, snapshot.withheld.files)
     dirty = frozenset(path for path, blob in files.unchanged().items() if not blob and path in contents)
     lately = recency.recent(memory.repository, dirty, now)
     named: task.Mentions = {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from memctl.git import differences, history
 from memctl.git.repository import Repository
+from memctl.pages import repository_paths
 from memctl.record import timestamps
 from memctl.store.place import FOLDER
 
@@ -46,14 +47,23 @@ def recent(repository: Repository, dirty: Collection[str], now: str) -> Recent:
     return Recent(found, frozenset(touched))
 
 
-def last_files(repository: Repository, number: int = OPERATIONS) -> list[tuple[str, str]]:
-    """The files that were changed last, each with when and by what: those in no commit yet, then by commits of HEAD."""
-    dirty = _own(change.path for change in differences.changed_in_worktree(repository))
+def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """The files that were changed last, each with when and by what: those in no commit yet, then by commits of HEAD.
+
+    With globs only the files that they cover. Files of one commit are in the order in which they were written to disk.
+    """
+
+    def wanted(paths: Iterable[str]) -> list[str]:
+        own = _own(paths)
+        covered = repository_paths.matching(own, globs) if globs else sorted(own)
+        return sorted(covered, key=lambda path: _modified(repository.top / path), reverse=True)
+
+    dirty = wanted(change.path for change in differences.changed_in_worktree(repository))
     found = dict.fromkeys(dirty, "in no commit yet")
     for commit in history.latest(repository, _COMMITS):
         if len(found) >= number:
             break
-        for path in _own(commit.paths):
+        for path in wanted(commit.paths):
             found.setdefault(path, f"{commit.date}, {commit.subject}")
     return list(found.items())[:number]
 

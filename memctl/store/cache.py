@@ -23,7 +23,7 @@ from memctl.record.errors import Fault
 from memctl.record.kinds import KINDS
 from memctl.record.mentions import REFERENCE, Mention
 from memctl.record.record import Record
-from memctl.store import schema, texts
+from memctl.store import schema
 
 # How many token counts, digests and embeddings to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000, "embeddings": 50_000}
@@ -45,13 +45,17 @@ class ParsedFile(msgspec.Struct):
     has_controls: bool = False
 
 
+_READING = 2  # raise it when something is read out of a file's text in another way: a purpose, an outline, a verdict
+
+
 def _schema() -> str:
     """What all that is stored has the form of: the tables, the values in them, and the types of records and references.
 
-    A cache that was made by anything else is made anew, so that nobody counts versions.
+    A cache that was made by anything else is made anew.
     """
     forms = [(form.__name__, *form.__annotations__.items()) for form in (Record, ParsedFile, Mention, Fault)]
-    return f"{__version__}/{crc32(repr((schema.TABLES, texts.TABLE, forms, KINDS, REFERENCE.pattern)).encode()):08x}"
+    stored = (_READING, schema.TABLES, schema.TEXTS, forms, KINDS, REFERENCE.pattern)
+    return f"{__version__}/{crc32(repr(stored).encode()):08x}"
 
 
 class Undecodable(MemctlError, sqlite3.DatabaseError):
@@ -176,6 +180,8 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _replace(self, parsed: Sequence[ParsedFile], removed: Iterable[str]) -> None:
+        from memctl.store import texts  # most commands find the cache up to date
+
         last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
         for path in (*removed, *(item.path for item in parsed if last is not None)):
             self._remove(path)
@@ -189,6 +195,8 @@ class Cache:
                     texts.add(self.database, number, item.record, item.body)
 
     def _remove(self, path: str) -> None:
+        from memctl.store import texts
+
         row = self.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
         if row:
             if row[1] is not None:
@@ -230,6 +238,8 @@ class Cache:
 
     def searchable(self, body_of: Callable[[str], str]) -> sqlite3.Connection:
         """The database with the index of words; `body_of` gives the body of the record at a path."""
+        from memctl.store import texts
+
         searched = self
         if not texts.is_made(self.database):
             try:
@@ -240,6 +250,8 @@ class Cache:
         return searched.database
 
     def _make_searchable(self, body_of: Callable[[str], str]) -> None:
+        from memctl.store import texts
+
         try:
             with self.transaction("BEGIN IMMEDIATE"):
                 texts.make(self.database, body_of)
@@ -248,6 +260,8 @@ class Cache:
 
     def erase(self) -> None:
         """Leave in the file nothing of what rows were replaced or taken out, nor the words of it in the index."""
+        from memctl.store import texts
+
         with self.transaction("BEGIN IMMEDIATE"):
             self._forget()
             texts.drop(self.database)
@@ -258,6 +272,13 @@ class Cache:
         copied = sqlite3.connect(":memory:", isolation_level=None)
         self.database.backup(copied)
         return Cache(copied)
+
+    def without(self, paths: Collection[str]) -> Cache:
+        """Return the same in memory, without the records at some paths."""
+        copied = self.copy()
+        head = copied.state().head
+        copied.update([], paths, head, head)
+        return copied
 
     def token_count(self, key: bytes) -> int | None:
         """A token count that was kept under a digest, or None."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
@@ -116,6 +116,9 @@ class StoredCatalogue:
     def keep(self, key: bytes, value: bytes) -> None:
         with suppress(sqlite3.OperationalError):  # another process is writing: it is found out again next time
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
+
+    def without(self, paths: Collection[str]) -> StoredCatalogue:
+        return StoredCatalogue(Cache(self._database).without(paths)) if paths else self
 
     @cached_property
     def _changes(self) -> bytes:

@@ -21,14 +21,14 @@ from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot, body_of
-from memctl.store import access, files, objects
+from memctl.store import access, files
 from memctl.store.cache import Cache, CacheState, ParsedFile
 from memctl.store.memory import Memory
-from memctl.store.repository_files import FilesOnDisk
 from memctl.store.sessions_ref import Both
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
+    from memctl.store.repository_files import FilesOnDisk
     from memctl.store.stored_texts import StoredTexts
 
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
@@ -63,16 +63,22 @@ def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[
 
 def index(memory: Memory) -> Snapshot:
     """The memory as it is staged."""
+    from memctl.store import objects
+
     return Snapshot(objects.from_index(memory, lambda: _unlike_the_index(memory)))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
     """The memory at a revision; raises MemctlError if there is no such revision."""
+    from memctl.store import objects
+
     return Snapshot(Both(memory, objects.at_revision(memory, name), name))
 
 
 def alike(memory: Memory, commit: str) -> Snapshot:
     """The memory of a commit or tree, by its id, that is much like the worktree: what both have is of the cache."""
+    from memctl.store import objects
+
     return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
 
 
@@ -124,6 +130,8 @@ class _Disk:
         return StoredCatalogue(self._current())
 
     def files(self) -> FilesOnDisk:
+        from memctl.store.repository_files import FilesOnDisk
+
         return FilesOnDisk(self._memory)
 
     def _body(self, path: str) -> str:
@@ -253,6 +261,8 @@ def _parse_file(
     reader: files.FolderReader, memory: Memory, path: str, is_dirty: bool, started: int
 ) -> ParsedFile | None:
     """What the file at a path comes to now; None if there is none, and HEAD has none either."""
+    from memctl.store import objects  # mostly no file has changed
+
     status = _status(memory, path)
     if status == _GONE and "\\x" in path:
         return objects.broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)

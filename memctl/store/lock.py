@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.git import private
-from memctl.git.commits import committing
+from memctl.git import git, private
 from memctl.store import exclusive
 
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -118,6 +117,6 @@ def _is_at(descriptor: int, file: Path) -> bool:
 def _held_above(file: Path) -> bool:
     """Whether this runs in a hook of a commit that the holder of the lock is making: it waits until we are done."""
     try:
-        return committing() == file.read_text().strip() != ""
+        return git.committing() == file.read_text().strip() != ""
     except OSError:
         return False

@@ -65,15 +65,20 @@ class Memory:
         named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
         return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
 
-    def new_memory_id(self, record_id: str) -> str:
-        """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
+    def new_memory_id(self, record_id: str, *, is_imported: bool = False) -> str:
+        """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated.
+
+        That of a record which is imported has no time: when it came in, nobody was at work (`Record.recorded`).
+        """
         fixed = fixed_now(self.environ)
         if fixed is None:
-            return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
+            return ids.uuid7(0 if is_imported else time.time_ns() // 1_000_000, os.urandom(10))
         from hashlib import blake2b
 
         seed = f"{self.config.project}\0{record_id}".encode()
-        return ids.uuid7(timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
+        return ids.uuid7(
+            0 if is_imported else timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest()
+        )
 
     @cached_property
     def trust(self) -> str:
@@ -171,6 +176,13 @@ def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | 
     _, folder = place.find(start)
     memory = Memory(folder, open_repository(folder.parent), environ, read_config(folder))
     memory.asked = asked
+    return memory
+
+
+def open_for_agent(start: Path, environ: Mapping[str, str], agent: str, session: str) -> Memory:
+    """Open the memory for a hook of an agent's program: what is written is the agent's, and of its session."""
+    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session})
+    memory.by_agent = True
     return memory
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
+DOCUMENTS = "docs"  # the folder of the rendered documents
 JOBS = "undone"  # the folder, beside those of sessions, with what hooks have left to be done
 _FOREIGN = ("memory.db", "config.json")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -17,8 +16,7 @@ from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
 _TICK = 10_000_000  # ns by which the clock of a file system may lag behind
-# Paths that are asked of before anybody wants them: Git compares each with each file, in 20,000 files 500 take 0.2 s.
-_AHEAD = 100
+_LARGE = 1_000_000  # bytes of a file that Git knows sooner than it hashes it, which takes 3 ms
 _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain format version 2
 
 
@@ -35,8 +33,8 @@ class FilesInGit:
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return {path: self._entries[path].blob for path in paths if path in self._entries}
 
-    def ahead(self, paths: Iterable[str]) -> None:
-        """All are known at once."""
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        return self.blobs(paths)
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         wanted = self.blobs(paths)
@@ -60,7 +58,6 @@ class FilesOnDisk:
         self._repository = memory.repository
         self._hashed: dict[str, str] = {}
         self._looked: dict[str, str | None] = {}  # what Git said of the files that it was asked of alone
-        self._begun: _Look | None = None  # what Git was asked ahead, and has not been heard of yet
         self._asked = 0  # when Git was asked, in ns
 
     def names(self) -> frozenset[str]:
@@ -77,15 +74,21 @@ class FilesOnDisk:
         except OSError:
             return False
 
-    def ahead(self, paths: Iterable[str]) -> None:
-        if "_known" not in vars(self) and self._begun is None and (some := _first(filter(_is_askable, paths), _AHEAD)):
-            self._begun = _Look(self._repository, some)
-
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         known = self._known_of(list(dict.fromkeys(paths)))
         unknown = [path for path, blob in known.items() if not blob and path not in self._hashed]
         self._hashed |= trees.blobs_on_disk(self._repository, unknown)
         return {path: blob or self._hashed[path] for path, blob in known.items()}
+
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        asked, top = list(dict.fromkeys(paths)), os.fspath(self._repository.top)
+        new = {path: f"{top}/{path}" for path in asked if path not in self._hashed and _is_askable(path)}
+        folders = {os.path.dirname(file) for file in new.values()}
+        real = {folder for folder in folders if os.path.realpath(folder) == folder}
+        there = [path for path, file in new.items() if os.path.dirname(file) in real and _is_plain(file, path)]
+        self._hashed |= trees.blobs_on_disk(self._repository, [path for path in there if _is_soon_read(new[path])])
+        others = self.blobs(path for path in there if path not in self._hashed)
+        return {path: blob for path in asked if (blob := self._hashed.get(path) or others.get(path))}
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit
@@ -101,20 +104,17 @@ class FilesOnDisk:
 
     def _known_of(self, paths: list[str]) -> dict[str, str]:
         """What is known of some files. Of a few Git is asked alone, which spares it the look at all the others."""
-        if self._begun is not None:
-            begun, self._begun = self._begun, None
-            self._take(begun)
         new = [path for path in paths if path not in self._looked]
         alone = "_known" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
-        if alone and (not new or self._take(_Look(self._repository, new))):
+        if alone and (not new or self._look_at(new)):
             return {path: blob for path in paths if (blob := self._looked[path]) is not None}
         return {path: self._known[path] for path in paths if path in self._known}
 
-    def _take(self, look: _Look) -> bool:
+    def _look_at(self, paths: Sequence[str]) -> bool:
         """Take in what Git says of some files; False if one of them is a path that it takes for none of its own."""
         with suppress(git.GitFailed):
-            found = look.found()
-            self._looked |= {path: found.get(path) for path in look.paths}
+            found = _look(self._repository, paths)
+            self._looked |= {path: found.get(path) for path in paths}
             return True
         return False
 
@@ -126,51 +126,44 @@ class FilesOnDisk:
     def _known(self) -> dict[str, str]:
         """The blob of each file by path, "" where it must be looked at."""
         self._asked = time.time_ns()
-        return _Look(self._repository).found()
+        return _look(self._repository)
 
 
-class _Look:
-    """Git looking at some files of the worktree, or at all of them, while we go on."""
+def _look(repository: Repository, paths: Sequence[str] = ()) -> dict[str, str]:
+    """The blob of each of some files of the worktree, or of all, by path, "" where it must be looked at.
 
-    def __init__(self, repository: Repository, paths: Sequence[str] = ()) -> None:
-        self.paths = paths
-        self._repository = repository
-        self._args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
-        self._args += ["--", *paths] if paths else index.all_without(FOLDER)
-        self._status = git.start(self._args, repository.top, None if paths else {"GIT_LITERAL_PATHSPECS": "0"})
-        self._end = weakref.finalize(self, git.end, self._status)  # if nobody wants to know
-
-    def found(self) -> dict[str, str]:
-        """The blob of each file by path, "" where it must be looked at. Raises GitFailed."""
-        top, repository = self._repository.top, self._repository
-        entries = index.entries(repository, *self.paths) if self.paths else index.entries(repository, without=FOLDER)
-        known = {path: entry.blob for path, entry in _own(entries).items()}
-        self._end.detach()
-        for item in git.finish(self._status, self._args).decode("utf-8", "backslashreplace").split("\0"):
-            count = _FIELDS_BEFORE_PATH.get(item[:1])
-            if count is None:
-                continue
-            path = item.split(" ", count)[count]
-            if not _is_plain(top / path, path):
-                known.pop(path, None)
-            elif path in known or item[0] in "?u":
-                known[path] = ""
-        return known
+    Raises GitFailed.
+    """
+    args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
+    args += ["--", *paths] if paths else index.all_without(FOLDER)
+    status = git.start(args, repository.top, None if paths else {"GIT_LITERAL_PATHSPECS": "0"})
+    try:
+        entries = index.entries(repository, *paths) if paths else index.entries(repository, without=FOLDER)
+    except BaseException:
+        git.end(status)
+        raise
+    known = {path: entry.blob for path, entry in _own(entries).items()}
+    for item in git.finish(status, args).decode("utf-8", "backslashreplace").split("\0"):
+        count = _FIELDS_BEFORE_PATH.get(item[:1])
+        if count is None:
+            continue
+        path = item.split(" ", count)[count]
+        file = f"{repository.top}/{path}"
+        if not _is_plain(file, path) or os.path.realpath(file) != file:  # a link may lead to it, or out of here
+            known.pop(path, None)
+        elif path in known or item[0] in "?u":
+            known[path] = ""
+    return known
 
 
-def _first(paths: Iterable[str], number: int) -> list[str]:
-    """The first of some paths, each once."""
-    found: dict[str, None] = {}
-    for path in paths:
-        found[path] = None
-        if len(found) == number:
-            break
-    return list(found)
-
-
-def _is_plain(file: os.PathLike[str], path: str) -> bool:
-    is_file = os.path.isfile(file) and os.path.realpath(file) == os.fspath(file)  # no link leads to it, or out of here
+def _is_plain(file: str, path: str) -> bool:
+    is_file = os.path.isfile(file) and not os.path.islink(file)
     return is_file and not path.endswith("/") and "\n" not in path and not _is_memory(path)
+
+
+def _is_soon_read(file: str) -> bool:
+    """Whether a file can be read, and in no time."""
+    return os.access(file, os.R_OK) and os.path.getsize(file) <= _LARGE
 
 
 def _is_askable(path: str) -> bool:

@@ -39,6 +39,8 @@ CREATE TABLE clean (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)) WITHOUT ROWID;
 CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB);
 {_INDEXES}"""
+_TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
+TEXTS = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {_TOKENIZER})"  # made by the first search
 
 
 def make(database: sqlite3.Connection) -> None:

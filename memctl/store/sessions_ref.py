@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
-from memctl.git import git, refs
+from memctl.git import git
 from memctl.record.kinds import CHECKPOINTS, SESSIONS
 from memctl.store.memory import Memory
 
@@ -34,6 +34,8 @@ def tracking(remote: str) -> str:
 
 def now(memory: Memory) -> str:
     """The commit that the ref is at, "" if there is none. Files say so."""
+    from memctl.git import refs  # what reads records alone needs no ref
+
     return refs.tip(memory.repository, REF)
 
 

@@ -6,12 +6,13 @@ import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
 from memctl.record.snapshot import Excerpt, Hit
 from memctl.store import questions, texts, vocabulary
+from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 from memctl.store.questions import FtsQuery
 from memctl.text.words import STOP_WORDS, words_of
@@ -154,6 +155,9 @@ class StoredTexts:
             self._database.execute("BEGIN IMMEDIATE")
             self._database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
             self._database.execute("COMMIT")
+
+    def without(self, paths: Collection[str]) -> StoredTexts:
+        return StoredTexts(Cache(self._database).without(paths).database, self._memory) if paths else self
 
     def _telling(self, text: str) -> list[str]:
         """The words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""

@@ -12,10 +12,9 @@ import msgspec
 
 from memctl.record.record import Record
 from memctl.store import vocabulary
+from memctl.store.schema import TEXTS
 from memctl.text.words import InnerWords
 
-TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
-TABLE = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {TOKENIZER})"
 _INSERT = "INSERT INTO texts (rowid, title, body, terms, parts) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -27,7 +26,7 @@ def make(database: sqlite3.Connection, body_of: Callable[[str], str]) -> None:
     """Make the index over all records of a cache, unless another process just did."""
     if is_made(database):
         return
-    database.execute(TABLE)
+    database.execute(TEXTS)
     vocabulary.make(database)
     rows = database.execute("SELECT number, path, record FROM records WHERE record NOT NULL ORDER BY number").fetchall()
     decode = msgspec.msgpack.Decoder(Record).decode
@@ -39,7 +38,7 @@ def make(database: sqlite3.Connection, body_of: Callable[[str], str]) -> None:
 
 def make_pieces(database: sqlite3.Connection, bodies: Iterable[str]) -> None:
     """Make an index over pieces of one record's body, in a database of their own, to ask each as a whole."""
-    database.execute(TABLE)
+    database.execute(TEXTS)
     database.executemany("INSERT INTO texts (body) VALUES (?)", ((body,) for body in bodies))
 
 

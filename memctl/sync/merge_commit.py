@@ -135,7 +135,7 @@ def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None
         found = comparing.compare(making)
         texts = dict(found.stale)
         if found.sources_stale:
-            texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory))
+            texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory).tokens_of)
     except MemctlError as error:
         return {}, f"the documents are not rendered: {error.message}"
     warning = "; ".join(f"some documents are not rendered: {why}" for why in found.faults)

@@ -1,7 +1,10 @@
-"""Taking credentials out of pages of sessions that no remote has yet: rules of before may have let them pass."""
+"""Which pages of sessions may be pushed: rules of before may have let credentials pass into those of no remote yet."""
 
 from __future__ import annotations
 
+import msgspec
+
+from memctl.errors import MemctlError
 from memctl.git import git, message, refs, tree_merge, trees
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change, Write
@@ -12,47 +15,92 @@ from memctl.text import credentials
 from memctl.write import commit, redact_file
 
 _MESSAGE = "a commit's message"
+_TOO_LARGE = f"larger than {files.MAX_BYTES:,} bytes, and so not searched for credentials"
+_LOCKED = "not readable without what looks like a credential in it"
 
 
-def redacted(memory: Memory, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """Return a commit with what `ours` has that `theirs` ("" for none) has not, without credentials, and what had some.
+class Publishable(msgspec.Struct, frozen=True):
+    """What may be pushed of a commit.
 
-    If a file or message of a commit in between has one, all of these commits become one: the older ones would bring the
-    credential along. Raises MemctlError for a page that could not be read without.
+    `push` is the commit for the remote, `keep` the one for this clone, which comes after it and has all files.
+    `redacted` names what had credentials, `held_back` the files that are in `keep` alone, each with why.
+    """
+
+    push: str
+    keep: str
+    redacted: tuple[str, ...] = ()
+    held_back: dict[str, str] = {}
+
+
+def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
+    """Return what may be pushed of what `ours` has that `theirs`, which came before it ("" for none), has not.
+
+    If a file or message of a commit in between has a credential, or a file can't be pushed, all of these commits become
+    one: the older ones would bring it along.
     """
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
-    texts, names = _without_credentials(memory, since)
+    texts, unfit, names = _judged(memory, since)
     said = git.read(["log", "--no-show-signature", "--format=%B", *since], repository.top).decode(errors="replace")
     names += (_MESSAGE,) if credentials.is_in(said) else ()
-    if not names:
-        return ours, ()
-    now = [entry for entry in trees.entries(repository, ours) if entry.blob in texts]
-    blobs = tree_merge.store(repository, [texts[entry.blob].encode() for entry in now])
-    changes: dict[str, Leaf | None] = {entry.path: Leaf("100644", blob) for entry, blob in zip(now, blobs, strict=True)}
-    tree = tree_merge.edited(repository, tree_merge.tree_at(repository, ours), changes)
+    if not names and not unfit:
+        return Publishable(ours, ours)
+    now = trees.entries(repository, ours)
+    changed = [entry for entry in now if entry.blob in texts]
+    blobs = tree_merge.store(repository, [texts[entry.blob].encode() for entry in changed])
+    whole = tree_merge.edited(
+        repository,
+        tree_merge.tree_at(repository, ours),
+        {entry.path: Leaf("100644", blob) for entry, blob in zip(changed, blobs, strict=True)},
+    )
+    held_back = {entry.path: unfit[entry.blob] for entry in now if entry.blob in unfit}
+    there = {entry.path: entry.blob for entry in trees.entries(repository, theirs)} if theirs else {}
+    public = tree_merge.edited(
+        repository,
+        whole,
+        {path: Leaf("100644", there[path]) if path in there else None for path in held_back},
+    )
+    push = theirs
+    if public != (tree_merge.tree_at(repository, theirs) if theirs else tree_merge.edited(repository, "", {})):
+        push = _commit(memory, public, theirs)
+    elif not names:
+        return Publishable(theirs, ours, held_back=held_back)
+    return Publishable(push, _commit(memory, whole, push) if whole != public else push, names, held_back)
+
+
+def _commit(memory: Memory, tree: str, parent: str) -> str:
     change = commit.signed(memory, Change(op="sync", title="sessions, without credentials"))
-    parents = [theirs] if theirs else []
-    made = refs.commit_tree(repository, tree, parents, message.compose([change]), memory.commit_moment)
-    return made, names
+    said = message.compose([change])
+    return refs.commit_tree(memory.repository, tree, [parent] if parent else [], said, memory.commit_moment)
 
 
-def _without_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the texts without credentials of all files that have some, by blob, and the paths of these files below the
-    worktree's top; `since` says of which commits."""
+def _judged(memory: Memory, since: list[str]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """Look at all files of some commits.
+
+    Returns the texts without credentials of those that have some, by blob; why files can't be pushed, by blob; and the
+    paths of the former below the worktree's top.
+    """
     repository = memory.repository
     listed = git.read(["rev-list", "--objects", *since], repository.top).decode(errors="surrogateescape")
     pairs = (line.partition(" ") for line in listed.splitlines())
     names = {blob: name for blob, _, name in pairs if _below_memory(name)}
     contents = trees.blobs(repository, names, files.MAX_BYTES)
-    found = {}
+    found, unfit = {}, {}
     for blob, name in names.items():
-        text = (contents[blob] or b"").decode(errors="replace")
+        content = contents[blob]
+        if content is None:
+            unfit[blob] = _TOO_LARGE
+            continue
+        text = content.decode(errors="replace")
         written = Change(op="sync", title="", writes=(Write(_below_memory(name), text),))
-        made = redact_file.without_credentials(written).writes[0].text
+        try:
+            made = redact_file.without_credentials(written).writes[0].text
+        except MemctlError:
+            unfit[blob] = _LOCKED
+            continue
         if made != text:
             found[blob] = made
-    return found, tuple(sorted({names[blob] for blob in found}))
+    return found, unfit, tuple(sorted({names[blob] for blob in found}))
 
 
 def _below_memory(tracked: str) -> str:

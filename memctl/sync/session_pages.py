@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, message, refs, tree_merge
-from memctl.git.pushing import PushRefused
+from memctl.git.push import PushRefused
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change
 from memctl.store import lock, sessions_ref
@@ -15,9 +15,11 @@ from memctl.store.place import FOLDER
 from memctl.store.sessions_ref import REF
 from memctl.sync import merge_tree, page_redaction
 from memctl.sync.collisions import Leaves
+from memctl.sync.page_redaction import Publishable
 from memctl.sync.result import SyncResult
 from memctl.write import commit
 
+_SHOWN = 5  # pages that are named
 _TRIES = 20  # to push, each time after another clone was first
 
 
@@ -41,29 +43,38 @@ def _carried(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> 
         is_fetched = done.has_state and number == 0
         theirs = refs.tip(repository, tracking) if is_fetched else refs.fetch(repository, remote, REF, tracking)
         new = _joined(memory, remote, theirs, dry_run=dry_run)
-        given = push and new != theirs
         taken = new != before and bool(theirs)
-        if given:
-            new, found = _without_credentials(memory, new, theirs, dry_run=dry_run)
-            redacted = tuple(dict.fromkeys((*redacted, *found)))  # if a push is lost, the next try finds none
-        if not given or dry_run or refs.push(repository, remote, REF, new, theirs):
+        may = Publishable(theirs, new)
+        if push and new != theirs:
+            may = _publishable(memory, new, theirs, dry_run=dry_run)
+            redacted = tuple(dict.fromkeys((*redacted, *may.redacted)))  # if a push is lost, the next try finds none
+        given = may.push != theirs
+        if not given or dry_run or refs.push(repository, remote, REF, may.push, theirs):
             return msgspec.structs.replace(
                 done,
                 sessions_taken=taken,
                 sessions_given=given,
                 sessions_redacted=redacted,
+                warning="; ".join(filter(None, (done.warning, _held_back(may)))),
             )
     raise MemctlError(f"{_TRIES} pushes of {REF} were lost to others")
 
 
-def _without_credentials(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> tuple[str, tuple[str, ...]]:
-    """What is to be pushed instead of a commit, and what had credentials; but for a dry run the ref is at it."""
-    new, redacted = page_redaction.redacted(memory, ours, theirs)
-    if new != ours and not dry_run:
+def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:
+    """What may be pushed of a commit; but for a dry run the ref is at what is kept here."""
+    found = page_redaction.publishable(memory, ours, theirs)
+    if found.keep != ours and not dry_run:
         with lock.hold(memory.repository.shared / "lock"):
-            if not refs.swap(memory.repository, REF, new, ours):
+            if not refs.swap(memory.repository, REF, found.keep, ours):
                 raise MemctlError(f"{REF} was moved by something else", "try again")
-    return new, redacted
+    return found
+
+
+def _held_back(found: Publishable) -> str:
+    """What stays in this clone, and why; "" if nothing does."""
+    named = [f"{path} ({why})" for path, why in sorted(found.held_back.items())]
+    more = [f"and {len(named) - _SHOWN:,} more"] if len(named) > _SHOWN else []
+    return f"pages of sessions that are not pushed: {', '.join([*named[:_SHOWN], *more])}" if named else ""
 
 
 def _joined(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:

@@ -18,15 +18,15 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
-from memctl.git.pushing import PushRefused
+from memctl.git.push import PushRefused
 from memctl.git.remotes import Upstream
 from memctl.git.turns import Turn
-from memctl.store import load, lock, sessions_ref
+from memctl.store import entry_state, load, lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.sync import merge_commit, publish_checks, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref
-from memctl.write import checkout_log, commit, entry_state, recovery
+from memctl.write import checkout_log, commit, recovery
 from memctl.write.checkout_log import Move
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/turns.py`).

@@ -11,7 +11,7 @@ from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.snapshot import Snapshot
 from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.task import emitting, environment, handed, readable, versions
+from memctl.task import emitting, environment, handed, versions
 from memctl.task.bootstrap import Bootstrap, bootstrap
 from memctl.task.completeness import Missing, missing
 from memctl.task.environment import EnvironmentDrift
@@ -47,7 +47,7 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
 
     Raises MemctlError if there is none, or if it can't be read. One named by its whole id has no twins to mind.
     """
-    saved, closed = readable.without_closed(versions.resolve(snapshot, reference, workflow), snapshot)
+    saved, closed = versions.readable(snapshot, versions.resolve(snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
     drift = drifted(memory, snapshot, saved)
@@ -65,7 +65,9 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
 
 def drifted(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:
     """How the environment and the events have gone on since a checkpoint."""
-    now = readable.open_environment(environment.look(memory), snapshot)
+    now = environment.look(memory)
+    withheld = snapshot.withheld.among(one.path for one in now.dirty)
+    now = msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in withheld))
     return [*environment.drift(memory, saved, now), *_of_events(memory, snapshot, saved)]
 
 

@@ -11,12 +11,14 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import history
-from memctl.record import checkpoint
+from memctl.record import checkpoint, ids
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
+
+_RECORDS = ("recorded_decisions", "open_issues", "learnings")  # fields with records
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
@@ -112,3 +114,19 @@ def _refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str) -> No
             raise MemctlError(
                 f"{snapshot.prefix}/{fault}", "bring it back with Git, or delete it: a checkpoint is never changed"
             )
+
+
+def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
+    """Return a checkpoint without what is withheld from the reader of a snapshot, and how many files and records it is.
+
+    What the one who saved it says in words of its own is for whoever takes over, and stays.
+    """
+    files = snapshot.withheld.among({*(one.path for one in saved.files_touched), *saved.dirty_files})
+    gone = {ids.id_in_path(path) for path in snapshot.withheld.records}
+    records = {name: tuple(one for one in getattr(saved, name) if one.id not in gone) for name in _RECORDS}
+    number = len(files) + sum(len(getattr(saved, name)) - len(kept) for name, kept in records.items())
+    if not number:
+        return saved, 0
+    touched = tuple(one for one in saved.files_touched if one.path not in files)
+    dirty = tuple(path for path in saved.dirty_files if path not in files)
+    return msgspec.structs.replace(saved, files_touched=touched, dirty_files=dirty, **records), number

@@ -1,25 +1,23 @@
 """Keeping agents out of each other's sections: which files of the memory belong to one, and who may write them.
 
 Only the owner of a section modifies it (rules.md#ownership-and-access). A section's page, its pages of details and the
-records placed in it belong to it, and so does the code that its globs cover, which `check` looks at. Of an owned
+records placed in it belong to it, and so does the code that its globs cover, which `check` looks at. Level 1 is owned
+like a section. Of an owned
 section and owned details in it, the details' own ownership decides about them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import pages
 from memctl.record.change import Change
-from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
-from memctl.record.record import Record, parse
+from memctl.record.record import Record
 from memctl.record.required_text import is_said
-from memctl.store import files
+from memctl.store.file_sections import around, parent_on_disk, sections
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import Ownership, State
@@ -98,49 +96,6 @@ def forbidding(state: State, agent: str, now: str) -> list[Ownership]:
 def holding(state: State, markers: tuple[str, ...], now: str) -> Ownership | None:
     """The ownership that decides about something in sections, the innermost first; None if nobody owns it."""
     return next((held for marker in markers if (held := state.live(marker, now))), None)
-
-
-def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """The sections that a file of the memory belongs to, the innermost first; `parent` tells what details belong to."""
-    if number := pages.number_at(path):
-        try:
-            page = pages.parse(text, path)
-        except InvalidRecord:
-            return around(f"§{number}", parent)
-        return (page.id, *((page.section,) if page.section else ()))
-    if not files.is_record_path(path, BY_FOLDER):
-        return ()
-    try:
-        return around(parse(text, path)[0].section or "", parent)
-    except InvalidRecord:
-        return ()  # another refusal
-
-
-def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """A marker without the number of a heading, and what is around it; nothing for levels 1 and 4."""
-    level, _, rest = marker.removeprefix("§").partition(".")
-    page = f"§{level}.{rest.partition('.')[0]}"
-    if level == "2":
-        return (page,)
-    above = parent(page) if level == "3" else ""
-    return (page, *((above,) if above else ())) if level == "3" else ()
-
-
-def parent_on_disk(memory: Memory, marker: str) -> str:
-    """The section that a page of details in the worktree belongs to, "" if that can't be told."""
-    for path in _named(memory, marker.removeprefix("§")):
-        try:
-            return pages.parse(files.read(memory.folder, path), path).section or ""
-        except (InvalidRecord, OSError, UnicodeError):
-            continue
-    return ""
-
-
-def _named(memory: Memory, number: str) -> Iterator[str]:
-    for file in sorted((memory.folder / pages.DETAIL.folder).glob(f"{number}*.md")):
-        path = f"{pages.DETAIL.folder}/{file.name}"
-        if pages.number_at(path) == number:
-            yield path
 
 
 def _ask(memory: Memory, item: Denied) -> str:

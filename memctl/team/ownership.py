@@ -151,7 +151,11 @@ def section_id(text: str) -> str:
     """The marker of a section that can be owned; raises MemctlError for anything else."""
     marker = "§" + text.strip().removeprefix("§")
     if SECTION.fullmatch(marker) is None:
-        raise MemctlError(f"{text!r} is no section", "give a marker such as §2.1 or §3.2", USAGE)
+        raise MemctlError(
+            f"{text!r} is no section",
+            "give a marker such as §1.0, §2.1 or §3.2; code is owned with the section that covers it",
+            USAGE,
+        )
     return marker
 
 

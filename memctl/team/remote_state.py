@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, refs
-from memctl.git.pushing import PushRefused
+from memctl.git.push import PushRefused
 from memctl.store.memory import Memory
 from memctl.team import coordination_ref, merging, ref_state
 from memctl.team.ref_state import Plan, Prepare, ReadState, StateOutcome, Step, Terms

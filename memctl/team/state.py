@@ -16,7 +16,7 @@ from memctl.record import timestamps
 
 FORMAT = 1
 EXCLUSIVE, SHARED_WRITE, READ_ONLY = "exclusive", "shared-write", "read-only"
-SECTION = re.compile(r"§[23]\.[1-9][0-9]{0,5}")  # what can be owned
+SECTION = re.compile(r"§(?:1\.0|[23]\.[1-9][0-9]{0,5})")  # what can be owned
 OwnershipType = Literal["exclusive", "shared-write", "read-only"]
 TYPES: tuple[str, ...] = get_args(OwnershipType)
 

@@ -13,7 +13,7 @@ from memctl.record.argument_checks import encodable
 from memctl.store.cache import Cache, digest
 from memctl.tokens import pieces, reconstruction
 from memctl.tokens.calibration import Learnt
-from memctl.tokens.families import Family
+from memctl.tokens.families import Family, kind_of_text
 from memctl.tokens.reconstruction import Tokenizer
 
 _ENCODING = "o200k_base"
@@ -84,6 +84,10 @@ class Counter:
     def tokens(self, text: str, kind: str = "markdown") -> int:
         """Just the number."""
         return self.count(text, kind).tokens
+
+    def tokens_of(self, name: str, text: str) -> int:
+        """Return the tokens of a file's text, of the kind that its name or its beginning tells."""
+        return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
         """Whether a text has from `least` to `most` tokens; counted only if cheap bounds do not tell."""

@@ -32,14 +32,6 @@ class _Counted(msgspec.Struct):
     input_tokens: int
 
 
-class _Complaint(msgspec.Struct):
-    message: str
-
-
-class _Refusal(msgspec.Struct):
-    error: _Complaint
-
-
 class Endpoint:
     """Counts by asking for one model; what was answered is kept in the cache."""
 
@@ -91,11 +83,8 @@ class Endpoint:
             return MemctlError(
                 f"{where} sends on to another place ({code}); the key goes to no other", "mend ANTHROPIC_BASE_URL"
             )
-        try:
-            message = msgspec.json.decode(answer, type=_Refusal).error.message
-        except msgspec.MsgspecError:
-            message = "no reason was given"
-        return MemctlError(f"{where} refused ({code}): {self._without_key(message)[:_LONGEST_MESSAGE]}", _hint())
+        message = self._without_key(posting.reason(answer))
+        return MemctlError(f"{where} refused ({code}): {message[:_LONGEST_MESSAGE]}", _hint())
 
     def _without_key(self, message: str) -> str:
         return " ".join(message.replace(self._key, "(the key)").split())

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.tokens.families import kind_of_text
-from memctl.transcript import messages as blocks
-from memctl.transcript.messages import Block
+from memctl.transcript.messages import CALL, OTHER, RESULT, Block, blocks_of, elements, encode_json, messages_of
 
 # Measured against 450 request-to-request figures of Claude models: what a tool call costs beside its text.
 PER_TOOL_CALL = 75
@@ -44,26 +44,24 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 def parse(given: Any) -> Conversation | None:
-    """The text of a request's body or of a list of messages; None if it is neither."""
-    body = given if isinstance(given, dict) else {"messages": given}
-    messages = body.get("messages", body.get("input"))
-    if isinstance(messages, str) and "input" in body:
-        messages = [{"role": "user", "content": messages}]
-    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+    """Return the text of a request's body or of a list of messages; None if it is neither."""
+    try:
+        held = messages_of(given)
+    except MemctlError:
         return None
-    reader = Reader()
+    body = given if isinstance(given, dict) else {}
+    reader = PartReader()
     for name in ("system", "instructions"):
         reader.read(0, "system", body.get(name) or "")
     if body.get("tools"):
-        reader.add(0, "system", "tools", "json", blocks.encoded(body["tools"]))
-    for number, message in enumerate(messages, start=1):
-        reader.read_message(number, message)
-    return Conversation(
-        str(body.get("model") or ""), reader.parts, len(messages), reader.tool_calls, dict(reader.uncounted)
-    )
+        reader.add(0, "system", "tools", "json", encode_json(body["tools"], "tools"))
+    for number, message in enumerate(held, start=1):
+        for element in elements(message):
+            reader.take(number, element.blocks)
+    return Conversation(str(body.get("model") or ""), reader.parts, len(held), reader.tool_calls, reader.uncounted)
 
 
-class Reader:
+class PartReader:
     """Gathers the text of contents as they come."""
 
     def __init__(self) -> None:
@@ -75,31 +73,28 @@ class Reader:
         if text:
             self.parts.append(Part(number, role, what, kind, text))
 
-    def read_message(self, number: int, message: dict[str, Any]) -> None:
-        """A message of either interface, or an item of OpenAI's responses."""
-        self._take(number, blocks.of_message(message))
-
     def read(self, number: int, role: str, content: Any) -> None:
-        """A content: a text, or a list of blocks."""
-        self._take(number, blocks.of_content(role, content))
+        """Take a content: a text, or a list of blocks."""
+        self.take(number, blocks_of(role, content))
 
-    def _take(self, number: int, found: Iterable[Block]) -> None:
-        for block in found:
-            if block.what == blocks.OTHER:
+    def take(self, number: int, blocks: Iterable[Block]) -> None:
+        """Take blocks of the message with a number."""
+        for block in blocks:
+            if block.type == OTHER:
                 self.uncounted[block.name] = self.uncounted.get(block.name, 0) + 1
-            elif block.what == blocks.CALL:
+            elif block.type == CALL:
                 self.tool_calls += 1
-                self.add(number, block.role, block.what, "json", f"{block.name} {block.text}".strip())
+                self.add(number, block.role, block.type, "json", f"{block.name} {block.text}".strip())
             else:
-                self.add(number, block.role, block.what, kind_in_messages(block.text, block.what), block.text)
+                self.add(number, block.role, block.type, kind_in_messages(block.text, block.type), block.text)
 
 
 def kind_in_messages(text: str, what: str) -> str:
-    """The kind of a text that is a `blocks.TEXT` or a `blocks.RESULT`.
+    """Return the kind of a text of a message, which is a TEXT or a RESULT.
 
     What looks like prose is how people chat, or how tools report.
     """
     kind = kind_of_text("", text)
     if kind != "prose":
         return kind
-    return "log" if what == "tool result" else "chat"
+    return "log" if what == RESULT else "chat"

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from functools import lru_cache
+
+from memctl.tokens.families import family_of
 
 _PIECE = re.compile(r"[A-Za-z]+|\d+|[^\sA-Za-z0-9]+|\s+")
 _FACTORS = {
@@ -20,6 +23,12 @@ ERROR = {kind: 0.12 if kind == "json" else 0.07 for kind in _FACTORS}
 def estimate(text: str, kind: str) -> int:
     """About how many o200k tokens a text of a kind has."""
     return math.ceil(sum(map(_weight, _PIECE.findall(text))) * _FACTORS[kind])
+
+
+def markdown_estimator(model: str) -> Callable[[str], float]:
+    """Return a function that says about how many tokens Markdown has for a model; a backslash counts as one more."""
+    factor = family_of(model).factors["markdown"]
+    return lambda text: (estimate(text, "markdown") + text.count("\\")) * factor
 
 
 @lru_cache(maxsize=4096)  # a text has far fewer words than pieces

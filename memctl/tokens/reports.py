@@ -19,10 +19,10 @@ from memctl.tokens import messages
 from memctl.tokens.calibration import digest_of, name_of
 from memctl.tokens.count import Counter
 from memctl.tokens.families import KINDS, family_of, kind_of_text
+from memctl.tokens.growth import Growth, GrowthReader
 from memctl.tokens.messages import Part
-from memctl.tokens.transcripts import Growth, Transcript
-from memctl.transcript.line import context_of
-from memctl.transcript.messages import lines
+from memctl.transcript.claude_code import LineReader
+from memctl.transcript.line import Line, context_tokens
 
 SHORTEST = 50  # estimated tokens; in shorter texts the frame of the request weighs more than the factor
 
@@ -60,21 +60,27 @@ class _Unfit(Exception):
 def observe(text: str, read_file: ReadFile) -> Observed:
     """The observations in the text of a file; `read_file` gives the text of a `file` that a line names."""
     observed = Observed(defaultdict(list), [])
-    transcript = Transcript()
-    for number, line in lines(text):
+    reader, growths = LineReader(), GrowthReader()
+    for raw in text.split("\n"):
+        broken = reader.broken
+        line = reader.read(raw)
         try:
-            if not isinstance(line, dict):
+            if line is None and reader.broken > broken:
                 raise _Unfit("no JSON object")
-            if "message" in line or "subtype" in line:
-                for growth in transcript.read(line):
-                    _take(_report_of_growth(growth), observed)
-            else:
-                _take(_report(line, read_file), observed)
+            if line is not None:
+                _take_line(line, growths, read_file, observed)
         except _Unfit as unfit:
-            observed.asides.append(Aside(number, str(unfit)))
+            observed.asides.append(Aside(reader.number, str(unfit)))
         except MemctlError as error:  # a model not known, a file not readable
-            observed.asides.append(Aside(number, error.message))
+            observed.asides.append(Aside(reader.number, error.message))
     return observed
+
+
+def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed: Observed) -> None:
+    if "message" not in line.fields and "subtype" not in line.fields:
+        _take(_report(line.fields, read_file), observed)
+    elif (growth := growths.take(line)) is not None:
+        _take(_report_of_growth(growth), observed)
 
 
 def _take(report: TokenReport, observed: Observed) -> None:
@@ -107,7 +113,7 @@ def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     model = response.get("model") or request.get("model")
     if not isinstance(model, str):
         raise _Unfit("names no model")
-    reported = line.get("input_tokens") or context_of(response.get("usage") or line.get("usage"))
+    reported = line.get("input_tokens") or context_tokens(response.get("usage") or line.get("usage"))
     if not isinstance(reported, int) or reported <= 0:
         raise _Unfit("has no count of input tokens")
     if isinstance(request.get("text"), str) or isinstance(request.get("file"), str):

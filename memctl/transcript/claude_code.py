@@ -1,90 +1,92 @@
-"""Claude Code's transcripts: JSON Lines, with sub-agents and compactions in them.
-
-An answer has a line for each of its blocks, all with the same id and the same usage. After a resumption lines of before
-may stand there again, with the same `uuid`.
-"""
+"""Claude Code's transcripts: JSON Lines, with sub-agents and compactions in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from memctl.record import timestamps
-from memctl.transcript import messages as blocks
-from memctl.transcript.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
-from memctl.transcript.line import context_of, without_added
+from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, Session, Usage, event_of
+from memctl.transcript.files import LONGEST_LINE
+from memctl.transcript.line import Line, text_in, without_host_tags
+from memctl.transcript.messages import RESULT, blocks_of, decode_json
 
 _INTERRUPTED = "[Request interrupted by user"
-_SYNTHETIC = "<synthetic>"
-_MOST_FILES = 500  # of sub-agents
 
 
-class ClaudeCode:
-    """Reads the lines of one transcript, in their order."""
+class LineReader:
+    """Reads the lines of one transcript in their order, each once: after a resumption the host may repeat lines.
+
+    `number` counts the lines so far, `broken` those that nobody can read. Of the lines so far it holds a number each.
+    """
+
+    def __init__(self) -> None:
+        self.number = self.broken = 0
+        self._seen: set[int] = set()  # hashes of uuids
+
+    def read(self, raw: str | bytes) -> Line | None:
+        """Return what the next line says; None for one that is blank, broken, or was read before."""
+        self.number += 1
+        if not raw or raw.isspace():
+            return None
+        fields = decode_json(raw) if len(raw) <= LONGEST_LINE else None
+        if not isinstance(fields, dict):
+            self.broken += 1
+            return None
+        uuid = fields.get("uuid")
+        if isinstance(uuid, str):
+            digest = hash(uuid)
+            if digest in self._seen:
+                return None
+            self._seen.add(digest)
+        return Line(fields, self.number)
+
+    def lines(self, rows: Iterable[str | bytes]) -> Iterator[Line]:
+        """Yield the lines of a transcript that have something to say."""
+        for raw in rows:
+            if (line := self.read(raw)) is not None:
+                yield line
+
+
+class SessionReader:
+    """Gathers the session that the lines of a transcript tell of."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
-        self._seen: set[str] = set()  # the uuids of lines
         self._answers: dict[str, Usage] = {}
         self._id = self._model = self._branch = self._started = self._ended = ""
 
-    def read(self, line: dict[str, Any]) -> Sequence[Event]:
-        """The events that a line tells of; none if it was read before."""
-        uuid = line.get("uuid")
-        if isinstance(uuid, str):
-            if uuid in self._seen:
-                return ()
-            self._seen.add(uuid)
-        before = len(self._events)
+    def take(self, line: Line) -> Sequence[Event]:
+        """Take the next line, and return the events in it."""
         moment = _moment(line)
-        if moment:
-            self._started = min(self._started or moment, moment)
-            self._ended = max(self._ended, moment)
-        self._id = self._id or _text(line, "sessionId")
-        self._branch = _text(line, "gitBranch") or self._branch
-        common = {"moment": moment, "agent": _agent(line), "cwd": _text(line, "cwd")}
-        if line.get("subtype") == "compact_boundary":
-            self._events.append(msgspec.structs.replace(Event(COMPACTION), **common))
-        message = line.get("message")
-        if line.get("type") in ("user", "assistant") and isinstance(message, dict):
-            self._read_message(line, message, common)
+        if moment > self._ended:
+            self._ended = moment
+        if moment and (not self._started or moment < self._started):
+            self._started = moment
+        fields = line.fields
+        self._id = self._id or text_in(fields, "sessionId")
+        self._branch = text_in(fields, "gitBranch") or self._branch
+        if not (line.role or line.is_boundary):
+            return ()
+        before = len(self._events)
+        around: dict[str, Any] = {"moment": moment, "agent": line.agent, "cwd": text_in(fields, "cwd")}
+        if line.is_boundary:
+            self._events.append(Event(COMPACTION, **around))
+        if line.role == "assistant":
+            self._count(line)
+            if not line.is_sidechain:
+                self._model = line.model or self._model
+        if line.role:
+            self._events += _events(line, around)
         return self._events[before:]
 
-    def _read_message(self, line: dict[str, Any], message: dict[str, Any], common: dict[str, str]) -> None:
-        if line["type"] == "assistant":
-            if message.get("model") == _SYNTHETIC:
-                return
-            self._count(message)
-            if not line.get("isSidechain"):
-                self._model = _text(message, "model") or self._model
-        role = str(line["type"])
-        details = line.get("toolUseResult")
-        for block in blocks.of_content(role, message.get("content")):
-            event = self._event(line, block)
-            if event is not None:
-                known = details if event.kind == RESULT and isinstance(details, dict) else {}
-                self._events.append(msgspec.structs.replace(event, details=known, **common))
-
-    def _event(self, line: dict[str, Any], block: blocks.Block) -> Event | None:
-        event = event_of(block)
-        if event is None or event.kind in (CALL, RESULT, ANSWER):
-            return event
-        if line.get("isCompactSummary"):
-            return Event(DIGEST, event.text)
-        text = without_added(event.text).strip()
-        if not text or line.get("isMeta") or text.startswith(_INTERRUPTED):
-            return None
-        return Event(PROMPT, text)
-
-    def _count(self, message: dict[str, Any]) -> None:
-        identifier = _text(message, "id") or f"line {len(self._seen)}"
-        usage = message.get("usage")
+    def _count(self, line: Line) -> None:
+        usage = line.message.get("usage")
         written = usage.get("output_tokens") if isinstance(usage, dict) else 0
         # Of the lines of an answer the last has all that was written; what was read is the same on each.
-        self._answers[identifier] = Usage(context_of(usage), written if isinstance(written, int) else 0)
+        self._answers[line.answer or f"line {line.number}"] = Usage(
+            line.context, written if isinstance(written, int) else 0
+        )
 
     def session(self, broken: int) -> Session:
         """The session that the lines read so far tell of."""
@@ -103,30 +105,26 @@ class ClaudeCode:
         )
 
 
-def _agent(line: dict[str, Any]) -> str:
-    if not line.get("isSidechain"):
-        return ""
-    return _text(line, "agentId") or "sub-agent"
+def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
+    """Yield the events of a line with a message; without what the host has added to a prompt."""
+    details = line.fields.get("toolUseResult")
+    of_result = {**around, "details": details} if isinstance(details, dict) else around
+    for block in blocks_of(line.role, line.message.get("content")):
+        event = event_of(block, of_result if block.type == RESULT else around)
+        if event is None:
+            continue
+        if event.kind != PROMPT:
+            yield event
+        elif line.is_summary:
+            yield Event(DIGEST, event.text, **around)
+        elif not line.fields.get("isMeta"):
+            text = without_host_tags(event.text).strip()
+            if text and not text.startswith(_INTERRUPTED):
+                yield Event(PROMPT, text, **around)
 
 
-def _moment(line: dict[str, Any]) -> str:
+def _moment(line: Line) -> str:
     try:
-        return timestamps.parse(_text(line, "timestamp"))
+        return timestamps.parse(text_in(line.fields, "timestamp"))
     except ValueError:
         return ""
-
-
-def _text(line: dict[str, Any], key: str) -> str:
-    value = line.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def of_sub_agents(transcript: str) -> list[str]:
-    """The transcripts of a session's sub-agents, which Claude Code keeps in a folder beside the main one."""
-    if not transcript.endswith(".jsonl"):
-        return []
-    folder = Path(transcript.removesuffix(".jsonl")) / "subagents"
-    try:
-        return sorted(str(file) for file in folder.glob("*.jsonl") if file.is_file())[:_MOST_FILES]
-    except OSError:
-        return []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from memctl.record.frontmatter import clean_newlines
-from memctl.transcript import messages as blocks
-from memctl.transcript.messages import Block
+from memctl.transcript import messages
+from memctl.transcript.messages import Block, decode_json
 
 PROMPT, ANSWER, CALL, RESULT, COMPACTION, DIGEST = "prompt", "answer", "call", "result", "compaction", "digest"
 
@@ -125,26 +125,22 @@ def joined(sessions: list[Session]) -> Session:
     )
 
 
-def event_of(block: Block) -> Event | None:
-    """The event that a block of a message is, with LF line ends; None for one that is nothing to us."""
-    if block.what == blocks.CALL:
-        return Event(CALL, tool=block.name, arguments=arguments_of(block), call=block.call)
-    if block.what == blocks.RESULT:
-        return Event(RESULT, clean_newlines(block.text), call=block.call, is_error=block.is_error)
-    if block.what == blocks.TEXT and block.text.strip():
-        return Event(PROMPT if block.role == "user" else ANSWER, clean_newlines(block.text))
+def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
+    """Return the event that a block of a message is, with LF line ends; None for one that is nothing to us.
+
+    `origin` has other fields of the event, such as its `moment`.
+    """
+    if block.type == messages.CALL:
+        return Event(CALL, tool=block.name, arguments=arguments_of(block), call=block.call_id, **origin)
+    if block.type == messages.RESULT:
+        text = clean_newlines(block.text)
+        return Event(RESULT, text, call=block.call_id, is_error=block.is_error, **origin)
+    if block.type == messages.TEXT and block.text.strip():
+        return Event(PROMPT if block.role == "user" else ANSWER, clean_newlines(block.text), **origin)
     return None
 
 
 def arguments_of(block: Block) -> dict[str, Any]:
-    """The arguments of a call by their names; a text that is no JSON object stands under `input`."""
-    given = decoded(block.arguments) if isinstance(block.arguments, str) else block.arguments
+    """Return the arguments of a call by their names; a text that is no JSON object stands under `input`."""
+    given = decode_json(block.arguments) if isinstance(block.arguments, str) else block.arguments
     return given if isinstance(given, dict) else {"input": block.arguments}
-
-
-def decoded(text: str) -> Any:
-    """What a text of JSON says; None if it is none."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None

@@ -1,4 +1,4 @@
-"""Where Claude Code keeps a project's transcripts, and which of them is the newest."""
+"""Where Claude Code keeps the transcripts of a project and of a session's sub-agents."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 
+_MOST_SUB_AGENTS = 500
+
 
 def projects(environ: Mapping[str, str], home: Path) -> Path:
-    """The folder of all projects: below CLAUDE_CONFIG_DIR, or `.claude` at home."""
+    """Return the folder of all projects: below CLAUDE_CONFIG_DIR, or `.claude` at home."""
     return Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
 
 
 def slug(folder: Path) -> str:
-    """The name by which a folder's transcripts are kept: all but letters and digits of ASCII become `-`."""
+    """Return the name by which a folder's transcripts are kept: all but letters and digits of ASCII become `-`."""
     return re.sub("[^A-Za-z0-9]", "-", str(folder))
 
 
-def transcript(folder: Path, kept: Path) -> Path:
-    """The newest transcript of a session in a folder, or else of the nearest one above it.
+def newest(folder: Path, kept: Path) -> Path:
+    """Return the newest transcript of a session in a folder, or else of the nearest one above it.
 
     Only plain files count: what lies there under such a name may lead anywhere. Raises MemctlError if there is none.
     """
@@ -34,3 +36,14 @@ def transcript(folder: Path, kept: Path) -> Path:
         if found:
             return max(found)[2]
     raise MemctlError(f"no transcript of Claude Code is kept for {folder}", f"name a FILE; looked below {kept}", USAGE)
+
+
+def of_sub_agents(transcript: str) -> list[str]:
+    """Return the transcripts of a session's sub-agents, which lie in a folder beside the main one; at most 500."""
+    if not transcript.endswith(".jsonl"):
+        return []
+    folder = Path(transcript.removesuffix(".jsonl")) / "subagents"
+    try:
+        return sorted(str(file) for file in folder.glob("*.jsonl") if file.is_file())[:_MOST_SUB_AGENTS]
+    except OSError:
+        return []

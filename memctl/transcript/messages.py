@@ -1,91 +1,211 @@
-"""The blocks of messages: text, tool calls and their results, in the shapes of Anthropic's and OpenAI's interfaces."""
+"""Lists of messages, in the shapes of Anthropic's messages, OpenAI's chat completions and OpenAI's responses.
+
+A conversation is a request's body or a bare list of messages. A message is taken apart into elements, each of which can
+be removed or replaced as one, and an element into blocks: its texts, its call of a tool, the texts of its result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.argument_checks import encodable
+from memctl.transcript.line import text_in
 
-TEXT, CALL, RESULT, OTHER = "text", "tool call", "tool result", "other"
-_TEXTS = ("text", "input_text", "output_text")
+TEXT, CALL, RESULT, THINKING, OTHER = "text", "tool call", "tool result", "thinking", "other"
+SYSTEM_ROLES = ("system", "developer")
+_TEXT_TYPES = ("text", "input_text", "output_text")
+_CALL_TYPES = ("tool_use", "function_call")
+_RESULT_TYPES = ("tool_result", "function_call_output")
+_THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
+_ITEM_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _JSON = (dict, list, str, int, float, type(None))
+
+Path = tuple[str | int, ...]
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A block: what it is (TEXT, CALL, RESULT or OTHER), in whose message, and its text, which is encodable.
+    """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its encodable text.
 
-    A CALL has the `name` of the tool and its `arguments` as they came; `call` is the id by which a RESULT names its
-    call, and `is_error` what the result says of itself. Of OTHER only the `name` of its type is known.
+    A CALL has the `name` of the tool and its `arguments` as they came; `call_id` is the id by which a RESULT names its
+    call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type: such as images.
     """
 
-    what: str
+    type: str
     role: str
     text: str = ""
     name: str = ""
     arguments: Any = None
-    call: str = ""
+    call_id: str = ""
     is_error: bool = False
 
 
-def of_message(message: dict[str, Any]) -> Iterator[Block]:
-    """The blocks of a message of either interface, or of an item of OpenAI's responses.
+class Element(msgspec.Struct, frozen=True):
+    """A part of a message that can be removed or replaced as one: its path in the message, its type, what it holds.
 
-    Raises MemctlError for content that is no JSON, such as the objects of a client's library.
+    The path is () for an item that is an element itself, and for example ("content", 2) for the third block of a
+    content. The type is that of a block, or THINKING. `given` is the part as it came.
     """
-    if "role" not in message:
-        yield from _of_block("assistant", message, Block(TEXT, ""))
+
+    path: Path
+    type: str
+    blocks: list[Block]
+    given: Any
+
+    @property
+    def text(self) -> str:
+        """The texts of the element, a line each."""
+        if self.type == THINKING:
+            return _thought(self.given)
+        return "\n".join(block.text for block in self.blocks if block.type != OTHER and block.text)
+
+
+def body_key(given: Any) -> str | None:
+    """Return where a request's body has its messages: `messages` or `input`; None for a bare list of messages.
+
+    Raises MemctlError for what is neither.
+    """
+    if _are_messages(given):
+        return None
+    for key in ("messages", "input") if isinstance(given, dict) else ():
+        held = given.get(key)
+        if _are_messages(held) or (key == "input" and isinstance(held, str)):
+            return key
+    raise MemctlError(
+        "this is no conversation", "give a list of messages, or a request's body with `messages` or `input`"
+    )
+
+
+def messages_of(given: Any) -> list[dict[str, Any]]:
+    """Return the messages of a conversation as they came, an `input` that is a text as one; raises MemctlError."""
+    key = body_key(given)
+    held = given if key is None else given[key]
+    return [{"role": "user", "content": held}] if isinstance(held, str) else list(held)
+
+
+def _are_messages(held: Any) -> bool:
+    if not isinstance(held, list | tuple):
+        return False
+    for index, message in enumerate(held):
+        check_json(message, f"message {index}")
+    return all(isinstance(message, dict) for message in held)
+
+
+def elements_at(index: int, message: Mapping[str, Any]) -> list[Element]:
+    """Return the elements of the message at an index; raises MemctlError, which names the path and the fault."""
+    try:
+        return list(elements(message, f"message {index}"))
+    except RecursionError:
+        raise MemctlError(f"message {index} is nested too deep", exit_code=USAGE) from None
+
+
+def elements(message: Mapping[str, Any], where: str = "message") -> Iterator[Element]:
+    """Yield the elements of a message, or of an item of OpenAI's responses; what is unknown is of the type OTHER.
+
+    Raises MemctlError for values that are no JSON, such as objects of a client's library; `where` names the message.
+    """
+    content, calls, role = message.get("content"), message.get("tool_calls"), message.get("role")
+    check_json(content, where)
+    check_json(calls, where)
+    if role is None:
+        yield _element((), message, Block(TEXT, "assistant"), where)
         return
-    role = str(message["role"])
-    around = Block(RESULT if role == "tool" else TEXT, role, call=_identifier(message, "tool_call_id"))
-    yield from of_content(role, message.get("content") or "", around)
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        check(call)
+    if role in ("tool", "function"):
+        around = Block(RESULT, role, call_id=text_in(message, "tool_call_id"))
+        yield Element((), RESULT, list(blocks_of(role, content or "", around, where)), message)
+        return
+    role = str(role)
+    if isinstance(content, str) and content:
+        yield Element(("content",), TEXT, list(blocks_of(role, content)), message)
+    for index, part in enumerate(content if isinstance(content, list) else ()):
+        yield _element(("content", index), part, Block(TEXT, role), f"{where}, content {index}")
+    for index, call in enumerate(calls if isinstance(calls, list) else ()):
+        place = f"{where}, tool_calls {index}"
+        check_json(call, place)
         given = call if isinstance(call, dict) else {}
-        yield _call(given.get("function"), _identifier(given, "id"))
+        block = _call(given.get("function"), text_in(given, "id"), place)
+        yield Element(("tool_calls", index), CALL if given else OTHER, [block], call)
 
 
-def of_content(role: str, content: Any, around: Block | None = None) -> Iterator[Block]:
-    """The blocks of a content, which is a text or a list of blocks; texts in it are what `around` is."""
+def _element(path: Path, given: Any, around: Block, where: str) -> Element:
+    blocks = list(_blocks(given, around, where))
+    name = given.get("type") if isinstance(given, Mapping) else None
+    if name in _THINKING_TYPES:
+        return Element(path, THINKING, blocks, given)
+    if name in _RESULT_TYPES:
+        return Element(path, RESULT, blocks, given)
+    return Element(path, blocks[0].type if blocks else OTHER, blocks, given)
+
+
+def blocks_of(role: str, content: Any, around: Block | None = None, where: str = "content") -> Iterator[Block]:
+    """Yield the blocks of a content, which is a text or a list of parts; texts in it are what `around` is."""
     around = around or Block(TEXT, role)
     if isinstance(content, str):
-        yield Block(around.what, role, encodable(content), call=around.call, is_error=around.is_error)
-    check(content)
-    for block in content if isinstance(content, list) else ():
-        yield from _of_block(role, block, around)
+        yield Block(around.type, role, encodable(content), call_id=around.call_id, is_error=around.is_error)
+        return
+    check_json(content, where)
+    for part in content if isinstance(content, list) else ():
+        yield from _blocks(part, around, where)
 
 
-def _of_block(role: str, block: Any, around: Block) -> Iterator[Block]:
-    check(block)
-    name = block.get("type") if isinstance(block, dict) else None
-    if name in _TEXTS:
-        yield from of_content(role, str(block.get("text") or ""), around)
-    elif name in ("tool_use", "function_call"):
-        yield _call(block, _identifier(block, "call_id") or _identifier(block, "id"))
+def _blocks(part: Any, around: Block, where: str) -> Iterator[Block]:
+    check_json(part, where)
+    given = part if isinstance(part, dict) else {}
+    name, role = given.get("type"), around.role
+    if name in _TEXT_TYPES:
+        yield from blocks_of(role, str(given.get("text") or ""), around)
+    elif name in _CALL_TYPES:
+        yield _call(given, text_in(given, "call_id") or text_in(given, "id"), where)
     elif name == "tool_result":
-        is_error = block.get("is_error") is True
-        result = Block(RESULT, role, call=_identifier(block, "tool_use_id"), is_error=is_error)
-        yield from of_content(role, block.get("content") or "", result)
+        is_error = given.get("is_error") is True
+        result = Block(RESULT, role, call_id=text_in(given, "tool_use_id"), is_error=is_error)
+        yield from blocks_of(role, given.get("content") or "", result, where)
     elif name == "function_call_output":
-        result = Block(RESULT, "tool", call=_identifier(block, "call_id"))
-        yield from of_content("tool", block.get("output") or "", result)
+        result = Block(RESULT, "tool", call_id=text_in(given, "call_id"))
+        yield from blocks_of("tool", given.get("output") or "", result, where)
     else:
         yield Block(OTHER, role, name=name if isinstance(name, str) else "unknown content")
 
 
-def _call(call: Any, identifier: str) -> Block:
-    check(call)
-    given = call if isinstance(call, dict) else {}
+def _call(function: Any, call_id: str, where: str) -> Block:
+    check_json(function, where)
+    given = function if isinstance(function, dict) else {}
     arguments = given.get("input", given.get("arguments", ""))
-    text = encodable(arguments) if isinstance(arguments, str) else encoded(arguments)
-    return Block(CALL, "assistant", text, encodable(str(given.get("name", ""))), arguments, identifier)
+    text = encodable(arguments) if isinstance(arguments, str) else encode_json(arguments, where)
+    return Block(CALL, "assistant", text, encodable(str(given.get("name", ""))), arguments, call_id)
 
 
-def check(given: object, where: str = "") -> None:
+def _thought(given: Mapping[str, Any]) -> str:
+    if isinstance(text := given.get("thinking"), str):
+        return encodable(text)
+    summary = given.get("summary")
+    parts = [part.get("text") for part in summary if isinstance(part, dict)] if isinstance(summary, list) else []
+    return "\n".join(encodable(part) for part in parts if isinstance(part, str))
+
+
+def is_answer(message: Mapping[str, Any]) -> bool:
+    """Whether a message, or item, comes from the model."""
+    role = message.get("role")
+    return role == "assistant" or (role is None and message.get("type") not in _RESULT_TYPES)
+
+
+def is_items(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether these are items of OpenAI's responses: not all have a role, or what is in them is typed as there.
+
+    An item without a role may be evicted or compacted away: what is left are items still.
+    """
+    return any("role" not in message or _has_item_part(message.get("content")) for message in messages)
+
+
+def _has_item_part(content: Any) -> bool:
+    parts = content if isinstance(content, list) else ()
+    return any(isinstance(part, dict) and part.get("type") in _ITEM_PARTS for part in parts)
+
+
+def check_json(given: object, where: str = "") -> None:
     """Raise MemctlError for what is no JSON: a tuple, bytes, or an object of a client's library."""
     if not isinstance(given, _JSON):
         what = f"{where}: " if where else ""
@@ -93,8 +213,8 @@ def check(given: object, where: str = "") -> None:
         raise MemctlError(f"{what}{type(given).__name__} is no JSON", hint, USAGE)
 
 
-def encoded(given: Any) -> str:
-    """Something as JSON that can be written as UTF-8; raises MemctlError for what is none, or is nested too deep."""
+def encode_json(given: Any, where: str = "") -> str:
+    """Return something as JSON that can be written as UTF-8; raises MemctlError for what is none or nested too deep."""
     try:
         return msgspec.json.encode(given).decode()
     except UnicodeEncodeError:
@@ -102,21 +222,25 @@ def encoded(given: Any) -> str:
 
         return encodable(json.dumps(given, ensure_ascii=False, separators=(",", ":"), default=str))
     except RecursionError:
-        raise MemctlError("it is nested too deep", exit_code=USAGE) from None
+        raise MemctlError(f"{where or 'it'} is nested too deep", exit_code=USAGE) from None
     except TypeError as error:
-        raise MemctlError(f"it is no JSON: {error}", "give dicts, lists and texts", USAGE) from None
+        place = f"{where}: " if where else ""
+        raise MemctlError(f"{place}it is no JSON: {error}", "give dicts, lists and texts", USAGE) from None
 
 
-def _identifier(block: dict[str, Any], key: str) -> str:
-    value = block.get(key)
-    return value if isinstance(value, str) else ""
+def decode_json(text: str | bytes) -> Any:
+    """Return what a text of JSON says, with � for bytes that are no UTF-8; None for one that is no JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except UnicodeError:
+        data = text.encode(errors="replace") if isinstance(text, str) else text
+        return decode_json(data.decode(errors="replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
-def lines(text: str) -> Iterator[tuple[int, Any]]:
-    """The documents of JSON Lines with their line numbers; None for a line that is not JSON."""
+def json_lines(text: str) -> Iterator[tuple[int, Any]]:
+    """Yield the documents of JSON Lines with their line numbers; None for a line that is no JSON."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            try:
-                yield number, msgspec.json.decode(line)
-            except (msgspec.DecodeError, RecursionError):
-                yield number, None
+            yield number, decode_json(line)

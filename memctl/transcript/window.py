@@ -1,48 +1,65 @@
-"""Messages out of a transcript of Claude Code: what stands in the window now, ready to be sent.
+"""What stands in a context window now, out of a transcript of Claude Code: messages, ready to be sent, and usage.
 
-That is what came after the last compaction, its summary first. Sub-agents have windows of their own: of a transcript
-that has nothing but one's lines, as hosts keep it in a file beside, that window is meant. An answer has a line for each
-of its blocks, and a result a line of its own: they are put together again. Calls that have no result, and results that
-have no call, can't be sent and are left out.
+The messages are those after the last compaction, its summary first. Sub-agents have windows of their own: of a
+transcript that has nothing but one's lines, as hosts keep it in a file beside, that window is meant. An answer has a
+line for each of its blocks, and a result a line of its own: they are put together again. Calls that have no result, and
+results that have no call, can't be sent and are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from memctl.transcript.line import context_of
+from memctl.transcript.claude_code import LineReader
+from memctl.transcript.line import Line, text_in
+from memctl.transcript.messages import blocks_of
 
-LONGEST = 32 * 1024 * 1024  # characters of a line; the longest seen have pictures in them, and about 5 million
+_THINKING = ("thinking", "redacted_thinking")
 
 
-class Transcript(msgspec.Struct, frozen=True):
-    """The messages of a window, for each of them the line of each of its blocks, and what was found on the way.
+class Compaction(msgspec.Struct, frozen=True):
+    """A compaction: before which request and at which line it came, what set it off, and the tokens before and after, 0
+    if nobody said."""
 
-    `reported` is how many tokens the host said the last request had, 0 if it did not. `left_out` counts calls without a
-    result and results without a call, `broken` lines that nobody can read.
+    at: int
+    line: int
+    trigger: str = ""
+    before: int = 0
+    after: int = 0
+
+
+class Window(msgspec.Struct, frozen=True):
+    """The messages of a window, for each of them the line of each of its blocks, and how the window came to be.
+
+    `reported` is how many tokens the host said the last request had, 0 if it did not. `requests` has the tokens of each
+    request since the session began; `beginning` is the text that the first is known to have had. `left_out` counts
+    calls without a result and results without a call, `broken` lines that nobody can read.
     """
 
     messages: list[dict[str, Any]]
     lines: list[list[int]]
     model: str = ""
     reported: int = 0
-    compactions: int = 0
+    requests: tuple[int, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+    beginning: str = ""
     left_out: int = 0
     broken: int = 0
 
 
-def read(lines: Iterable[str], *, whole: bool = False) -> Transcript:
+def read(rows: Iterable[str | bytes], *, whole: bool = False) -> Window:
     """Read a transcript line by line; what is odd is passed over.
 
-    With `whole` it is all that ever stood in the window, as if the host had never compacted it: without the summaries.
+    With `whole` the messages are all that ever stood in the window, as if the host had never compacted it: without the
+    summaries.
     """
     reader = WindowReader(whole)
-    for number, line in enumerate(lines, start=1):
-        reader.take(number, line)
-    return reader.finished()
+    for row in rows:
+        reader.read(row)
+    return reader.window()
 
 
 class _Group(msgspec.Struct):
@@ -54,77 +71,92 @@ class _Group(msgspec.Struct):
 
 
 class WindowReader:
-    """Takes a transcript line by line; at any time it has the messages of the lines so far."""
+    """Takes a transcript line by line; at any time it has the window of the lines so far."""
 
     def __init__(self, whole: bool = False) -> None:
         self._whole = whole
+        self._lines = LineReader()
+        self._begin(is_sidechain=True)
+
+    def _begin(self, *, is_sidechain: bool) -> None:
+        self._is_sidechain = is_sidechain  # whether there is nothing but a sub-agent's lines so far
         self._groups: list[_Group] = []
         self._results: dict[str, tuple[dict[str, Any], int]] = {}
-        self._seen: set[int] = set()  # of uuids, their hashes: they are all that grows with the lines
-        self._model = ""
-        self._reported = self._compactions = self._broken = 0
-        self._sub_agent: WindowReader | None = None  # while there is nothing else
+        self._model = self._answer = ""
+        self._reported = 0
+        self._requests: list[int] = []
+        self._compactions: list[Compaction] = []
+        self._beginning: list[str] = []
 
-    def take(self, number: int, line: str) -> None:
-        if not line.strip():
+    def read(self, row: str | bytes) -> None:
+        """Take the next line of the file."""
+        line = self._lines.read(row)
+        if line is None or not (line.role or line.is_boundary):
             return
-        try:
-            given = msgspec.json.decode(line) if len(line) <= LONGEST else None
-        except (msgspec.DecodeError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
-            self._broken += 1
-        elif given.get("isSidechain"):
-            self._take_aside(number, given)
-        elif not self._is_known(given):
-            self._take(number, given)
+        if line.is_sidechain != self._is_sidechain:
+            if line.is_sidechain:
+                return
+            self._begin(is_sidechain=False)
+        if line.is_boundary:
+            self._compact(line)
+        if line.role == "assistant":
+            self._count(line)
+        elif line.role and not self._requests:
+            self._beginning += [block.text for block in blocks_of("user", line.message.get("content"))]
+        if line.role and not (self._whole and line.is_summary):
+            self._add(line)
 
-    def _take_aside(self, number: int, given: Mapping[str, Any]) -> None:
-        if self._groups or self._results or self._compactions:
-            return
-        self._sub_agent = self._sub_agent or WindowReader(self._whole)
-        if not self._sub_agent._is_known(given):
-            self._sub_agent._take(number, given)
+    def _compact(self, line: Line) -> None:
+        tokens = [line.compaction.get(key) for key in ("preTokens", "postTokens")]
+        before, after = (number if isinstance(number, int) and number > 0 else 0 for number in tokens)
+        trigger = str(line.compaction.get("trigger") or "")
+        self._compactions.append(Compaction(len(self._requests), line.number, trigger, before, after))
+        self._answer = ""
+        if not self._whole:
+            self._groups, self._results, self._reported = [], {}, 0
 
-    def _is_known(self, given: Mapping[str, Any]) -> bool:
-        uuid = given.get("uuid")
-        if not isinstance(uuid, str):
-            return False
-        before = len(self._seen)
-        self._seen.add(hash(uuid))
-        return len(self._seen) == before
+    def _count(self, line: Line) -> None:
+        """Count a request once, though its answer has a line for each of its blocks, all with the same id and usage."""
+        self._model = line.model or self._model
+        tokens, answer = line.context, line.answer or f"line {line.number}"
+        self._reported = tokens or self._reported
+        if tokens > 0 and answer != self._answer:
+            self._answer = answer
+            self._requests.append(tokens)
 
-    def _take(self, number: int, given: Mapping[str, Any]) -> None:
-        if given.get("subtype") == "compact_boundary":
-            self._compactions += 1
-            if not self._whole:
-                self._groups, self._results, self._reported = [], {}, 0
-        if self._whole and given.get("isCompactSummary"):
-            return
-        message, role = given.get("message"), given.get("type")
-        if role not in ("user", "assistant") or not isinstance(message, dict) or message.get("model") == "<synthetic>":
-            return
-        if role == "assistant":
-            self._model = str(message.get("model") or self._model)
-            self._reported = context_of(message.get("usage")) or self._reported
-        content = message.get("content")
+    def _add(self, line: Line) -> None:
+        content = line.message.get("content")
         for block in [{"type": "text", "text": content}] if isinstance(content, str) else _list(content):
-            if isinstance(block, dict) and (block.get("type") != "text" or str(block.get("text") or "").strip()):
-                self._add(role, _id(message, "id"), block, number)
+            kind = block.get("type") if isinstance(block, dict) else None
+            if not isinstance(block, dict) or (kind == "text" and not str(block.get("text") or "").strip()):
+                continue
+            if kind == "tool_result":
+                self._results.setdefault(text_in(block, "tool_use_id"), (block, line.number))
+                continue
+            answer = text_in(line.message, "id")
+            last = self._groups[-1] if self._groups else None
+            if last is None or last.role != line.role or last.id != answer:
+                last = _Group(line.role, answer, [])
+                self._groups.append(last)
+            last.blocks.append((block, line.number))
 
-    def _add(self, role: str, identifier: str, block: dict[str, Any], number: int) -> None:
-        if block.get("type") == "tool_result":
-            self._results.setdefault(_id(block, "tool_use_id"), (block, number))
-            return
-        last = self._groups[-1] if self._groups else None
-        if last is None or last.role != role or last.id != identifier:
-            last = _Group(role, identifier, [])
-            self._groups.append(last)
-        last.blocks.append((block, number))
+    def window(self) -> Window:
+        """The window of the lines so far."""
+        messages, lines, left_out = self._paired()
+        return Window(
+            messages,
+            lines,
+            self._model,
+            self._reported,
+            tuple(self._requests),
+            tuple(self._compactions),
+            "\n".join(self._beginning),
+            left_out,
+            self._lines.broken,
+        )
 
-    def finished(self) -> Transcript:
-        if self._sub_agent is not None and not (self._groups or self._results or self._compactions):
-            return msgspec.structs.replace(self._sub_agent.finished(), broken=self._broken)
+    def _paired(self) -> tuple[list[dict[str, Any]], list[list[int]], int]:
+        """Return messages, their lines, and how many calls and results had no counterpart and are left out."""
         messages: list[dict[str, Any]] = []
         lines: list[list[int]] = []
         used = calls = 0
@@ -133,12 +165,12 @@ class WindowReader:
             kept, results = [], []
             for block, number in group.blocks:
                 calls += (is_call := block.get("type") == "tool_use")
-                result = waiting.pop(_id(block, "id"), None) if is_call else None
+                result = waiting.pop(text_in(block, "id"), None) if is_call else None
                 if result is not None:
                     results.append(result)
                 if result is not None or not is_call:
                     kept.append((block, number))
-            if all(block.get("type") in ("thinking", "redacted_thinking") for block, _ in kept):
+            if all(block.get("type") in _THINKING for block, _ in kept):
                 continue
             used += len(results)
             for role, blocks in ((group.role, kept), ("user", results)):
@@ -148,13 +180,7 @@ class WindowReader:
                 for block, number in blocks:
                     messages[-1]["content"].append(block)
                     lines[-1].append(number)
-        left_out = calls + len(self._results) - 2 * used
-        return Transcript(messages, lines, self._model, self._reported, self._compactions, left_out, self._broken)
-
-
-def _id(block: Mapping[str, Any], key: str) -> str:
-    value = block.get(key)
-    return value if isinstance(value, str) else ""
+        return messages, lines, calls + len(self._results) - 2 * used
 
 
 def _list(content: Any) -> list[Any]:

@@ -7,15 +7,16 @@ and waits for the next look.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import BinaryIO
 
 from memctl.errors import USAGE, MemctlError
+from memctl.transcript.files import whole_lines
 from memctl.transcript.window import WindowReader
 from memctl.window import status
 from memctl.window.messages import reading
 from memctl.window.messages.content import TokenCounter
-from memctl.window.pressure.curve import CurveReader
 from memctl.window.status import SeenConversation
 
 _KNOWN = 4096  # bytes at either end of what was read by which the file is known again
@@ -31,10 +32,10 @@ class Follower:
         self._begin()
 
     def _begin(self) -> None:
-        self._offset = self._number = 0
+        self._offset = 0
         self._head = self._tail = b""
         self._is_transcript: bool | None = None
-        self._messages, self._curve = WindowReader(), CurveReader()
+        self._window = WindowReader()
 
     def look(self) -> SeenConversation | None:
         """The window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or has no
@@ -48,8 +49,7 @@ class Follower:
             raise MemctlError(f"{self._file} can't be read: {error.strerror}", exit_code=USAGE) from None
         if not self._is_transcript:
             return None
-        loaded = reading.of_transcript(self._messages.finished(), self._file)
-        return status.of_loaded(loaded, self._curve.curve(), self._counter_for)
+        return status.of_loaded(reading.of_transcript(self._window.window(), self._file), self._counter_for)
 
     def _is_the_same(self, stream: BinaryIO) -> bool:
         """Whether what was read before still stands there."""
@@ -59,20 +59,20 @@ class Follower:
         return stream.read(len(self._tail)) == self._tail
 
     def _read(self, stream: BinaryIO) -> None:
-        start = stream.seek(self._offset)
-        for line in stream:
-            if not line.endswith(b"\n") or self._is_transcript is False:
+        start = self._offset
+        for offset, row in whole_lines(stream, start):
+            self._take(row.removeprefix(BOM_UTF8) if self._offset == 0 else row)
+            if self._is_transcript is False:
                 break
-            self._offset += len(line)
-            self._head += line[: _KNOWN - len(self._head)]
-            self._tail = (self._tail + line[-_KNOWN:])[-_KNOWN:]
-            self._number += 1
-            self._take(line.decode("utf-8-sig" if self._number == 1 else "utf-8", "replace"))
+            self._offset = offset
+        stream.seek(0)
+        self._head = stream.read(min(_KNOWN, self._offset))
+        stream.seek(max(0, self._offset - _KNOWN))
+        self._tail = stream.read(min(_KNOWN, self._offset))
         self.read_bytes = self._offset - start
 
-    def _take(self, line: str) -> None:
-        if self._is_transcript is None and line.strip():
-            self._is_transcript = reading.is_of_transcript(line)
+    def _take(self, row: bytes) -> None:
+        if self._is_transcript is None and row.strip():
+            self._is_transcript = reading.is_of_transcript(row)
         if self._is_transcript:
-            self._curve.take(self._number, line)
-            self._messages.take(self._number, line)
+            self._window.read(row)

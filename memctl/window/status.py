@@ -10,7 +10,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.text.credentials import redact
 from memctl.text.markdown import one_line
-from memctl.transcript.events import decoded
+from memctl.transcript.messages import decode_json
+from memctl.transcript.window import Compaction
 from memctl.window.budget.accounting import COMPONENTS
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import limits_of
@@ -20,7 +21,7 @@ from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.reading import Loaded, Opened
 from memctl.window.pressure import curve as curves
-from memctl.window.pressure.curve import Curve, CurveReader
+from memctl.window.pressure.curve import Curve
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED, ContextPressureMonitor, PressureReading
 
@@ -78,16 +79,16 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCoun
     """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
     that nobody names. Raises MemctlError for what is no conversation.
     """
-    watched = CurveReader()
-    loaded = reading.load(watched.watch(lines), name)
-    return of_loaded(loaded, watched.curve(), counter_for)
+    return of_loaded(reading.load(lines, name), counter_for)
 
 
-def of_loaded(loaded: Loaded, curve: Curve, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
-    """What was read, counted, with the curve of its lines; that of what nobody reported on is counted, too."""
+def of_loaded(loaded: Loaded, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
+    """Return what was read, counted, with its curve: that of what nobody reported on is counted, too."""
     counter = counter_for(loaded.model)
     opened = loaded.opened(counter)
-    if loaded.transcript is None or not curve.points:
+    if loaded.transcript is not None and loaded.transcript.requests:
+        curve = curves.of_transcript(loaded.transcript)
+    else:
         curve = curves.of_blocks(opened.conversation.blocks, opened.conversation.overhead)
     return SeenConversation(opened, curve, loaded.model, counter)
 
@@ -114,7 +115,7 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig) -> Status:
 
 
 def _snapshot(
-    number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, curves.Compaction]
+    number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, Compaction]
 ) -> HealthSnapshot:
     """The health after a request. What a compaction came to is measured, else what the host said it would be."""
     cut = cuts.get(number)
@@ -181,7 +182,7 @@ def _largest(found: Sequence[ContentBlock]) -> list[Large]:
 
 def _about(call: ContentBlock | None) -> str:
     """The argument of a call that says most, on one line and without credentials."""
-    given: Any = decoded(call.content) if call is not None else None
+    given: Any = decode_json(call.content) if call is not None else None
     if not isinstance(given, dict):
         return ""
     text = next((given[key] for key in _TELLING if isinstance(given.get(key), str)), "")

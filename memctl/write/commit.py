@@ -7,15 +7,16 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from memctl.errors import CredentialFound
 from memctl.git import commits, git, message
-from memctl.git.preparation import Preparation
+from memctl.git.commit_settings import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import files, following, lock, pending
+from memctl.store import entry_state, files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, PendingEntry
 from memctl.store.place import CONFIG
-from memctl.write import credentials, entry_state, manual_edits, recovery, rerender
+from memctl.write import credentials, manual_edits, recovery, rerender
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
@@ -263,7 +264,7 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))
         try:
             credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
-        except credentials.CredentialFound as error:
+        except CredentialFound as error:
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.PASSING) from None
 
 

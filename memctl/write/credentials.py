@@ -7,16 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
 
-from memctl.errors import MemctlError
+from memctl.errors import CredentialFound
 from memctl.record import checkpoint, frontmatter
 from memctl.record.change import Change, Write
 from memctl.record.errors import Malformed
 from memctl.text import headings
 from memctl.text.credentials import Span, describe, find, lines
-
-
-class CredentialFound(MemctlError):
-    """A text is refused that looks like a credential."""
 
 
 def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:

@@ -27,6 +27,7 @@ from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
+from memctl.tokens.pieces import markdown_estimator
 
 IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
 TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"
@@ -87,7 +88,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
         raise error
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     if found.sources_stale:
-        texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, counter(memory))
+        texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, counter(memory).tokens_of)
     untouched = [path for path in texts if documents.found(snapshot, path) == on_disk(memory, path)]
     if stage:
         index.stage(memory.repository, {memory.tracked(path): text for path, text in texts.items()})
@@ -116,7 +117,9 @@ def unused_templates(memory: Memory, snapshot: Snapshot) -> str:
 
 
 def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
-    return Renderer(snapshot, memory.private / "templates", trusted=memory.is_trusted)
+    return Renderer(
+        snapshot, markdown_estimator(snapshot.config.model), memory.private / "templates", trusted=memory.is_trusted
+    )
 
 
 def counter(memory: Memory) -> Counter:
@@ -134,7 +137,7 @@ def wanting(
     path = f"{FOLDER}/{SOURCES}"
     if found.sources_stale or (facts and path not in found.by_hand):
         try:
-            text = making.sources(memory.repository, counter(memory))
+            text = making.sources(memory.repository, counter(memory).tokens_of)
             texts |= {path: text} if text != documents.found(making.snapshot, path) else {}
         except BrokenTemplate as error:
             found = replace(found, broken={**found.broken, path: error})

@@ -13,12 +13,12 @@ from memctl.git import commits
 from memctl.record.change import Change, Deed, Delete, WriteOptions
 from memctl.record.record import Record, parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, load, lock
+from memctl.store import access, entry_state, load, lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
 from memctl.team import guard
-from memctl.write import entry_state, links, old_checkpoints, retention, transaction
+from memctl.write import links, old_checkpoints, retention, transaction
 from memctl.write.commit import Outcome
 from memctl.write.edit import rewrite
 from memctl.write.old_checkpoints import OldCheckpoint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.errors import MemctlError
+from memctl.errors import CredentialFound, MemctlError
 from memctl.git import git
 from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
@@ -55,7 +55,7 @@ def objection(
             guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
-    except credentials.CredentialFound as error:
+    except CredentialFound as error:
         why, hint = f"{memory.tracked(path)}: {error.message}", PASSING
     except MemctlError as error:
         why, hint = f"{memory.tracked(path)}: {error.message}", error.hint or hint

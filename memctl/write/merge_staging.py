@@ -17,10 +17,10 @@ from memctl.git import commits, index, trees
 from memctl.record.change import RENUMBER, Change
 from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
-from memctl.store import files, lock, pending
+from memctl.store import entry_state, files, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
-from memctl.write import documents, entry_state
+from memctl.write import documents
 
 
 class StagedMerge(msgspec.Struct, frozen=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memctl.store import files, pending
+from memctl.store import entry_state, files, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import WRITING, PendingEntry
-from memctl.write import checkout_log, entry_state
+from memctl.write import checkout_log
 
 
 def recover(memory: Memory, *, remark: bool = True) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git import index, remains, trees
+from memctl.git import history_search, index, trees
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import erasure, files, load, lock, pending, sessions_ref
+from memctl.store import entry_state, erasure, files, load, lock, pending, sessions_ref
 from memctl.store.erasure import Erased
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -23,7 +23,7 @@ from memctl.team.coordination_ref import ref
 from memctl.team.ref_state import Step, Terms
 from memctl.team.state import State, decode, encode
 from memctl.text import credentials
-from memctl.write import entry_state, manual_edits, redact_file, transaction
+from memctl.write import manual_edits, redact_file, transaction
 from memctl.write.commit import Outcome
 from memctl.write.redact_file import GIVEN, Secrets
 
@@ -224,7 +224,9 @@ def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
     """The files of which Git's index has a text with a secret, but for those that the commit would replace."""
     forms = [form for secret in plan.secrets for form in redact_file.forms(secret)]
     replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
-    return tuple(path for path in remains.staged(memory.repository, forms, memory.prefix) if path not in replaced)
+    return tuple(
+        path for path in history_search.staged(memory.repository, forms, memory.prefix) if path not in replaced
+    )
 
 
 def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:

@@ -9,10 +9,10 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.change import Change, Write, WriteOptions
-from memctl.store import lock, pending
+from memctl.store import entry_state, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import PendingEntry
-from memctl.write import entry_state, merge, recovery, transaction
+from memctl.write import merge, recovery, transaction
 from memctl.write.commit import Outcome
 
 _SHOWN = 200  # lines of a difference that a message shows

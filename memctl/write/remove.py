@@ -125,7 +125,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     for fault in snapshot.faults:
         if ids.id_in_path(fault.path) == wanted:
             return fault.path
-    snapshot.refuse_closed(wanted)
+    snapshot.withheld.refuse_record(wanted)
     renamed = {record.memory_id for record in snapshot.once_called(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
     for tracked in history.paths_gone(memory.repository, folder):

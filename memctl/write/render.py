@@ -12,9 +12,9 @@ from memctl.pages.documents import found as document_at
 from memctl.pages.links import FOLDER, SOURCES, UNTRACKED
 from memctl.pages.render import Renderer
 from memctl.record.change import Change
-from memctl.store import files, load, lock, place
+from memctl.store import entry_state, files, load, lock, place
 from memctl.store.memory import Memory
-from memctl.write import commit, documents, entry_state, manual_edits, recovery
+from memctl.write import commit, documents, manual_edits, recovery
 from memctl.write.commit import Outcome
 
 _ATTRIBUTES = ".gitattributes"

@@ -13,13 +13,13 @@ from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
-from memctl.store import files, intents, interrupts, lock, pending
+from memctl.store import entry_state, files, intents, interrupts, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import PendingEntry
 from memctl.store.sequence import Sequence
 from memctl.store.sessions_ref import FOLDERS
 from memctl.team import guard
-from memctl.write import commit, controls, credentials, entry_state, manual_edits, recovery, rerender
+from memctl.write import commit, controls, credentials, manual_edits, recovery, rerender
 from memctl.write.commit import Outcome
 
 _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick

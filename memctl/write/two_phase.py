@@ -18,14 +18,14 @@ from memctl.git import commits, refs
 from memctl.record import ids
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import files, intents, interrupts, lock, pending
+from memctl.store import entry_state, files, intents, interrupts, lock, pending
 from memctl.store.intents import Intent
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
 from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import State
-from memctl.write import entry_state, merge, recovery
+from memctl.write import merge, recovery
 from memctl.write.commit import Outcome
 
 Make = Callable[[ref_state.StateOutcome], Change]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
+from html import unescape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -34,7 +36,12 @@ class TestExample:
         if form in ("xml", "event"):
             ElementTree.fromstring(data["text"])
 
-    def test_the_package_has_the_parts_of_the_seed(self, memctl: Memctl) -> None:
+    def test_the_package_has_all_its_parts_and_the_changed_files_of_its_section_alone(
+        self, memctl: Memctl, repo: Path
+    ) -> None:
+        for name in ("src/lantern/checkout/orders.py", "src/lantern/catalogue/search.py"):
+            (repo / name).parent.mkdir(parents=True)
+            (repo / name).write_text("x")
         more = (
             "--approach",
             "Begin with pgbouncer",
@@ -52,11 +59,25 @@ class TestExample:
         inside = root.find("state")
         assert inside is not None
         there = {child.tag for child in inside}
+        assert inside.findtext("recent_changes") == "src/lantern/checkout/orders.py (in no commit yet)"
         assert there >= {
             "handoff_metadata", "agent_expertise_match", "executive_summary", "ownership_transfers", "recent_changes",
             "reason", "success_criteria", "suggested_approach", "known_pitfalls", "useful_resources", "most_important",
             "from_agent_observations", "next_step_context",
         }  # fmt: skip
+
+    def test_a_sentence_stands_in_a_pack_no_more_often_than_in_the_memory(self, memctl: Memctl, repo: Path) -> None:
+        files = [path for path in (repo / ".memory").rglob("*.md") if path.parent.name != "docs"]
+        sources = [" ".join(path.read_text().split()) for path in files]
+        package = re.sub(
+            r"<executive_summary>.*?</executive_summary>", "", memctl(*SAID, "--dry-run").out, flags=re.DOTALL
+        )
+        for text in (package, memctl("rehydrate", "--section", "2.2").out):
+            sentences = [" ".join(unescape(one).split()) for one in re.split(r"(?<=[.!?])\s+|\n|<[^>]+>", text)]
+            counts = Counter(one for one in sentences if len(one) > 45)
+            assert len(counts) > 50
+            for sentence, count in counts.items():
+                assert count == 1 or count <= sum(sentence in source for source in sources), sentence
 
     def test_show_prints_what_was_given_to_the_letter_whatever_became_of_the_memory(
         self, memctl: Memctl, bob: Memctl

@@ -111,14 +111,32 @@ def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, 
 def test_hooks_of_others_beside_ours_in_one_group_stay(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     theirs = {"type": "command", "command": "say done"}
-    ours = {"type": "command", "command": "memctl hook claude-code", "timeout": 99}
+    ours = {"type": "command", "command": "/opt/old/bin/memctl hook claude-code", "timeout": 99}
     put(file, json.dumps({"hooks": {"Stop": [{"hooks": [ours, theirs]}]}}, indent=2).encode())
     memctl("install", "claude-code", "--yes")
-    assert commands(file)["Stop"] == ["memctl hook claude-code", "say done"]  # it is there already
+    assert commands(file)["Stop"] == [LINE, "say done"]
     memctl("install", "claude-code", "--uninstall", "--yes")
     file.write_text(file.read_text() + "\n")
     memctl("install", "claude-code", "--uninstall", "--yes")
     assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [theirs]}]}}
+
+
+@pytest.mark.parametrize("what", HOSTS)
+def test_calls_of_other_memctls_in_a_file_give_way_to_one_of_this(memctl: Memctl, repo: Path, what: str) -> None:
+    memctl("install", what, "--yes")
+    file = repo / HOSTS[what].folder / HOSTS[what].shared
+    wanted = file.read_bytes()
+    memctl("install", what, "--yes", "--uninstall")
+    old = [
+        f"/opt/old/bin/memctl hook {what}",
+        f"uvx --from git-memctl memctl hook {what}",
+        f"'/a b/memctl' hook {what}",
+    ]
+    groups = [{"hooks": [{"type": "command", "command": line}]} for line in old]
+    put(file, json.dumps({"hooks": dict.fromkeys([*HOSTS[what].events, "Gone"], groups)}, indent=2).encode())
+    memctl("install", what, "--yes")
+    made = json.loads(file.read_text())["hooks"]
+    assert made == json.loads(wanted)["hooks"]
 
 
 def test_an_old_form_of_ours_is_refreshed_in_its_place(memctl: Memctl, repo: Path) -> None:
@@ -193,7 +211,8 @@ COMMENTED = """{
 def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: Path, what: str) -> None:
     file = repo / HOSTS[what].folder / "settings.json"
     put(file, COMMENTED.encode())
-    memctl("install", what, "--yes")
+    refused = "comments and trailing commas" if what == "claude-code" else "trailing commas"
+    assert f"reads no settings with {refused}: nothing in {HOSTS[what].folder}/" in memctl("install", what, "--yes").err
     text = file.read_text()
     assert "unchanged" in memctl("install", what, "--yes").err
     for line in (

@@ -108,7 +108,7 @@ def test_a_dry_run_and_a_stale_version_change_nothing(memctl: Memctl, bob: Memct
     "args",
     [
         ("acquire", "2.7"),
-        ("acquire", "§1.0"),
+        ("acquire", "§4.src"),
         ("acquire", "2.1", "--for", "4h", "--until", "2025-12-01"),
         ("acquire", "2.1", "--until", "2020-01-01"),
         ("acquire", "2.1", "--for", "soon"),
@@ -316,6 +316,18 @@ def test_a_file_of_the_memory_is_of_the_section_that_it_belongs_to(memctl: Memct
     bob("own", "check", ".memory/sections/2.1-payment.md", code=1)
     bob("own", "check", outside)
     bob("own", "check", ".memory/sections/2.2-search.md")
+
+
+def test_level_1_is_owned_like_a_section(memctl: Memctl, bob: Memctl) -> None:
+    memctl("own", "acquire", "§1.0")
+    memctl("project", "set", "--goal", "Sell")
+    assert "§1.0 is owned by claude" in bob("project", "set", "--goal", "Rent", code=1).err
+    bob("own", "check", "§1.0", code=1)
+    bob("own", "check", ".memory/project.md", code=1)
+    bob("own", "check", "§1.0", "--read")
+    bob("decide", "Of a section", "--section", "2.2")  # levels below are not owned with it
+    memctl("own", "acquire", "§1.0", "--type", "read-only")
+    assert "read-only" in memctl("project", "set", "--goal", "Rent", code=1).err
 
 
 def test_a_section_that_does_not_exist_is_no_section_that_nobody_owns(memctl: Memctl) -> None:

@@ -125,6 +125,14 @@ def test_a_write_whose_reader_is_gone_says_that_it_is_made(repo: Path, option: t
     assert "hint: do not run the command again" in done.stderr
 
 
+@pytest.mark.parametrize(("command", "code"), [("learn One --lesson x", UNANSWERED), ("list", 0)])
+def test_a_closed_output_is_one_whose_reader_is_gone(repo: Path, command: str, code: int) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m memctl -C {repo} {command} >&-"], capture_output=True, text=True
+    )
+    assert (done.returncode, "it was written already" in done.stderr) == (code, code == UNANSWERED)
+
+
 def test_a_read_whose_reader_is_gone_ends_quietly(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "One", "--lesson", "x")
     done = into_closed_pipe(repo, "list")

@@ -63,5 +63,6 @@ def test_an_import_of_years_is_no_session(memctl: Memctl) -> None:
     lines = [
         {"memory_type": "learning", "title": f"L {year}", "timestamp": f"{year}-02-03"} for year in range(2010, 2025)
     ]
+    lines.append({"memory_type": "learning", "title": "Nobody knows when"})
     memctl("import", "-", stdin="\n".join(map(json.dumps, lines)))
     assert "so far" not in memctl("rehydrate").out

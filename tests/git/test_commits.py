@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git import git as plumbing
-from memctl.git.importer import Importer
+from memctl.git.fast_import import Importer
 from memctl.git.repository import open_repository
 from tests.conftest import Memctl, changed_in, commits, git, process
 

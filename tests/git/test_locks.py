@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memctl.git import locks
-from memctl.git.importer import Importer
+from memctl.git.fast_import import Importer
 from tests.conftest import Memctl, commits, git
 from tests.write.test_mishaps import hook
 

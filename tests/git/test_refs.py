@@ -12,7 +12,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.git import refs, tree_merge
 from memctl.git.git import GitFailed
-from memctl.git.pushing import PushRefused
+from memctl.git.push import PushRefused
 from memctl.git.repository import Repository, open_repository
 from tests.conftest import commits, git
 

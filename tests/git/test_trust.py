@@ -90,7 +90,10 @@ def test_an_agent_neither_writes_in_a_clone_that_nobody_trusts_nor_trusts_it(
     memctl("learn", "As the user told me", where=foreign)
 
 
-def test_settings_that_are_locked_keep_nobody_from_writing(foreign: Path, memctl: Memctl) -> None:
+def test_settings_that_are_locked_keep_nobody_from_writing(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")
     lock = foreign / ".git" / "config.lock"
     lock.touch()
     memctl("learn", "Mine", where=foreign)
@@ -148,7 +151,13 @@ def test_a_pattern_in_the_clones_own_settings_does_not_count(foreign: Path) -> N
     assert look(foreign) == trust.UNKNOWN
 
 
-def test_a_repository_in_which_memctl_has_committed_stays_trusted_at_the_upgrade(old: Path) -> None:
+def test_a_repository_in_which_memctl_has_committed_stays_trusted_at_the_upgrade(
+    old: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")  # a commit of memctl's is as old as the line in the reflog about it
+    git(old, "config", trust.SETTING, "false")
+    memctl("learn", "Through `git fast-import`")
+    git(old, "config", "--unset", trust.SETTING)
     assert look(old) == trust.TRUSTED
     assert setting(old, trust.SETTING) == "true"
     assert setting(old, "memctl.hookcommits") == "all"
@@ -194,6 +203,23 @@ def test_an_import_of_somebody_elses_is_none_of_memctl(foreign: Path) -> None:
     text = "commit refs/heads/main\ncommitter A <a@b> 0 +0000\ndata 5\nplain\nfrom refs/heads/main^0\n"
     git(foreign, "fast-import", "--quiet", stdin=text)
     assert commits(foreign) > 2
+    assert look(foreign) == trust.UNKNOWN
+
+
+def test_a_history_that_came_commit_by_commit_trusts_nothing_though_it_bears_our_name(
+    foreign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a bridge to another system brings it: `git fast-import` moves the branch by one commit each time."""
+    for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+        monkeypatch.delenv(name, raising=False)
+    who = git(foreign, "var", "GIT_COMMITTER_IDENT").rpartition("> ")[0] + ">"
+    text = git(foreign, "log", "-1", "--grep=docs(memory)", "--format=%B").strip()
+    assert "Memctl-Op" in text
+    for number in range(3):
+        head = f"commit refs/heads/main\ncommitter {who} {1_600_000_000 + number} +0000\n"
+        data = f"data {len(text.encode())}\n{text}\nfrom refs/heads/main^0\n"
+        git(foreign, "fast-import", "--quiet", stdin=head + data)
+    assert git(foreign, "reflog", "-1", "--format=%gs", "main").strip() == "fast-import"
     assert look(foreign) == trust.UNKNOWN
 
 

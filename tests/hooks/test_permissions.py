@@ -142,6 +142,22 @@ def test_a_rule_that_somebody_took_out_is_not_offered_again_until_it_is_asked_fo
     assert not [rule for of in form.rules().values() for rule in of if file.exists() and rule in file.read_text()]
 
 
+@pytest.mark.parametrize("what", HOSTS)
+def test_what_a_user_does_without_in_their_own_settings_is_put_into_no_clone_unasked(
+    memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    memctl("install", what, "--user", "--yes", "--allow", "read")
+    memctl("install", what, "--yes")
+    form = FORMS[what]
+    file = repo / HOSTS[what].folder / (form.file or HOSTS[what].shared)
+    text = file.read_text()
+    assert [rule in text for rule in form.rules()[READ]] == [True] * len(COMMANDS[READ])
+    assert not [rule for rule in form.rules()[RECORD] if rule in text]
+    memctl("install", what, "--yes", "--allow", "all")
+    assert form.rules()[RECORD][0] in file.read_text()
+
+
 def test_what_an_earlier_version_installed_is_offered_rules(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     file.parent.mkdir()

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import draft_page, session_state, transcript
+from memctl.hooks import draft_page, session_state
 from memctl.store import job_queue
 from memctl.text.host_limits import LIMIT, length
+from memctl.transcript import parts
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
 
@@ -344,11 +345,11 @@ def test_a_transcript_is_read_once_however_often_the_agent_stops(session: Sessio
     read = session_state.read(session.folder)
     assert read
     assert sum(read.offsets.values()) == session.file.stat().st_size
-    assert list(transcript.parts(str(session.file), read.offsets)) == []
+    assert list(parts.read(str(session.file), read.offsets)) == []
     session.transcript.prompt("And now PayPal")
     session.transcript.call("Read", "x", file_path=str(session.repo / "paypal.py"))
     session.file.write_text(session.transcript.text)
-    (part,) = transcript.parts(str(session.file), read.offsets)
+    (part,) = parts.read(str(session.file), read.offsets)
     assert [event.text for event in part.session.events if event.kind == "prompt"] == ["And now PayPal"]
 
 

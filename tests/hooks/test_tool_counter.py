@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memctl.hooks import pressure, transcript_tail
+from memctl.hooks import pressure
 from memctl.hooks.pressure import GREEN, ORANGE, RED, YELLOW, ContextFill
+from memctl.transcript import files
 from tests.hooks.session import Session
 
 
@@ -178,56 +177,11 @@ def test_zones_are_shares_of_the_hosts_own_point() -> None:
     assert ContextFill(180_000, 167_000).zone == RED  # 90 % of the window: the host has compacted long before
 
 
-@given(
-    texts=st.lists(st.binary(max_size=300).map(lambda b: b.replace(b"\n", b"")), max_size=60), block=st.integers(1, 90)
-)
-def test_backwards_gives_the_lines_of_a_file_from_its_end(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], block: int
-) -> None:
-    file = tmp_path_factory.getbasetemp() / "backwards"
-    data = b"\n".join(texts)
-    file.write_bytes(data)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transcript_tail, "_TAIL_BLOCK", block)
-        assert list(transcript_tail.backwards(str(file), len(data) + 1)) == data.split(b"\n")[::-1] if data else True
-
-
-@given(
-    texts=st.lists(st.binary(max_size=300).map(lambda b: b.replace(b"\n", b"")), max_size=40), block=st.integers(1, 90)
-)
-def test_lines_are_read_on_from_wherever_one_ended(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], block: int
-) -> None:
-    file = tmp_path_factory.getbasetemp() / "onwards"
-    file.write_bytes(b"".join(text + b"\n" for text in texts) + b"not whole")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transcript_tail, "_BLOCK", block)
-        found = list(transcript_tail.after(str(file), 0))
-        assert [line for _, line in found] == texts
-        for number, (offset, _) in enumerate(found):
-            assert [line for _, line in transcript_tail.after(str(file), offset)] == texts[number + 1 :]
-
-
-def test_a_line_too_long_to_hold_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript_tail, "_LONGEST", 1_000)
-    monkeypatch.setattr(transcript_tail, "_BLOCK", 100)
-    file = tmp_path / "t"
-    file.write_bytes(b"a\n" + b"x" * 5_000 + b"\nb\n")
-    found = list(transcript_tail.after(str(file), 0))
-    assert found == [(2, b"a"), (5_003, b""), (5_005, b"b")]
-
-
-def test_a_file_that_became_shorter_is_read_anew(tmp_path: Path) -> None:
-    file = tmp_path / "t"
-    file.write_bytes(b"a\nb\n")
-    assert list(transcript_tail.after(str(file), 100)) == [(2, b"a"), (4, b"b")]
-
-
 def test_what_can_be_opened_and_not_be_read_ends_there() -> None:
     memory = "/proc/self/mem"  # a plain file by its looks, of which nothing can be read at its beginning
     if not Path(memory).exists():
         pytest.skip("there is no such file here")
-    assert list(transcript_tail.after(memory, 0)) == []
+    assert list(files.lines_after(memory, 0)) == []
     assert pressure.last_context(memory) is None
 
 

@@ -72,7 +72,9 @@ def test_a_gap_is_told_in_its_largest_unit(earlier: str, said: str) -> None:
     assert overview.gap(earlier, NOW) == said
 
 
-@pytest.mark.parametrize(("hours", "count"), [([0], 1), ([0, 4], 1), ([0, 4.1], 2), ([9, 0, 4.5], 3), ([], 0)])
-def test_a_pause_of_more_than_four_hours_ends_a_session(hours: list[float], count: int) -> None:
+@pytest.mark.parametrize(("hours", "count"), [([0], 1), ([0, 2], 1), ([0, 2.1], 2), ([9, 0, 4.5], 3), ([], 0)])
+def test_a_pause_of_more_than_two_hours_ends_a_session(hours: list[float], count: int) -> None:
     times = [f"2025-11-04T{int(hour):02d}:{round(hour % 1 * 60):02d}:00Z" for hour in hours]
-    assert overview.sessions(memory(*((recorded(time), "") for time in times)).snapshot.catalogue.recorded()) == count
+    found = memory(*((recorded(time), "") for time in times)).snapshot
+    assert overview.sessions(found.catalogue.recorded(), found.config.session_pause_hours) == count
+    assert overview.sessions(found.catalogue.recorded(), 12) == min(count, 1)

@@ -249,7 +249,7 @@ class TestLastSession:
         assert "writer ring" in said
         lines = said.split("Sessions before it")[1].splitlines()[2:4]
         for name, line in zip(("parser", "lexer"), lines, strict=True):
-            assert line.startswith(f"- {name}: Have the {name} stream its input; decided: ")
+            assert line.startswith(f"- Have the {name} stream its input; decided: ")
             assert f"{name} ring" in line
             assert line.endswith(f"`memctl session show {name}`")
         assert len(said) < 9_500

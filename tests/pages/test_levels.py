@@ -10,7 +10,6 @@ from markdown_it import MarkdownIt
 
 from memctl.pages import levels
 from memctl.pages.links import Links
-from memctl.pages.render import Renderer
 from memctl.record import frontmatter
 from memctl.record.config import Config
 from memctl.record.errors import InvalidRecord
@@ -21,7 +20,7 @@ from memctl.record.snapshot import Files, Snapshot
 from memctl.store import files, objects
 from memctl.store.cache import Cache, ParsedFile
 from memctl.store.catalogue import StoredCatalogue
-from tests.snapshots import SHOP, Given, no_match
+from tests.snapshots import SHOP, Given, no_match, renderer
 
 Texts = dict[str, str]
 
@@ -130,7 +129,7 @@ def ids(entries: Iterable[levels.Entry]) -> list[str]:
 
 
 def everything(snapshot: Snapshot) -> str:
-    making = Renderer(snapshot)
+    making = renderer(snapshot)
     return "\n".join(making.page(name) for name in making.names())
 
 
@@ -250,7 +249,7 @@ def test_the_projects_percentage_is_declared_or_made_of_its_sections(
     snapshot = memory(project(completion_percentage=declared), *texts)
     assert levels.percentage(snapshot) == expected
     shown = "" if expected is None else f"{expected} % complete"
-    assert shown in Renderer(snapshot).page("1.0-executive-summary.md")
+    assert shown in renderer(snapshot).page("1.0-executive-summary.md")
 
 
 def test_the_last_update_is_that_of_the_newest_page_or_record() -> None:
@@ -308,7 +307,7 @@ def test_what_a_page_says_besides_is_kept_and_a_text_without_headings_is_its_ove
 @pytest.mark.parametrize("heading", ["", "## Goal\n\n", "## Overview\n\n", "## Status\n\n", "## Mine\n\n"])
 def test_code_on_a_page_swallows_nothing_of_the_document(heading: str, text: str) -> None:
     body = heading + text
-    making = Renderer(memory(project(body), section(1, body), detail(1, body), record(1, section="§2.1")))
+    making = renderer(memory(project(body), section(1, body), detail(1, body), record(1, section="§2.1")))
     for name in making.names():
         tokens = MarkdownIt("commonmark").parse(making.page(name))
         code = {token.content for token in tokens if token.type in ("fence", "code_block")}

@@ -10,9 +10,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.pages.links import Links
-from memctl.pages.render import Renderer
 from tests.conftest import Memctl, git
 from tests.pages.test_levels import detail, memory, project, record, section
+from tests.snapshots import renderer
 
 CONTENTS = dict.fromkeys(("src/auth/jwt.py", "src/db.py", "lib/db.py", "web/app.ts"), b"x")
 SNAPSHOT = memory(
@@ -164,5 +164,5 @@ def test_tables_keep_their_cells_whatever_files_are_called_and_for(repo: Path, m
 
 
 def test_a_document_of_a_page_is_named_after_its_file() -> None:
-    making = Renderer(memory(project(), section(2), section(10), detail(3)))
+    making = renderer(memory(project(), section(2), section(10), detail(3)))
     assert making.names() == ("INDEX.md", "1.0-executive-summary.md", "2.2-s.md", "2.10-s.md", "3.3-d.md")

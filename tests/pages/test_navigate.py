@@ -7,9 +7,9 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.pages import generated_header, navigate
 from memctl.pages.navigate import Place
-from memctl.pages.render import Renderer
 from memctl.record.snapshot import Snapshot
 from tests.pages.test_levels import detail, memory, project, record, section
+from tests.snapshots import renderer
 
 CONTENTS = {
     "app.py": b"print()\n",
@@ -37,7 +37,7 @@ SNAPSHOT = memory(
 
 
 def go(marker: str, snapshot: Snapshot = SNAPSHOT) -> Place:
-    return navigate.find(snapshot, lambda: Renderer(snapshot), marker)
+    return navigate.find(snapshot, lambda: renderer(snapshot), marker)
 
 
 def refusal(marker: str) -> MemctlError:

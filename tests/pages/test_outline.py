@@ -452,11 +452,18 @@ THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND."""
         ("pyproject.toml", "[x]\ndescription = 'n'\n[project] #x\ndescription = \"Sells \\\"it\\\"\"\n", 'Sells "it"'),
         ("pyproject.toml", "# Settings.\n[tool.poetry]\ndescription='Sells'\n", "Sells"),
         ("pyproject.toml", "# Settings.\n[build-system]\n", "Settings."),
+        ("Cargo.toml", "[package]\nname = 'x'\ndescription = 'Sells'\n", "Sells"),
+        ("setup.cfg", "[metadata]\nname = x\ndescription = Sells it\n", "Sells it"),
+        ("composer.json", '{"description": "Sells"}', "Sells"),
+        ("a.py", "def load():\n    'Loads.'\n\n\nclass Cart(Base):\n    'Holds items.'\n", "Cart: Holds items."),
+        ("a.py", "class _Hidden:\n    'No.'\n\n\ndef load(): ...\n\n\nclass Cart: ...\n", "load(), Cart"),
+        ("a.ts", "import x from 'x';\n\n/** Pays. */\nexport function pay(): void {}\n", "pay(): Pays."),
+        ("a.go", "package shop\n\n// Cart holds items.\ntype Cart struct {}\n", "Cart: Cart holds items."),
         ("data.json", '{"description": "x"}', ""),
         ("a.bin", "# x\n", ""),
     ],
 )  # fmt: skip
-def test_a_file_is_for_what_its_beginning_says(path: str, text: str, expected: str) -> None:
+def test_a_file_is_for_what_its_beginning_or_its_definitions_say(path: str, text: str, expected: str) -> None:
     assert outline.purpose(path, text) == expected
     assert outline.purpose(path, text.replace("\n", "\r\n")) == expected
 

@@ -10,8 +10,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memctl.pages import generated_header
-from memctl.pages.render import Renderer, touched
+from memctl.pages.render import touched
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
+from tests.snapshots import renderer
 
 PARSER = MarkdownIt("commonmark").enable("table")
 PAGES = (project("## Goal\n\nSell.\n"), section(1), section(2), detail(1), detail(2, section="§2.2"))
@@ -54,7 +55,7 @@ def links_of(inline: Token) -> list[tuple[str, str]]:
 
 
 def render(*texts: Texts) -> dict[str, str]:
-    making = Renderer(memory(*texts))
+    making = renderer(memory(*texts))
     return {name: making.page(name) for name in making.names()}
 
 
@@ -108,7 +109,7 @@ def test_an_empty_memory_has_documents_that_say_how_to_go_on() -> None:
 
 
 def test_a_document_is_its_page_with_a_head() -> None:
-    making = Renderer(memory(*PAGES))
+    making = renderer(memory(*PAGES))
     for name in making.names():
         opened = generated_header.opened(making.document(name))
         assert opened == generated_header.Document(making.page(name), "", True)
@@ -145,15 +146,15 @@ def test_a_template_may_build_on_another() -> None:
 
 def test_compiled_templates_are_kept_and_never_trusted(tmp_path: Path) -> None:
     kept = tmp_path / "compiled"
-    expected = Renderer(memory(*PAGES), kept).page("INDEX.md")
+    expected = renderer(memory(*PAGES), kept).page("INDEX.md")
     for file in kept.iterdir():
         file.write_bytes(b"damaged")
-    assert Renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+    assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
     for file in kept.iterdir():
         file.write_bytes(file.read_bytes()[:40])
-    assert Renderer(memory(*PAGES), kept).page("INDEX.md") == expected
-    assert Renderer(memory(*PAGES, template("INDEX.md", "mine\n")), kept).page("INDEX.md") == "mine\n"
-    assert Renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+    assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+    assert renderer(memory(*PAGES, template("INDEX.md", "mine\n")), kept).page("INDEX.md") == "mine\n"
+    assert renderer(memory(*PAGES), kept).page("INDEX.md") == expected
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from memctl.pages.render import Renderer
 from memctl.record.config import Config
 from memctl.record.snapshot import Snapshot
 from memctl.text import markdown
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 from tests.pages.test_levels import Texts, detail, memory, record, section
+from tests.snapshots import renderer
 
 LIMITS = {"2.1-s.md": 500, "3.1-d.md": 3_000}  # tokens; rules.md#levels-of-pages
 SHORT, LONG = "## Rationale\n\nYes.\n", "## Rationale\n\n" + "A reason that goes on and on, of many words. " * 40 + "\n"
@@ -23,7 +23,7 @@ PAGES: tuple[Texts, ...] = (
 
 
 def tokens_of(snapshot: Snapshot, name: str) -> int:
-    text = markdown.visible(Renderer(snapshot).page(name))
+    text = markdown.visible(renderer(snapshot).page(name))
     return Counter(family_of(snapshot.config.model)).tokens(text)
 
 
@@ -44,7 +44,7 @@ def test_with_200_decisions_pages_keep_within_their_limits_and_say_how_many_more
     for model in ("claude", "gpt-5"):
         snapshot = memory(*PAGES, *decisions, config=Config(format=1, project="shop", model=model))
         for name in LIMITS:
-            shown, left_out = shown_and_left_out(Renderer(snapshot).page(name))
+            shown, left_out = shown_and_left_out(renderer(snapshot).page(name))
             assert shown >= 1
             assert shown + left_out == 200, (model, name)
         assert {name: tokens for name, limit in LIMITS.items() if (tokens := tokens_of(snapshot, name)) > limit} == {}
@@ -53,7 +53,7 @@ def test_with_200_decisions_pages_keep_within_their_limits_and_say_how_many_more
 def test_what_is_left_out_of_every_kind_is_counted() -> None:
     kinds = ("decision", "issue", "state")
     records = [record(n, kind, LONG, section="§2.1") for kind in kinds for n in range(1, 31)]
-    text = Renderer(memory(*PAGES, *records)).page("2.1-s.md")
+    text = renderer(memory(*PAGES, *records)).page("2.1-s.md")
     shown, left_out = shown_and_left_out(text, "(?:DEC|ISS|STA)-2025-11-04-[0-9]{3}")
     assert shown + left_out == 90
     assert all(f"{prefix}-2025-11-04" in text for prefix in ("DEC", "ISS", "STA"))  # one of each before a second
@@ -68,7 +68,7 @@ def test_the_room_is_used() -> None:
 
 def test_the_most_important_stay() -> None:
     records = [record(n, body=LONG, section="§2.1", importance=1 + n % 10) for n in range(1, 41)]
-    text = Renderer(memory(*PAGES, *records)).page("3.1-d.md")
+    text = renderer(memory(*PAGES, *records)).page("3.1-d.md")
     kept = [int(found) % 10 for found in re.findall(r"^\[DEC-2025-11-04-([0-9]{3})\]", text, re.MULTILINE)]
     assert kept == sorted(kept, reverse=True)
     assert min(kept) == 9
@@ -76,7 +76,7 @@ def test_the_most_important_stay() -> None:
 
 def test_even_one_record_that_is_too_long_is_shown() -> None:
     huge = record(1, body="## Rationale\n\n" + "word " * 20_000 + "\n", section="§2.1", title="Only one")
-    making = Renderer(memory(*PAGES, huge))
+    making = renderer(memory(*PAGES, huge))
     for name in LIMITS:
         assert "Only one" in making.page(name)
         assert "more record" not in making.page(name)
@@ -84,13 +84,13 @@ def test_even_one_record_that_is_too_long_is_shown() -> None:
 
 def test_nothing_is_left_out_of_what_fits() -> None:
     records = [record(n, kind, SHORT, section="§2.1") for kind in ("decision", "issue", "learning") for n in (1, 2)]
-    text = Renderer(memory(*PAGES, *records)).page("3.1-d.md")
+    text = renderer(memory(*PAGES, *records)).page("3.1-d.md")
     assert shown_and_left_out(text, "(?:DEC|ISS|LRN)-2025-11-04-[0-9]{3}") == (6, 0)
     assert "A reason" not in text
 
 
 def test_what_people_write_is_never_cut() -> None:
     texts = [section(1, "## Overview\n\n" + "An overview of many words. " * 200), record(1, section="§2.1")]
-    text = Renderer(memory(*texts)).page("2.1-s.md")
+    text = renderer(memory(*texts)).page("2.1-s.md")
     assert text.count("An overview of many words.") == 200
     assert "DEC-2025-11-04-001" in text

@@ -10,7 +10,6 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from memctl.pages import generated_header
-from memctl.pages.render import Renderer
 from memctl.record import content_fields
 from memctl.record.config import Config
 from memctl.record.errors import InvalidRecord
@@ -19,6 +18,7 @@ from memctl.record.record import parse
 from memctl.text import markdown
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.pages.test_render import Shown, seen
+from tests.snapshots import renderer
 from tests.text.test_markdown import BODIES, HOSTILE
 
 QUICK = settings(max_examples=20, deadline=None)
@@ -58,7 +58,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rendered(compiled: Path, *records: Texts) -> dict[str, Shown]:
-    making = Renderer(memory(*PAGES, *records, config=CONFIG), compiled)
+    making = renderer(memory(*PAGES, *records, config=CONFIG), compiled)
     return {name: seen(making.page(name)) for name in making.names()}
 
 
@@ -155,8 +155,8 @@ def test_a_reason_is_one_line_of_its_section(compiled: Path, body: str) -> None:
 def test_the_same_memory_gives_the_same_bytes_and_is_found_intact(compiled: Path, body: str, title: str) -> None:
     texts = record(1, title=title or "x", body=body, section="§2.1")
     assume(valid(texts))
-    one = Renderer(memory(*PAGES, texts, record(2), config=CONFIG), compiled)
-    other = Renderer(memory(record(2), texts, *reversed(PAGES), config=CONFIG), compiled)
+    one = renderer(memory(*PAGES, texts, record(2), config=CONFIG), compiled)
+    other = renderer(memory(record(2), texts, *reversed(PAGES), config=CONFIG), compiled)
     for name in reversed(other.names()):
         document = other.document(name)
         assert document == one.document(name)

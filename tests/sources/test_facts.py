@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from memctl.store import load, source_facts
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory, open_memory
 from memctl.store.repository_files import FilesOnDisk
-from tests.conftest import git
+from tests.conftest import Memctl, git
 
 CODE = (
     b'"""Pays by card."""\n\nfrom shop import cart  # TODO: less\n\n\nclass CardClient:\n    def pay_all(self): ...\n'
@@ -86,6 +87,23 @@ def test_files_too_large_and_files_that_can_not_be_read_have_a_reason(repo: Path
     found = facts.gather(memory.repository.top, files, cache, source_facts.recall(cache), None)
     assert found["app.py"].facts.refusal == facts.GONE
     assert found["large.txt"].facts.refusal == facts.TOO_LARGE
+
+
+def test_large_files_beyond_the_time_of_a_run_are_looked_at_by_the_next(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        (repo / f"large{number}.py").write_text(f"pager = {number}\n" * 200)
+    monkeypatch.setattr(facts, "_LARGE", 1_000)
+    monkeypatch.setattr(facts, "_SECONDS", 0.0)
+    first, second = memctl("files", "--task", "pager", "--json"), memctl("files", "--task", "pager", "--json")
+    assert {item["path"] for item in first.data["files"]} == {"app.py", "large1.py"}
+    assert first.data["refused"] == [{"path": "large2.py", "reason": facts.LATER}]
+    assert {item["path"] for item in second.data["files"]} == {"app.py", "large1.py", "large2.py"}
+    assert second.data["refused"] == []
+    (repo / "large1.py").write_text("pager = 3\n" * 200)
+    (repo / "large2.py").write_text("pager = 4\n" * 200)
+    assert "hint: 1 large files are not looked at yet" in memctl("files", "--task", "pager").err
 
 
 def test_links_out_of_the_repository_are_not_followed(repo: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git.repository import open_repository
-from memctl.sources.recency import recent
+from memctl.sources.recency import last_files, recent
 from tests.conftest import git
 
 NOW = "2025-11-04T14:32:00Z"
@@ -62,3 +62,27 @@ def test_what_is_not_committed_is_as_young_as_its_file_says(folder: Path, monkey
 
 def test_without_a_commit_nothing_is_recent(folder: Path) -> None:
     assert recent(open_repository(folder), (), NOW).moments == {}
+
+
+def test_the_last_files_are_in_the_order_in_which_they_were_written_and_of_globs_those_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for age, name in enumerate(("src/b.py", "src/c.py", "src/a.py", "other.py", "src/new.py")):
+        (folder / "src").mkdir(exist_ok=True)
+        (folder / name).write_text("x")
+        os.utime(folder / name, (1762260000 - age, 1762260000 - age))
+    git(folder, "add", "src/b.py", "src/c.py", "src/a.py")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2025-11-04T00:00:00Z")
+    git(folder, "commit", "-qm", "start")
+    repository = open_repository(folder)
+    assert [path for path, _ in last_files(repository)] == [
+        "other.py",
+        "src/new.py",
+        "src/b.py",
+        "src/c.py",
+        "src/a.py",
+    ]
+    assert last_files(repository, 2, ["src/**"]) == [
+        ("src/new.py", "in no commit yet"),
+        ("src/b.py", "2025-11-04T00:00:00Z, start"),
+    ]

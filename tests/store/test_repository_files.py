@@ -214,6 +214,18 @@ def test_files_that_are_asked_for_alone_are_the_same_as_among_all(code: Path) ->
         assert on_disk(code).blobs([path]) == ({path: expected[path]} if path in expected else {})
 
 
+def test_contents_are_those_of_all_plain_files_ignored_ones_too(code: Path) -> None:
+    paths = [*worked_on(code), str(code / "app.py"), "../elsewhere.py", "src/", "", "src/../app.py"]
+    (code / "large.py").write_text("x = 1\n" * 200_000)
+    (code / "staged.py").write_text("staged, then changed\n")
+    expected = on_disk(code).blobs([*paths, "large.py"]) | {"ignored.log": blob(code, "ignored.log")}
+    assert {"src/größe.py", "new.py", "plain.sh", "app.py", "large.py"} <= expected.keys()
+    files = on_disk(code)
+    assert files.contents([*paths, "large.py"]) == expected
+    assert files.contents(["app.py"]) == {"app.py": expected["app.py"]}
+    assert on_disk(code).contents(["src/", "nothing"]) == {}
+
+
 def test_of_a_few_files_git_is_asked_alone(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
     assert on_disk(code).blobs(["app.py", "nothing"]) == {"app.py": blob(code, "app.py")}

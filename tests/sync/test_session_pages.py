@@ -16,6 +16,7 @@ from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 from tests.sync.conftest import Clone
 from tests.text.secrets import x
+from tests.write.test_redact_file import page as redactable
 
 REF = "refs/memctl/sessions"
 
@@ -34,6 +35,18 @@ def work(clone: Path, tmp_path: Path, name: str, prompt: str) -> None:
     session.transcript.says(f"Decision: {prompt} by card because it is simple.")
     session.send("PreCompact", trigger="auto")
     assert session.faults() == []
+
+
+def put(clone: Path, path: str, text: str, tmp_path: Path) -> None:
+    """Commit a file on the ref as an older memctl may have done."""
+    index = {"GIT_INDEX_FILE": str(tmp_path / "index")}
+    git(clone, "read-tree", f"--index-output={index['GIT_INDEX_FILE']}", REF)
+    blob = git(clone, "hash-object", "-w", "--stdin", stdin=text).strip()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(*index.popitem())
+        git(clone, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+        tree = git(clone, "write-tree").strip()
+    git(clone, "update-ref", REF, git(clone, "commit-tree", tree, "-p", REF, "-m", "older").strip())
 
 
 def files(clone: Path) -> list[str]:
@@ -197,15 +210,7 @@ def test_pages_that_older_rules_let_pass_are_pushed_without_their_credentials(
     work(one, tmp_path, "Xq7kd92lsPzR8vTn4wYb", "Invoices")
     token, page = "ghp" + "_" + x(36), ".memory/sessions/Xq7kd92lsPzR8vTn4wYb.md"
     for text in (f"Invoices, with {token}", "Invoices"):
-        blob = git(
-            one, "hash-object", "-w", "--stdin", stdin=git(one, "show", f"{REF}:{page}").replace("Invoices", text)
-        )
-        git(one, "read-tree", f"--index-output={tmp_path / 'index'}", REF)
-        os.environ["GIT_INDEX_FILE"] = str(tmp_path / "index")
-        git(one, "update-index", "--cacheinfo", f"100644,{blob.strip()},{page}")
-        tree = git(one, "write-tree").strip()
-        del os.environ["GIT_INDEX_FILE"]
-        git(one, "update-ref", REF, git(one, "commit-tree", tree, "-p", REF, "-m", "older").strip())
+        put(one, page, git(one, "show", f"{REF}:{page}").replace("Invoices", text), tmp_path)
     assert f"would be taken out of {page}" in memctl("sync", "--dry-run", where=one).out
     assert token in git(one, "log", "-p", REF)
     push, lost = refs.push, list[str]()
@@ -225,6 +230,40 @@ def test_pages_that_older_rules_let_pass_are_pushed_without_their_credentials(
     memctl("sync", where=two)
     assert "Invoices" in memctl("session", "show", "Xq7kd92lsPzR8vTn4wYb", where=two).out
     assert memctl("sync", "--json", where=one).data["sessions"]["redacted"] == []
+
+
+def test_a_page_that_is_too_large_or_unreadable_without_its_credential_stays_here_and_the_others_go(
+    one: Path, two: Path, bare: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    work(one, tmp_path, "first", "Refunds")
+    page, token = git(one, "show", f"{REF}:.memory/sessions/first.md"), "ghp" + "_" + x(36)
+    models = " ".join(f"pw=a{number}b2c3" for number in range(100, 180))  # longer than may be, once they are redacted
+    locked = redactable("Orders", model=models)
+    unfit = (".memory/sessions/first-large.md", f".memory/{locked.path}")
+    put(
+        one,
+        unfit[0],
+        page.replace("session_id: first", "session_id: first-large") + f"{token}\n{'a' * 2_100_000}",
+        tmp_path,
+    )
+    put(one, unfit[1], locked.text, tmp_path)
+    for expected in ("would be pushed", "pushed"):
+        result = memctl("sync", *(["--dry-run"] if expected[0] == "w" else []), where=one, code=1)
+        assert f"pages of sessions: {expected} to origin" in result.out
+        assert all(f"{path} (" in result.err for path in unfit)
+    assert token not in git(bare, "log", "-p", "--text", "--all")
+    assert "pw=a100" not in git(bare, "log", "-p", "--all")
+    assert set(files(one)) - set(files(bare)) == set(unfit)
+    before = git(one, "rev-parse", REF), git(bare, "rev-parse", REF)
+    assert memctl("sync", "--json", where=one, code=1).data["sessions"]["pushed"] is False
+    assert (git(one, "rev-parse", REF), git(bare, "rev-parse", REF)) == before
+    work(two, tmp_path, "second", "Invoices")
+    memctl("sync", where=two)
+    work(one, tmp_path, "third", "Orders")
+    memctl("sync", where=one, code=1)
+    assert set(files(one)) - set(files(bare)) == set(unfit)
+    assert {f".memory/sessions/{name}.md" for name in ("first", "second", "third")} <= set(files(bare))
+    assert token not in git(bare, "log", "-p", "--text", "--all")
 
 
 def test_an_older_clone_without_such_pages_pushes_none(one: Path, bare: Path, memctl: Memctl) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST, PER_TOOL_CALL, Conversation, parse
-from memctl.transcript.messages import lines
+from memctl.transcript.messages import json_lines
 
 ANTHROPIC = {
     "model": "claude-sonnet-4-5",
@@ -123,4 +123,4 @@ def test_odd_messages_do_no_harm(message: dict[str, Any]) -> None:
 
 
 def test_lines_that_are_not_json_are_none() -> None:
-    assert list(lines('{"a": 1}\n\nnope\n' + "[" * 100_000)) == [(1, {"a": 1}), (3, None), (4, None)]
+    assert list(json_lines('{"a": 1}\n\nnope\n' + "[" * 100_000)) == [(1, {"a": 1}), (3, None), (4, None)]

@@ -75,15 +75,15 @@ REFUSED = {
     "a message of a client's library": ([TextBlock()], "message 0: TextBlock is no JSON"),
     "a block of a client's library": (
         [*user("go"), {"role": "assistant", "content": [TextBlock()]}],
-        "message 1: TextB",
+        "message 1, content 0: TextBlock is no JSON",
     ),
     "a call of a client's library": (
         [{"role": "assistant", "content": None, "tool_calls": [TextBlock()]}],
-        "message 0",
+        "message 0, tool_calls 0: TextBlock is no JSON",
     ),
     "a tuple of blocks": (user(({"type": "text", "text": "hi"},)), "message 0: tuple is no JSON"),
     "bytes": (user(b"hi"), "message 0: bytes is no JSON"),
-    "an object among arguments": (called({"x": TextBlock()}), "message 1: it is no JSON"),
+    "an object among arguments": (called({"x": TextBlock()}), "message 1, content 0: it is no JSON"),
     "a system prompt in a tuple": ({"system": ("a",), "messages": user("hi")}, "system: tuple is no JSON"),
     "blocks nested without end": (user([deep(3_000)]), "message 0 is nested too deep"),
 }

@@ -14,11 +14,11 @@ import pytest
 
 from memctl.cli.main import main
 from memctl.errors import USAGE
-from memctl.pages.render import Renderer
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import NOW, Memctl, changed_in, commits, git, process
+from tests.snapshots import renderer
 from tests.world import WORLD
 
 INDEX, TOP, SOURCES = "INDEX.md", "1.0-executive-summary.md", "4-sources.md"
@@ -252,7 +252,7 @@ def test_disk_index_and_head_render_alike_when_they_hold_the_same(shop: Path, me
     memory = open_memory(shop, os.environ)
 
     def rendered(snapshot: Snapshot) -> dict[str, str]:
-        making = Renderer(snapshot)
+        making = renderer(snapshot)
         return {name: making.document(name) for name in making.names()}
 
     before = rendered(load.disk(memory))
@@ -292,7 +292,7 @@ def test_staged_rendering_stages_and_leaves_what_is_dirty_on_the_disk(shop: Path
     assert git(shop, "ls-files", "-s") == index
     git(shop, "commit", "-qm", "mine")
     memory = open_memory(shop, os.environ)
-    making = Renderer(load.revision(memory, "HEAD"))
+    making = renderer(load.revision(memory, "HEAD"))
     assert all(making.document(name) == git(shop, "show", f"HEAD:.memory/docs/{name}") for name in making.names())
     git(shop, "rm", "-q", "-f", ".memory/sections/2.3-new.md")
     memctl("render", "--staged")

@@ -16,13 +16,13 @@ import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.tokens.messages import PER_MESSAGE
+from memctl.transcript.messages import SYSTEM_ROLES, body_key, is_answer, is_items
 from memctl.window.compression import digest, prompts, worded
 from memctl.window.compression.digest import Digest
 from memctl.window.compression.result import LEAST_GAIN, CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.compression.strategies import KEPT_TURNS
-from memctl.window.messages import parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.messages.conversation import Conversation, Lines, key_of
+from memctl.window.messages.conversation import Conversation, Lines
 from memctl.window.preservation import digest_text, essentials, events
 from memctl.window.preservation.essentials import Essential
 
@@ -125,7 +125,7 @@ def _cut(conversation: Conversation, kept_turns: int) -> int:
     first_kept = max(conversation.current_turn - kept_turns, 1)
     turns = {block.message: block.turn_created for block in reversed(conversation.blocks)}  # of its first block
     for index, message in enumerate(conversation.messages):
-        if parsing.is_answer(message) and turns.get(index, 0) >= first_kept:
+        if is_answer(message) and turns.get(index, 0) >= first_kept:
             return index
     return len(conversation.messages)
 
@@ -140,8 +140,8 @@ def _fitted(made: Digest, counter: TokenCounter, most: int) -> str:
 
 def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
     """The conversation with one message of the user in the place of those before the cut, and the lines it is from."""
-    key, messages = key_of(conversation.given), conversation.messages
-    frame = [index for index in range(cut) if messages[index].get("role") in parsing.SYSTEM]
+    key, messages = body_key(conversation.given), conversation.messages
+    frame = [index for index in range(cut) if messages[index].get("role") in SYSTEM_ROLES]
     lines = dict(enumerate(conversation.lines))
     earlier = [conversation.places[block.block_id] for block in events.digests(conversation.blocks)]
     taken_in = {(place.message, place.path) for place in earlier}  # in the new digest, as results are whose calls go
@@ -178,11 +178,11 @@ def _kept(conversation: Conversation, cut: int) -> list[int]:
 
 
 def _part(messages: Sequence[Any], text: str) -> dict[str, str]:
-    return {"type": "input_text" if parsing.is_items(messages) else "text", "text": text}
+    return {"type": "input_text" if is_items(messages) else "text", "text": text}
 
 
 def _shape(messages: Sequence[Any]) -> dict[str, str]:
-    return {"type": "message"} if parsing.is_items(messages) else {}
+    return {"type": "message"} if is_items(messages) else {}
 
 
 def _checked(

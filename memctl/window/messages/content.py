@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.record import argument_checks
 from memctl.tokens.messages import PER_TOOL_CALL, kind_in_messages
-from memctl.transcript import messages as blocks
+from memctl.transcript.messages import RESULT, TEXT
 
 
 class ContentType(Enum):
@@ -80,7 +80,7 @@ def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
     """The tokens of a text in a block of a type; a tool call has those of `count_call`."""
     if not text:
         return 0
-    what = blocks.RESULT if content_type is ContentType.TOOL_RESULT else blocks.TEXT
+    what = RESULT if content_type is ContentType.TOOL_RESULT else TEXT
     kind = "json" if content_type is ContentType.TOOL_DEFINITION else kind_in_messages(text, what)
     return counter.tokens(text, kind)
 

@@ -16,10 +16,10 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record import argument_checks
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
-from memctl.transcript import messages as blocks
+from memctl.transcript.messages import body_key, elements, is_answer, messages_of
 from memctl.window.messages import editing, parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.messages.parsing import BlockPlace, elements
+from memctl.window.messages.parsing import BlockPlace
 
 Lines = Sequence[Sequence[int]]
 
@@ -42,7 +42,7 @@ class Conversation(msgspec.Struct, frozen=True):
         `lines` are for messages out of a transcript: for each message the line of each of its blocks, 0 for one that no
         line has. Raises MemctlError for what is no conversation.
         """
-        key = key_of(given)
+        key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
         reader = parsing.BlockReader(counter, lines)
         if key is not None:
@@ -77,7 +77,7 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def current_turn(self) -> int:
         """The turn of the request that is to be made next."""
-        answers = [parsing.is_answer(message) for message in self.messages]
+        answers = [is_answer(message) for message in self.messages]
         return 1 + sum(now and not before for before, now in pairwise([False, *answers]))
 
     def replace(self, texts: Mapping[str, str | None]) -> Any:
@@ -105,7 +105,7 @@ class Conversation(msgspec.Struct, frozen=True):
             if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION) and text is not None:
                 raise MemctlError(f"{block_id} is a {block.content_type.value}, which is whole or gone", "give None")
             edits.append((self.places[block_id], text))
-        return editing.rewritten(self.given, key_of(self.given), edits)
+        return editing.rewritten(self.given, body_key(self.given), edits)
 
     def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
         """The conversation that `replace` gives, counted, with the lines of the transcript that its blocks are from."""
@@ -129,34 +129,3 @@ def check(given: object) -> None:
     """Raise MemctlError for what is given in the place of a conversation, such as its messages."""
     hint = "Conversation.parse(messages, counter) makes one of messages"
     argument_checks.instance(given, Conversation, "conversation", "a Conversation", hint)
-
-
-def messages_of(given: Any) -> list[dict[str, Any]]:
-    """The messages of a conversation, as they were given; raises MemctlError for what is none."""
-    key = key_of(given)
-    held = given if key is None else given[key]
-    return [{"role": "user", "content": held}] if isinstance(held, str) else list(held)
-
-
-def _are_messages(held: Any) -> bool:
-    """Whether something is a list of messages; raises MemctlError for one of objects of a client's library."""
-    if not isinstance(held, list | tuple):
-        return False
-    for index, message in enumerate(held):
-        blocks.check(message, f"message {index}")
-    return all(isinstance(message, dict) for message in held)
-
-
-def key_of(given: Any) -> str | None:
-    """Where a body has its messages; None for a bare list. Raises MemctlError for what is neither."""
-    if _are_messages(given):
-        return None
-    for key in ("messages", "input") if isinstance(given, dict) else ():
-        held = given.get(key)
-        if _are_messages(held):
-            return key
-        if key == "input" and isinstance(held, str):
-            return key
-    raise MemctlError(
-        "this is no conversation", "give a list of messages, or a request's body with `messages` or `input`"
-    )

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.transcript.messages import CALL, RESULT, TEXT
-from memctl.window.messages import parsing
-from memctl.window.messages.parsing import THINKING, BlockPlace
+from memctl.transcript.messages import CALL, RESULT, TEXT, THINKING, elements
+from memctl.window.messages.parsing import BlockPlace
 
 GONE = "[Evicted]"  # where something has to stand
 _PAIRED = (CALL, RESULT)
@@ -57,7 +56,7 @@ def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
 def _message(given: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     """A message, or item, with other texts in it."""
     new = dict(given)
-    own = {place.path: (place.what, text) for place, text in edits}
+    own = {place.path: (place.type, text) for place, text in edits}
     if () in own:
         return _replaced(given, *own[()])
     if ("content",) in own:
@@ -82,7 +81,7 @@ def _parts(given: list[Any], key: str, own: Mapping[tuple[str | int, ...], tuple
 
 def is_taken_out(place: BlockPlace) -> bool:
     """Whether an edit of None leaves nothing in a place: a call, a result and a whole content leave a word."""
-    return len(place.path) > 1 and place.what not in _PAIRED
+    return len(place.path) > 1 and place.type not in _PAIRED
 
 
 def _replaced(part: Any, what: str, text: str | None) -> dict[str, Any]:
@@ -122,12 +121,12 @@ def _result(content: Any, text: str) -> Any:
 
 def _says_something(given: Mapping[str, Any]) -> bool:
     """Whether a message has anything but thinking."""
-    return any(element.what != THINKING for element in parsing.elements(given))
+    return any(element.type != THINKING for element in elements(given))
 
 
 def _type_of_text(given: Mapping[str, Any]) -> str:
     """What a block of text is called in a message: as its other blocks are."""
-    for element in parsing.elements(given):
-        if element.what == TEXT and isinstance(element.given, dict) and isinstance(element.given.get("type"), str):
+    for element in elements(given):
+        if element.type == TEXT and isinstance(element.given, dict) and isinstance(element.given.get("type"), str):
             return str(element.given["type"])
     return "text"

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.transcript import window as transcript
-from memctl.transcript.window import Transcript
+from memctl.transcript import window
+from memctl.transcript.messages import decode_json
+from memctl.transcript.window import Window
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
 
@@ -19,7 +20,7 @@ class Opened(msgspec.Struct, frozen=True):
     """A conversation out of a file, and the transcript that it was read from, if it was one."""
 
     conversation: Conversation
-    transcript: Transcript | None = None
+    transcript: Window | None = None
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -27,7 +28,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
     name: str
     given: Any
-    transcript: Transcript | None = None
+    transcript: Window | None = None
 
     @property
     def model(self) -> str:
@@ -59,28 +60,21 @@ def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")
     if is_of_transcript(first):
-        return of_transcript(transcript.read(chain([first], rest), whole=whole), name)
-    given = _decoded(first)
+        return of_transcript(window.read(chain([first], rest), whole=whole), name)
+    given = decode_json(first)
     if not isinstance(given, dict) or {"messages", "input"} & set(given):
-        return Loaded(name, _decoded(first + "".join(rest)))
-    return Loaded(name, [given, *(_decoded(line) for line in rest if line.strip())])
+        return Loaded(name, decode_json(first + "".join(rest)))
+    return Loaded(name, [given, *(decode_json(line) for line in rest if line.strip())])
 
 
-def is_of_transcript(line: str) -> bool:
+def is_of_transcript(line: str | bytes) -> bool:
     """Whether a file with this first line is a transcript, and not a request's body or a list of messages."""
-    given = _decoded(line)
+    given = decode_json(line)
     return isinstance(given, dict) and not {"messages", "input", "role", "call_id"} & set(given)
 
 
-def of_transcript(found: Transcript, name: str) -> Loaded:
+def of_transcript(found: Window, name: str) -> Loaded:
     """A transcript as what a file holds; raises MemctlError if it has no messages."""
     if not found.messages:
         raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
     return Loaded(name, found.messages, found)
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None

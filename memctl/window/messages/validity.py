@@ -6,9 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from memctl.transcript.messages import CALL, RESULT, TEXT
-from memctl.window.messages.conversation import messages_of
-from memctl.window.messages.parsing import SYSTEM, THINKING, Element, elements_of, is_items
+from memctl.transcript.messages import (
+    CALL,
+    RESULT,
+    SYSTEM_ROLES,
+    TEXT,
+    THINKING,
+    Element,
+    elements_at,
+    is_items,
+    messages_of,
+)
 
 
 def validate(given: Any) -> list[str]:
@@ -23,7 +31,7 @@ def validate(given: Any) -> list[str]:
     joins messages of one role, but those of others that offer the same models refuse them.
     """
     messages = messages_of(given)
-    found = [(message, elements_of(index, message)) for index, message in enumerate(messages)]
+    found = [(message, elements_at(index, message)) for index, message in enumerate(messages)]
     faults = [*_empty(found), *_twice(found)]
     if is_items(messages):
         faults += _unpaired_items(found)
@@ -43,21 +51,21 @@ def _is_chat(read: Read) -> bool:
     if any(message.get("role") == "tool" or message.get("tool_calls") for message, _ in read):
         return True
     calls = any(_ids(parts, CALL) or _ids(parts, RESULT) for _, parts in read)
-    return not calls and any(message.get("role") in SYSTEM for message, _ in read)
+    return not calls and any(message.get("role") in SYSTEM_ROLES for message, _ in read)
 
 
 def _ids(parts: Sequence[Element], what: str) -> list[str]:
-    return [part.found[0].call for part in parts if part.what == what and part.found]
+    return [part.blocks[0].call_id for part in parts if part.type == what and part.blocks]
 
 
 def _empty(read: Read) -> Iterator[str]:
     for number, (message, parts) in enumerate(read):
         is_last_answer = number == len(read) - 1 and message.get("role") == "assistant"
         is_result = message.get("role", "tool") in ("tool", "function")
-        if not (is_last_answer or is_result or any(part.what != THINKING for part in parts)):
+        if not (is_last_answer or is_result or any(part.type != THINKING for part in parts)):
             yield f"message {number} is empty"
         for part in parts:
-            if part.what == TEXT and not part.found[0].text.strip():
+            if part.type == TEXT and not part.blocks[0].text.strip():
                 yield f"message {number} has an empty text"
 
 
@@ -102,7 +110,7 @@ def _unpaired_items(read: Read) -> Iterator[str]:
 
 
 def _roles(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    roles = [str(message.get("role")) for message in messages if message.get("role") not in SYSTEM]
+    roles = [str(message.get("role")) for message in messages if message.get("role") not in SYSTEM_ROLES]
     if roles and roles[0] != "user":
         yield "the first message is not the user's"
     for number, (before, now) in enumerate(pairwise(roles), start=1):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.transcript import locations as transcript_files
+from memctl.transcript import window
 from memctl.window import status
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.config import WindowConfig
 from memctl.window.pressure import drawing
-from memctl.window.pressure.curve import Compaction, Curve, CurveReader
+from memctl.window.pressure.curve import Compaction, Curve, of_transcript
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import CLIENT_ESTIMATED, MODEL_REPORTED, PressureZone, Thresholds
 from tests.window import generated
@@ -45,15 +43,12 @@ def prompt(said: str) -> str:
 
 
 def read(lines: Iterable[str]) -> Curve:
-    reader = CurveReader()
-    given = list(lines)
-    assert list(reader.watch(given)) == given
-    return reader.curve()
+    return of_transcript(window.read(lines))
 
 
 def test_each_request_is_a_point_though_its_answer_has_many_lines() -> None:
     curve = read([prompt(TASK), answer("m1", 30_000), answer("m1", 30_000), answer("m2", 31_000)])
-    assert (curve.points, curve.lines, curve.model) == ((30_000, 31_000), (2, 4), "claude-opus-4-5")
+    assert curve.points == (30_000, 31_000)
     assert curve.beginning == TASK
     assert curve.source == MODEL_REPORTED
 
@@ -262,28 +257,3 @@ def test_a_picture_escapes_its_title_and_fits_both_kinds_of_page() -> None:
 
 def test_a_bar_is_full_at_its_limit_and_shows_the_least() -> None:
     assert [drawing.bar(share, 4) for share in (0, 0.01, 0.5, 1, 9)] == ["....", "#...", "##..", "####", "####"]
-
-
-def test_the_newest_transcript_is_the_projects_own(tmp_path: Path) -> None:
-    folder, kept = Path("/home/ada/my_shop.v2"), tmp_path / "projects"
-    own = kept / "-home-ada-my-shop-v2"
-    own.mkdir(parents=True)
-    for number, name in enumerate(("old.jsonl", "new.jsonl", "agent-1.jsonl", "notes.txt", "empty.jsonl")):
-        (own / name).write_text("" if name.startswith("empty") else "{}\n")
-        os.utime(own / name, (number, number))
-    os.mkfifo(own / "pipe.jsonl")
-    (own / "link.jsonl").symlink_to(tmp_path)
-    assert transcript_files.transcript(folder, kept) == own / "new.jsonl"
-    assert transcript_files.transcript(folder / "src" / "deep", kept) == own / "new.jsonl"
-
-
-def test_where_no_transcript_is_kept_a_file_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(MemctlError) as caught:
-        transcript_files.transcript(Path("/home/ada/other"), tmp_path)
-    assert caught.value.exit_code == 2
-    assert "name a FILE" in str(caught.value.hint)
-
-
-def test_the_hosts_own_variable_says_where_transcripts_are(tmp_path: Path) -> None:
-    assert transcript_files.projects({}, tmp_path) == tmp_path / ".claude" / "projects"
-    assert transcript_files.projects({"CLAUDE_CONFIG_DIR": "/srv/claude"}, tmp_path) == Path("/srv/claude/projects")

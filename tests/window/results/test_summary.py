@@ -144,7 +144,7 @@ def test_a_file_keeps_what_it_defines_with_the_lines() -> None:
     made = summed("Read", {"file_path": "memctl/pack/draft.py"}, shown)
     assert made.form == forms.FILE
     line = next(n for n, row in enumerate(text.split("\n"), 1) if row.startswith("class PackDraft"))
-    assert f"{line}  class Draft" in made.text
+    assert f"{line}  class PackDraft" in made.text
 
 
 def test_what_others_refer_to_stays_whatever_the_form() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
-from memctl.hooks import pressure, transcript_tail
-from memctl.transcript.claude_code import ClaudeCode, of_sub_agents
+from memctl.transcript.claude_code import LineReader, SessionReader
 from memctl.transcript.events import Session, Unanswered
+from memctl.transcript.files import lines_after
+from memctl.transcript.line import Line
+from memctl.transcript.locations import of_sub_agents
 
 # Bytes of lines; the tool calls of a longer session are summed up part by part. Two parts are held at a time, the one
 # that is worked on and the next: with 4 MB each, 100 MB took 12 MB more to read than 10 MB; with 1 MB each, 1 MB more.
@@ -35,17 +37,17 @@ class TranscriptPart(msgspec.Struct, frozen=True):
     waiting: str = ""
 
 
-def parts(
+def read(
     transcript: str, offsets: Mapping[str, int], waiting: str = "", *, is_over: bool = False
 ) -> Iterator[TranscriptPart]:
-    """What the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents.
+    """Yield what the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents.
 
     An answer with a call whose result is still to come is left for the next time: the call may fail yet. Of a session
     that `is_over` none is.
     """
     reading = _Reading(dict(offsets), waiting)
     for path in (transcript, *of_sub_agents(transcript)):
-        for offset, line in transcript_tail.after(path, reading.offsets.get(path, 0)):
+        for offset, line in lines_after(path, reading.offsets.get(path, 0)):
             if reading.is_full(line):
                 yield reading.part()
                 reading = _Reading(reading.offsets, reading.waiting)
@@ -61,13 +63,12 @@ class _Open:
     def __init__(self) -> None:
         self.calls = Unanswered()
         self.settled = 0
-        self._answer: Any = None
+        self._answer = ""
 
-    def begin(self, line: dict[str, Any], offset: int) -> None:
+    def begin(self, line: Line, offset: int) -> None:
         """A line begins at an offset; an answer has several, all of one id, and is counted by it."""
-        message = line.get("message")
-        answer = message.get("id") if isinstance(message, dict) and line.get("type") == "assistant" else None
-        if not self.calls.ids and (answer is None or answer != self._answer):
+        answer = line.answer
+        if (not answer or answer != self._answer) and not self.calls.ids:
             self.settled = offset
         self._answer = answer
 
@@ -81,8 +82,8 @@ class _Reading:
         self.size = 0
         self._begun = dict(offsets), waiting
         self._open: dict[str, _Open] = {}
-        self._reader = ClaudeCode()
-        self._broken = 0
+        self._lines = LineReader()
+        self._session = SessionReader()
         self._boundaries: list[dict[str, Any]] = []
         self._left: dict[str, int] = {}
 
@@ -104,46 +105,38 @@ class _Reading:
         made = _Reading(*self._begun)
         for path, one in self._open.items():
             end = one.settled if one.calls.ids else self.offsets[path]
-            for offset, line in transcript_tail.after(path, made.offsets.get(path, 0)):
+            for offset, line in lines_after(path, made.offsets.get(path, 0)):
                 if offset > end:
                     break
                 made.take(path, offset, line)
         return made
 
-    def take(self, path: str, offset: int, line: bytes) -> None:
+    def take(self, path: str, offset: int, row: bytes) -> None:
+        """Take a line of a transcript, which ends before an offset."""
         self.offsets[path] = offset
-        self.size += len(line) + 1
-        if not line.strip():
+        self.size += len(row) + 1
+        line = self._lines.read(row)
+        if line is None:
             return
-        try:
-            values = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            self._broken += 1
-            return
-        if not isinstance(values, dict):
-            self._broken += 1
-            return
-        if not values.get("isSidechain"):
-            self._look_for_compactions(values)
+        if not line.is_sidechain:
+            self._look_for_compactions(line)
         one = self._open.setdefault(path, _Open())
-        one.begin(values, offset - len(line) - 1)
-        for event in self._reader.read(values):
+        one.begin(line, offset - len(row) - 1)
+        for event in self._session.take(line):
             one.calls.take(event)
 
-    def _look_for_compactions(self, values: dict[str, Any]) -> None:
-        if values.get("subtype") == "compact_boundary":
-            self._boundaries.append(values)
-            facts = values.get("compactMetadata")
-            is_told = isinstance(facts, dict) and facts.get("postTokens") is not None
-            line = values.get("uuid")
-            self.waiting = line if isinstance(line, str) and len(line) <= _LONGEST_NAME and not is_told else ""
-        elif self.waiting and (found := pressure.of_answer(values)):
-            self._left[self.waiting] = found[0]
+    def _look_for_compactions(self, line: Line) -> None:
+        if line.is_boundary:
+            self._boundaries.append(line.fields)
+            is_told = line.compaction.get("postTokens") is not None
+            self.waiting = line.uuid if len(line.uuid) <= _LONGEST_NAME and not is_told else ""
+        elif self.waiting and line.context:
+            self._left[self.waiting] = line.context
             self.waiting = ""
 
     def part(self) -> TranscriptPart:
         return TranscriptPart(
-            self._reader.session(self._broken),
+            self._session.session(self._lines.broken),
             dict(self.offsets),
             tuple(self._boundaries),
             dict(self._left),

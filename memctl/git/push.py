@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 from memctl.git import git
-from memctl.git.commits import COMMITTING
 from memctl.git.repository import Repository
 
 _VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter means that it said nothing
@@ -26,14 +25,14 @@ class PushRefused(Exception):
         self.why = why
 
 
-def push(repository: Repository, args: Sequence[str]) -> bool:
+def run_push(repository: Repository, args: Sequence[str]) -> bool:
     """Run `git push` with some arguments; False if somebody else was first.
 
-    A hook of the user's knows that it is memctl which pushes. Raises Refused if the remote says no, GitFailed for
+    A hook of the user's knows that it is memctl which pushes. Raises PushRefused if the remote says no, GitFailed for
     anything else, such as a connection that broke: then the remote may have taken it or not.
     """
     try:
-        git.write(["push", *args], repository.top, extra={**git.ENGLISH, COMMITTING: str(os.getpid())})
+        git.write(["push", *args], repository.top, extra={**git.ENGLISH, git.COMMITTING: str(os.getpid())})
         return True
     except git.GitFailed as error:
         said = error.stderr.strip()

@@ -1,19 +1,14 @@
-"""Windows out of transcripts of Claude Code, and out of files of other forms."""
+"""Windows out of transcripts of Claude Code."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-import pytest
-
-from memctl.errors import MemctlError
-from memctl.transcript import window as transcript
+from memctl.transcript import window
 from memctl.window import validate
-from memctl.window.messages import reading
 from tests.transcript.claude import Transcript
-from tests.window import texts
-from tests.window.texts import COUNTER, result, thinking, use
+from tests.window.texts import result, thinking, use
 
 
 def line(role: str, *content: Any, id: str = "", **fields: Any) -> str:
@@ -30,7 +25,7 @@ def test_an_answer_is_put_together_from_its_lines() -> None:
         line("user", result("t2", "two")),
         line("assistant", {"type": "text", "text": "done"}, id="m2"),
     ]
-    found = transcript.read(lines)
+    found = window.read(lines)
     assert [message["role"] for message in found.messages] == ["user", "assistant", "user", "assistant"]
     assert [block["type"] for block in found.messages[1]["content"]] == ["thinking", "tool_use", "tool_use"]
     assert [block["content"] for block in found.messages[2]["content"]] == ["one", "two"]
@@ -46,10 +41,10 @@ def test_only_the_window_since_the_last_compaction_is_read() -> None:
     told.call("Read", "again", file_path="a.py")
     told.agent = "sub"
     told.prompt("a sub-agent's task")
-    found = transcript.read(told.lines)
+    found = window.read(told.lines)
     assert found.messages[0]["content"][0]["text"] == "Summary: a.py was read."
     assert len(found.messages) == 3
-    assert (found.compactions, found.reported, found.model) == (1, 20_304, "claude-opus-4-5")
+    assert (len(found.compactions), found.reported, found.model) == (1, 20_304, "claude-opus-4-5")
 
 
 def test_what_can_not_be_sent_is_left_out() -> None:
@@ -63,7 +58,7 @@ def test_what_can_not_be_sent_is_left_out() -> None:
         line("user", {"type": "text", "text": "[Request interrupted by user]"}),
         line("assistant", use("t2", "Bash", command="ls"), id="m2"),
     ]
-    found = transcript.read(lines)
+    found = window.read(lines)
     assert validate(found.messages) == []
     assert (found.left_out, found.broken) == (3, 2)
     assert len(found.messages) == 1
@@ -77,41 +72,9 @@ def test_a_call_that_stands_twice_is_sent_once() -> None:
         line("assistant", use("t1", "Read"), id="m2"),
         line("user", result("t1", "x")),
     ]
-    assert validate(transcript.read(lines).messages) == []
+    assert validate(window.read(lines).messages) == []
 
 
 def test_lines_that_stand_twice_count_once() -> None:
     one = line("user", {"type": "text", "text": "do"}, uuid="u1")
-    assert len(transcript.read([one, one]).messages[0]["content"]) == 1
-
-
-FORMS = {
-    "a body": json.dumps(texts.body()),
-    "a body over lines": json.dumps(texts.body(), indent=1),
-    "a list": json.dumps(texts.chat()),
-    "a list over lines": "\n\n" + json.dumps(texts.chat(), indent=2),
-    "messages line by line": "\n".join(map(json.dumps, texts.chat())),
-}
-
-
-@pytest.mark.parametrize("text", FORMS.values(), ids=list(FORMS))
-def test_each_form_of_file_is_read(text: str) -> None:
-    found = reading.read(text.splitlines(keepends=True), "x.json", COUNTER)
-    assert len(found.conversation.messages) == 7
-    assert found.transcript is None
-
-
-def test_a_block_out_of_a_transcript_knows_its_line() -> None:
-    told = Transcript()
-    told.prompt("the task")
-    told.call("Read", "x" * 100, file_path="a.py")
-    found = reading.read(told.lines, "x.jsonl", COUNTER)
-    assert [block.metadata["line"] for block in found.conversation.blocks] == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    "text", ["", "x", "3", '{"a": 1}', "[1]", '{"role": "user"}\nx', '{"messages": 3}', "[" * 9000]
-)
-def test_what_is_no_conversation_is_named(text: str) -> None:
-    with pytest.raises(MemctlError, match=r"x\.json"):
-        reading.read(text.splitlines(keepends=True), "x.json", COUNTER)
+    assert len(window.read([one, one]).messages[0]["content"]) == 1

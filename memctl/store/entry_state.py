@@ -30,12 +30,12 @@ from pathlib import Path
 import msgspec
 
 from memctl.git import commits, git, history, trees
-from memctl.pages.links import FOLDER
 from memctl.record.change import Change
 from memctl.record.frontmatter import clean_newlines
 from memctl.store import files, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, PendingEntry
+from memctl.store.place import DOCUMENTS
 
 DONE, WAITING, UNDONE = "done", "waiting", "undone"
 AGAIN = "`memctl commit --again` writes it, `memctl commit --drop` forgets it"
@@ -191,7 +191,7 @@ def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
     """The paths of a change, each with its text before and after it; of rendered documents, which any later write makes
     anew, only if it has nothing else."""
     texts = _all_texts(change)
-    return [one for one in texts if not one[0].startswith(f"{FOLDER}/")] or texts
+    return [one for one in texts if not one[0].startswith(f"{DOCUMENTS}/")] or texts
 
 
 def _all_texts(change: Change) -> list[tuple[str, str | None, str | None]]:

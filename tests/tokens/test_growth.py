@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import time
+import json
 from typing import Any
 
 import pytest
 
-from memctl.tokens.transcripts import Growth, Transcript
-from memctl.transcript.line import context_of, without_added
+from memctl.tokens.growth import Growth, GrowthReader
+from memctl.transcript.claude_code import LineReader
+from memctl.transcript.line import Line
 
 MODEL = "claude-sonnet-4-5"
 
@@ -32,8 +32,9 @@ CALL = {"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}
 
 
 def growths(*given: dict[str, Any]) -> list[Growth]:
-    transcript = Transcript()
-    return [growth for line in given for growth in transcript.read(line)]
+    reader = GrowthReader()
+    found = (reader.take(Line(line)) for line in given)
+    return [growth for growth in found if growth is not None]
 
 
 def test_between_two_requests_the_answer_and_what_followed_it_were_added() -> None:
@@ -77,48 +78,17 @@ def test_lines_of_other_kinds_are_passed_over() -> None:
     assert len(growths(answer("a", 1000), *odd, answer("b", 1100))) == 1
 
 
+def test_lines_that_a_resumption_repeats_add_nothing() -> None:
+    lines = [user("before", uuid="1"), answer("a", 1000, uuid="2"), answer("b", 1200, uuid="3")]
+    reader = GrowthReader()
+    rows = [json.dumps(line) for line in [*lines, *lines, answer("c", 1300, uuid="4")]]
+    found = [growth for line in LineReader().lines(rows) if (growth := reader.take(line)) is not None]
+    assert [growth.tokens for growth in found] == [200, 100]
+
+
 def test_what_no_text_stands_for_is_told() -> None:
     thinking = {"type": "thinking", "thinking": "", "signature": "x"}
     (growth,) = growths(answer("a", 1000, thinking), answer("b", 1100))
     assert "thinking" in growth.fault
     (growth,) = growths(answer("a", 1000, text("x")), answer("b", 1100, model="claude-opus-4-5"))
     assert "changed" in growth.fault
-
-
-@pytest.mark.parametrize(
-    ("usage", "tokens"),
-    [
-        ({"input_tokens": 3, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 500}, 543),
-        ({"input_tokens": 3, "cache_read_input_tokens": None}, 3),
-        ({"prompt_tokens": 70, "prompt_tokens_details": {"cached_tokens": 60}}, 70),
-        ({"input_tokens": 70, "input_tokens_details": {"cached_tokens": 60}}, 70),
-        ({}, 0),
-        (None, 0),
-        ("x", 0),
-    ],
-)
-def test_the_context_holds_cached_tokens_too(usage: Any, tokens: int) -> None:
-    assert context_of(usage) == tokens
-
-
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("a <system-reminder>b</system-reminder> c", "a  c"),
-        ("<command-name>a</command-name><command-args>b\n</command-args>c", "c"),
-        ("<system-reminder>a <system-reminder>b</system-reminder>", "<system-reminder>a "),
-        ("<command-name>a<command-args>b</command-name>c</command-args>", "c</command-args>"),
-        ("<task-notification>a", "<task-notification>a"),
-        ("a</system-reminder>b", "a</system-reminder>b"),
-    ],
-)
-def test_what_a_host_adds_to_a_prompt_is_left_out(text: str, rest: str) -> None:
-    assert without_added(text) == rest
-
-
-def test_tags_that_nobody_closes_take_no_time() -> None:
-    names = map("".join, itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=3))
-    text = "".join(f"<command-{name}>" for name in names)
-    begun = time.perf_counter()
-    assert without_added(text) == text
-    assert time.perf_counter() - begun < 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.git import remains
-from memctl.git.remains import Remains
+from memctl.git import history_search
+from memctl.git.history_search import Remains
 from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 
@@ -19,7 +19,7 @@ def commit(repo: Path, text: str, message: str = "x") -> str:
 
 
 def find(repo: Path, seconds: float = 10.0) -> Remains:
-    return remains.find(open_repository(repo), [TEXT], ".memory", seconds)
+    return history_search.find(open_repository(repo), [TEXT], ".memory", seconds)
 
 
 def test_commits_that_brought_a_text_in_are_found_newest_first_with_their_refs(repo: Path) -> None:

@@ -1,0 +1,118 @@
+"""What of a memory an agent may read: the one filter, on the way out of a Snapshot.
+
+Levels 1 and 2 are read by all (rules.md#ownership-and-access). Levels 3 and 4 (pages of details with the records placed
+in them, and the files that a section covers) are kept to the owner and those it names, where an ownership names any.
+This guides agents that ask memctl; whoever can open the files can read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+from memctl.pages.links import FOLDER, SOURCES, document_of
+from memctl.record.config import Config
+from memctl.record.errors import Fault
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Catalogue, Files, Snapshot, Texts
+from memctl.record.withheld import Withheld
+from memctl.store import load
+from memctl.store.memory import Memory
+
+# Says why a reader may not read what is in some sections, given innermost first; "" if it may. The reason begins with
+# a verb: "is read by ada only; …".
+Closed = Callable[[tuple[str, ...]], str]
+
+
+def readable(memory: Memory, found: Snapshot, closed: Closed, earlier: Callable[[], Iterable[Snapshot]]) -> Snapshot:
+    """Return what of a Snapshot somebody may read.
+
+    What a section covers is taken from today's pages, too, if `found` is an `earlier` memory, and from committed pages
+    in case that somebody has just deleted or broken one.
+    """
+    committed = [load.revision(memory, "HEAD")] if memory.repository.has_head() else []
+    return without_closed(found, closed, (*earlier(), *committed))
+
+
+def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot] = ()) -> Snapshot:
+    """Return the memory without what is closed by its own pages, or by those of `others`."""
+    outlines = [found.outline for found in (snapshot, *others)]
+    details: dict[str, Page] = {}
+    pages: dict[str, str] = {}
+    globs: list[tuple[tuple[str, ...], str]] = []
+    for outline in outlines:
+        for page in outline.details:
+            if why := closed((page.id, *((page.section,) if page.section else ()))):
+                pages[page.id], details[page.path] = f"{page.id} {why}", page
+        for page in outline.sections:
+            if page.paths and (why := closed((page.id,))):
+                globs.append((tuple(page.paths), f"{{}} {why}"))
+    files = Withheld(globs=tuple(globs)).among(snapshot.files.names() if globs else ())
+    records = {record.path: pages[record.place] for record in snapshot.records if record.place in pages}
+    documents = [f"{FOLDER}/{document_of(page)}" for page in details.values()]
+    paths = frozenset([*details, *documents, *([f"{FOLDER}/{SOURCES}"] if files else [])])
+    withheld = Withheld(pages, records, files, paths, tuple(globs))
+    return Snapshot(_Filtered(snapshot, withheld), withheld)
+
+
+class _Filtered:
+    """A source with what a Snapshot has, but for what is withheld."""
+
+    def __init__(self, snapshot: Snapshot, withheld: Withheld) -> None:
+        self._snapshot = snapshot
+        self._withheld = withheld
+        self.name = snapshot.source
+        self.prefix = snapshot.prefix
+
+    @property
+    def config(self) -> Config:
+        return self._snapshot.config
+
+    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
+        records = self._snapshot.open_records if only_open else self._snapshot.records
+        kept = [record for record in records if record.path not in self._withheld.records]
+        return kept, () if only_open else self._snapshot.faults
+
+    def read(self, path: str) -> str:
+        if path in self._withheld.paths or path in self._withheld.records:
+            raise FileNotFoundError(path)
+        return self._snapshot.read(path)
+
+    def names(self, folder: str) -> list[str]:
+        gone = self._withheld.paths | self._withheld.records.keys()
+        return [name for name in self._snapshot.names(folder) if name not in gone]
+
+    def texts(self) -> Texts:
+        return self._snapshot.texts.without(self._withheld.records)
+
+    def catalogue(self) -> Catalogue:
+        return self._snapshot.catalogue.without(self._withheld.records)
+
+    def files(self) -> Files:
+        return _FilteredFiles(self._snapshot.files, self._withheld)
+
+
+class _FilteredFiles:
+    def __init__(self, files: Files, withheld: Withheld) -> None:
+        self._files = files
+        self._withheld = withheld.files
+
+    def names(self) -> frozenset[str]:
+        return self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return self._files.names().difference(self._withheld)
+
+    def blobs(self, paths: Iterable[str]) -> dict[str, str]:
+        return self._files.blobs(self._kept(paths))
+
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        return self._files.contents(self._kept(paths))
+
+    def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
+        return self._files.read(self._kept(paths), limit)
+
+    def _kept(self, paths: Iterable[str]) -> list[str]:
+        return [path for path in paths if path not in self._withheld]

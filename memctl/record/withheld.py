@@ -1,0 +1,55 @@
+"""What a Snapshot leaves out, since an owner keeps it to some readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.record import ids
+
+
+class Withheld(msgspec.Struct, frozen=True):
+    """What is withheld from a reader, each with why.
+
+    `pages` are those of details, by marker, and `records` those placed in them, by path; `files` are the repository's,
+    by path. `paths` are files below `.memory/` that say what is in any of these. `globs` cover files that are withheld
+    whether they are there or not, each with the reason; `{}` in it stands for the file.
+    """
+
+    pages: Mapping[str, str] = {}
+    records: Mapping[str, str] = {}
+    files: Mapping[str, str] = {}
+    paths: frozenset[str] = frozenset()
+    globs: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+    def among(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return those of some paths, of files there or gone, that are withheld, each with why."""
+        if not self.globs:
+            return {}
+        from memctl.text.globs import Globs  # mostly nothing is withheld
+
+        known, found = sorted(paths), dict[str, str]()
+        for patterns, why in self.globs:
+            matches = Globs(patterns).match
+            found |= {path: why.replace("{}", path, 1) for path in known if matches(path) is not None}
+        return found
+
+    def refuse_page(self, marker: str) -> None:
+        """Raise MemctlError if the page of a marker, such as §3.1 or §3.1.2, is withheld."""
+        _refuse(self.pages.get("§" + ".".join(marker[1:].split(".")[:2])))
+
+    def refuse_record(self, wanted: str) -> None:
+        """Raise MemctlError if an id, or the beginning of one, is of a record that is withheld."""
+        named = (why for path, why in self.records.items() if (ids.id_in_path(path) or "").startswith(wanted))
+        _refuse(next(named, None) if wanted else None)
+
+    def refuse_file(self, path: str) -> None:
+        """Raise MemctlError if a file of the repository, there or gone, is withheld."""
+        _refuse(self.among([path]).get(path))
+
+
+def _refuse(why: str | None) -> None:
+    if why:
+        raise MemctlError(why, "ask its owner")

@@ -1,0 +1,57 @@
+"""Which sections a file of the memory belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from memctl.record import pages
+from memctl.record.errors import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import parse
+from memctl.store import files
+from memctl.store.memory import Memory
+
+
+def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, ...]:
+    """The sections that a file of the memory belongs to, the innermost first; `parent` tells what details belong to."""
+    if number := pages.number_at(path):
+        try:
+            page = pages.parse(text, path)
+        except InvalidRecord:
+            return around(f"§{number}", parent)
+        return (page.id, *((page.section,) if page.section else ()))
+    if not files.is_record_path(path, BY_FOLDER):
+        return ()
+    try:
+        return around(parse(text, path)[0].section or "", parent)
+    except InvalidRecord:
+        return ()  # another refusal
+
+
+def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
+    """A marker without the number of a heading, and what is around it; nothing for level 4."""
+    if marker == pages.PROJECT_ID:
+        return (marker,)
+    level, _, rest = marker.removeprefix("§").partition(".")
+    page = f"§{level}.{rest.partition('.')[0]}"
+    if level == "2":
+        return (page,)
+    above = parent(page) if level == "3" else ""
+    return (page, *((above,) if above else ())) if level == "3" else ()
+
+
+def parent_on_disk(memory: Memory, marker: str) -> str:
+    """The section that a page of details in the worktree belongs to, "" if that can't be told."""
+    for path in _named(memory, marker.removeprefix("§")):
+        try:
+            return pages.parse(files.read(memory.folder, path), path).section or ""
+        except (InvalidRecord, OSError, UnicodeError):
+            continue
+    return ""
+
+
+def _named(memory: Memory, number: str) -> Iterator[str]:
+    for file in sorted((memory.folder / pages.DETAIL.folder).glob(f"{number}*.md")):
+        path = f"{pages.DETAIL.folder}/{file.name}"
+        if pages.number_at(path) == number:
+            yield path

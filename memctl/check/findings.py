@@ -86,6 +86,11 @@ class Subject:
         return Remembering(self.snapshot, self._making)
 
     @cached_property
+    def names(self) -> list[str]:
+        """The paths of all files of the memory."""
+        return self.snapshot.names("")
+
+    @cached_property
     def by_id(self) -> dict[str, Record]:
         """Records by id and alias."""
         found = {alias: record for record in self.snapshot.records for alias in record.aliases}

@@ -6,7 +6,7 @@ would bury the project's own. The page is committed before a compaction and when
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.text.plain import plain
-from memctl.transcript import parts
+from memctl.transcript import parts, tool_calls
 from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
 from memctl.transcript.parts import TranscriptPart
 
@@ -33,7 +33,7 @@ def take_in(
     """Bring a session's draft and what is known of it up to now; if it is over, with calls that have no result."""
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
-        return _by_git(memory, folder, state)
+        return _by_git(memory, folder, state, tool_calls.read(transcript_path))
     made = draft_page.read(folder)
     for part in parts.read(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
@@ -58,18 +58,18 @@ def merged(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> Se
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
 
-def _by_git(memory: Memory, folder: SessionDir, state: SessionState) -> SessionState:
-    """A session of which only Git tells, and the last words of its turns: the files and records that came since it
-    began, and what was decided in those words."""
+def _by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
+    """A session of which Git, its tool calls and the last words of its turns tell: the files and records that came
+    since it began, the errors that it met, and what was decided in those words."""
     if state.began is None:
         return state
     began = msgspec.structs.replace(state.began, intent=state.began.intent or state.intent)
     said = tuple(
         Event(ANSWER, answer) for answer in state.answers if list(extraction.of_events([Event(ANSWER, answer)]))
     )
-    session = Session(GIT, said)
+    session = Session(GIT, (*calls, *said))
     summary = gathering.gather(memory, session, folder.key, began)
-    if said:
+    if session.events:
         state = _learnt(memory, state, session, summary)
     draft_page.write(folder, composing.compose(summary, memory.config.project, memory.now))
     paths = [entry.path for entry in reversed(summary.trail.entries) if entry.is_inside]

@@ -9,6 +9,8 @@ from typing import Any
 
 from memctl.policy import markdown_text
 from memctl.policy.pieces import DATA, HEADING, Piece
+from memctl.transcript.events import arguments_of
+from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements
 
 _SPACE = re.compile(r"[\s,]*")
 _MESSAGES = re.compile(r'"(?:messages|conversation|input)"\s*:\s*\[')
@@ -42,9 +44,7 @@ def pieces(text: str) -> list[Piece]:
 
 def _message(value: dict[str, Any], source: str, line: int, last: int, index: int) -> Iterator[Piece]:
     """A message: its frame by itself, then what it says, all on the lines of the message."""
-    content = value["content"]
-    parts = content if isinstance(content, list) else [content]
-    texts = [part if isinstance(part, str) else _said(part) for part in parts]
+    texts = [text for element in elements(value) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
     rest = source
     for text in texts:
         rest = rest.replace(json.dumps(text, ensure_ascii=False)[1:-1], "", 1)
@@ -57,14 +57,13 @@ def _message(value: dict[str, Any], source: str, line: int, last: int, index: in
             yield Piece(piece.title, piece.text, piece.source, at, last, piece.kind, piece.parent, piece.is_marked)
 
 
-def _said(part: Any) -> str:
-    """What a part of a message says: its text, or what a tool was given or returned."""
-    if not isinstance(part, dict):
-        return str(part)
-    for key in ("text", "content", "input", "thinking"):
-        if key in part:
-            return part[key] if isinstance(part[key], str) else _flat(part[key])
-    return _flat(part)
+def _texts(element: Element) -> list[str]:
+    """What a part of a message says: its texts, or what a tool was given or returned."""
+    if element.type == CALL:
+        return [_flat(arguments_of(element.blocks[0]))]
+    if element.type in (TEXT, RESULT):
+        return [block.text for block in element.blocks if block.type != OTHER]
+    return [element.text or _flat(element.given)]
 
 
 def _flat(value: Any, depth: int = 0) -> str:

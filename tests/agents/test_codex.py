@@ -231,3 +231,19 @@ def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
     done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
     version = tuple(int(part) for part in done.stdout.split()[-1].split("."))
     assert version >= (0, 169), "an older Codex has other events"
+
+
+def test_an_error_that_nothing_has_put_right_is_on_the_page_and_told_to_the_next(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    memctl("install", "codex", "--yes")
+    api.answers += [
+        (1_000, [shell(1, "echo 'E   assert 0.01 == 0.02'; echo '1 failed'; exit 1")]),
+        (1_000, [patch(2, "*** Add File: card.py", "+def refund(): ...")]),
+    ]
+    codex.run("Refunds by card")
+    assert "1 failed" in (repo / ".memory" / "sessions" / f"{codex.session}.md").read_text()
+    codex.session = ""
+    number = len(api.asked)
+    codex.run("What is next?")
+    assert "1 failed" in told(api, number)

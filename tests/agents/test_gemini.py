@@ -203,3 +203,19 @@ def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
     packages = [folder / "package.json" for folder in Path(PROGRAM).resolve().parents]  # asking it takes 3 s
     told = json.loads(next(file for file in packages if file.exists()).read_text())["version"]
     assert tuple(int(part) for part in told.split(".")[:2]) >= (0, 61), "an older Gemini CLI has other events"
+
+
+def test_an_error_that_nothing_has_put_right_is_on_the_page_and_told_to_the_next(
+    memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
+) -> None:
+    memctl("install", "gemini", "--yes")
+    api.answers += [
+        (1_000, [call("run_shell_command", command="echo 'E   assert 0.01 == 0.02'; echo '1 failed'; exit 1")]),
+        (1_000, [call("write_file", file_path=str(repo / "card.py"), content="def refund(): ...\n")]),
+    ]
+    gemini.run("Refunds by card")
+    assert "1 failed" in (repo / ".memory" / "sessions" / f"{gemini.session}.md").read_text()
+    gemini.session = ""
+    number = len(api.asked)
+    gemini.run("What is next?")
+    assert "1 failed" in told(api, number)

@@ -208,3 +208,10 @@ def test_any_text_can_be_taken_apart_and_no_line_is_beyond_its_end(text: str) ->
     for number, block in enumerate(found):
         assert block.piece.parent < number
         assert 1 <= block.piece.line <= block.piece.end <= text.count("\n") + 1
+
+
+def test_the_texts_of_a_tools_result_are_pieces_without_their_frame() -> None:
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "two files"}]}
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "ls", "arguments": "{}"}}]}
+    found = parsed(json.dumps([call, {"role": "user", "content": [result]}]))
+    assert [block.piece.text for block in found.content] == ["two files"]

@@ -1,5 +1,5 @@
-"""What a user asks and an agent answers, out of the events of a host whose transcripts nobody reads here: it tells the
-session's task, and what was decided in the last words of a turn."""
+"""What a user asks and an agent answers, out of the events of a host of whose transcripts only errors are taken: it
+tells the session's task, and what was decided in the last words of a turn."""
 
 from __future__ import annotations
 

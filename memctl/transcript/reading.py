@@ -9,16 +9,17 @@ from typing import Any
 import msgspec
 
 from memctl.record.frontmatter import clean_newlines
-from memctl.transcript import plain_text
+from memctl.transcript import codex, gemini, plain_text
 from memctl.transcript.claude_code import LineReader, SessionReader
 from memctl.transcript.events import RESULT, Event, Session, event_of
+from memctl.transcript.line import Line
 from memctl.transcript.messages import SYSTEM_ROLES, decode_json, elements
 
 _LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many
 
 
 def read(data: bytes) -> Session:
-    """Return the session that a transcript tells of: Claude Code's JSON Lines, messages as JSON, or plain text.
+    """Return the session that a transcript tells of: that of an agent's program, messages as JSON, or plain text.
 
     Without events if it is none: a binary file, or JSON of something else, such as `null`, or a number a line.
     """
@@ -29,6 +30,8 @@ def read(data: bytes) -> Session:
     whole = decode_json(data) if start in (b"{", b"[") else None
     if isinstance(whole, list):
         return of_messages(whole)
+    if isinstance(whole, dict) and gemini.is_chat(whole):
+        return gemini.read([Line(whole)])
     if isinstance(whole, dict) and {"messages", "input"} & set(whole):
         return of_messages(whole.get("messages", whole.get("input")), whole)
     return _of_lines(data) if start == b"{" else _of_text(data)
@@ -42,15 +45,21 @@ def _of_text(data: bytes) -> Session:
 
 
 def _of_lines(data: bytes) -> Session:
-    """Return the session of JSON Lines; the first that can be read tells whether they are messages."""
+    """Return the session of JSON Lines; the first that can be read tells what wrote them."""
     reader, session = LineReader(), SessionReader()
     lines = reader.lines(BytesIO(data))
     first = next(lines, None)
-    if first is not None and ("role" in first.fields or "call_id" in first.fields):
-        found = of_messages([line.fields for line in chain([first], lines)])
+    lines = chain([first] if first is not None else [], lines)
+    fields = first.fields if first is not None else {}
+    found: Session | None = None
+    if "role" in fields or "call_id" in fields:
+        found = of_messages([line.fields for line in lines])
+    elif codex.is_rollout(fields) or gemini.is_chat(fields):
+        found = (codex if codex.is_rollout(fields) else gemini).read(lines)
+    if found is not None:
         return msgspec.structs.replace(found, broken=reader.broken)
     is_transcript = False
-    for line in chain([first] if first is not None else [], lines):
+    for line in lines:
         is_transcript = is_transcript or isinstance(line.fields.get("type"), str) or bool(line.message)
         session.take(line)
     if is_transcript:

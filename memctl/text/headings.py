@@ -34,7 +34,7 @@ class Heading(msgspec.Struct, frozen=True):
     end: int
 
 
-class Part(msgspec.Struct, frozen=True):
+class HeadedPart(msgspec.Struct, frozen=True):
     """A part of a body: its heading ("" for what precedes the first one), its text with the heading, and without."""
 
     heading: str
@@ -101,13 +101,13 @@ def _title(line: str) -> str:
     return (text if text[-1:] in ("", " ", "\t") else title).strip()
 
 
-def split(body: str) -> list[Part]:
+def split(body: str) -> list[HeadedPart]:
     """Cut a body at its headings of level 2; joining the texts gives the body back."""
     sections = [heading for heading in of(body) if heading.level == 2]
     ends = [*(section.start for section in sections), len(body)]
-    found = [Part("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
+    found = [HeadedPart("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
     for section, end in zip(sections, ends[1:], strict=True):
-        found.append(Part(section.title, body[section.start : end], body[section.end : end]))
+        found.append(HeadedPart(section.title, body[section.start : end], body[section.end : end]))
     return found
 
 

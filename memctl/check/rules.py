@@ -178,6 +178,11 @@ RULES = _rules(
         "MEM312", "code-above-details", WARNING, "There is a block of code on level 1 or 2.",
         "Code belongs on level 3 (key excerpts) and level 4. Move it to a page of details.",
     ),
+    (
+        "MEM313", "document-of-earlier-memctl", WARNING, "A rendered document has the layout of an earlier memctl.",
+        "Nothing is wrong with the memory. `memctl render` renders it anew, and so does the next write that it shows.",
+        True,
+    ),
     # Lifecycle
     (
         "MEM401", "expired", WARNING, "An open record has expired.",

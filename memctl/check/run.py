@@ -44,7 +44,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (structure.status, ("MEM305",)),
     (structure.contents, ("MEM311", "MEM312")),
     (structure.lengths, ("MEM306", "MEM307")),
-    (structure.rendered, ("MEM308", "MEM309", "MEM310")),
+    (structure.rendered, ("MEM308", "MEM309", "MEM310", "MEM313")),
     (ageing.expiry, ("MEM401", "MEM404")),
     (ageing.superseding, ("MEM402", "MEM403")),
     (ageing.finishing, ("MEM405", "MEM406", "MEM407")),

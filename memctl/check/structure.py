@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from memctl.check.findings import Finding, Subject
 from memctl.check.inventory import special
-from memctl.pages import documents, levels
+from memctl.pages import documents, generated_header, levels
 from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.pages.render import BrokenTemplate
 from memctl.record import content_fields, pages
@@ -113,7 +113,7 @@ def lengths(subject: Subject) -> Iterator[Finding]:
 
 def rendered(subject: Subject) -> Iterator[Finding]:
     """The documents are what the memory says, and nothing else."""
-    if not subject.snapshot.config.docs or not subject.snapshot.names(""):
+    if not subject.snapshot.config.docs or not subject.names:
         return
     found = documents.compare(subject.making)
     for error in found.faults.values():
@@ -125,6 +125,9 @@ def rendered(subject: Subject) -> Iterator[Finding]:
         return  # what can't be read is missing in the documents for no other reason
     for path, text in found.stale.items():
         old = documents.found(subject.snapshot, path)
+        if old is not None and generated_header.is_earlier(old, text):
+            yield Finding("MEM313", path, 1, "an earlier memctl rendered it", "`memctl render` renders it")
+            continue
         message = "it is not rendered" if old is None else "it is not what the memory says now"
         yield Finding("MEM308", path, _differs_at(old, text), message, "`memctl render` renders it")
     if found.sources_stale:

@@ -6,21 +6,31 @@ import re
 
 import msgspec
 
-_HEAD = "<!-- Rendered by memctl from the memory, which is the place for edits. text:{} -->\n"
-_HEADED = re.compile(r"<!-- Rendered by memctl [^\n]*text:([0-9a-f]{16})(?: from:([0-9a-f]{16}))? -->\n")
+from memctl.pages.links import INDEX
+
+# The layout of documents that an earlier memctl laid out in another way; raise it with such a change, so that what is
+# left of the earlier one is a warning, not an error, until somebody renders it.
+LAYOUTS = {INDEX: 2}
+_HEAD = "<!-- Rendered by memctl from the memory, which is the place for edits. {}text:{} -->\n"
+_HEADED = re.compile(
+    r"<!-- Rendered by memctl [^\n]*?(?:layout:(\d{1,4}) )?text:([0-9a-f]{16})(?: from:([0-9a-f]{16}))? -->\n"
+)
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A document as found: its text without the head, what it was made from, whether it is as memctl left it."""
+    """A document as found: its text without the head, what it was made from, whether it is as memctl left it, and in
+    which layout."""
 
     text: str
     made_from: str
     is_intact: bool
+    layout: int = 1
 
 
-def sealed(text: str, made_from: str = "") -> str:
+def sealed(text: str, made_from: str = "", layout: int = 1) -> str:
     """A document: its head, then its text. `made_from` is a digest of what in the memory it shows."""
-    return _HEAD.format(digest(text) + (f" from:{made_from}" if made_from else "")) + text
+    told = f"layout:{layout} " if layout > 1 else ""
+    return _HEAD.format(told, digest(text) + (f" from:{made_from}" if made_from else "")) + text
 
 
 def opened(document: str) -> Document | None:
@@ -29,7 +39,13 @@ def opened(document: str) -> Document | None:
     if match is None:
         return None
     text = document[match.end() :]
-    return Document(text, match[2] or "", digest(text) == match[1])
+    return Document(text, match[3] or "", digest(text) == match[2], int(match[1] or 1))
+
+
+def is_earlier(document: str, now: str) -> bool:
+    """Return whether an earlier memctl laid out a document, unedited since, in another way than it is `now`."""
+    one, other = opened(document), opened(now)
+    return one is not None and other is not None and one.is_intact and one.layout < other.layout
 
 
 def digest(text: str) -> str:

@@ -21,7 +21,7 @@ from memctl.git import private
 from memctl.git.repository import Repository
 from memctl.pages import levels, trim
 from memctl.pages.contents import CountTokens, Estimate
-from memctl.pages.generated_header import sealed
+from memctl.pages.generated_header import LAYOUTS, sealed
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.pages.sandbox import Sandbox, TooLarge
 from memctl.pages.template_timeout import deadline
@@ -94,7 +94,7 @@ class Renderer:
 
     def document(self, name: str) -> str:
         """One document, with its head; raises MemctlError if a template of the project's own is at fault."""
-        return sealed(self.page(name))
+        return sealed(self.page(name), layout=LAYOUTS.get(name, 1))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
         """The document of level 4, with its head. It reads and counts the files, and their history."""

@@ -256,7 +256,7 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 def code_path(reference: str) -> str:
     """The path in a code reference that may name a line, or lines: `src/auth.py:10-20`."""
-    match = _LINES.fullmatch(reference)
+    match = _LINES.fullmatch(reference) if ":" in reference else None  # most name no line, and packs ask of thousands
     return match[1] if match else reference
 
 

@@ -47,7 +47,7 @@ def redact(path: str, text: str, secrets: Secrets) -> str:
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text
     if path.startswith(f"{FOLDER}/") and (document := generated_header.opened(text)) is not None and document.is_intact:
-        return generated_header.sealed(redact_text(document.text, secrets), document.made_from)
+        return generated_header.sealed(redact_text(document.text, secrets), document.made_from, document.layout)
     if path == CONFIG:
         text = _redact_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
     if text.startswith(f"{frontmatter.FENCE}\n"):

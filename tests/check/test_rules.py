@@ -573,6 +573,9 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "level 1": edit(PROJECT, "Sell without a queue.", "Sell.\n\n```sh\nmake shop\n```", "```sh"),
         "level 2": edit(PAYMENT, "## Overview\n", "## Overview\n\n~~~\npay\n~~~\n\n", "~~~\npay"),
     },
+    "MEM313": {
+        "an index of before": Fault(lambda hand, _: hand.replace(INDEX, "layout:2 ", ""), INDEX),
+    },
     "MEM401": {
         "yesterday": edit(LEARNING, "expires_at: 2026-01-01T00:00:00Z", "expires_at: 2025-11-03"),
         "this second": edit(LEARNING, "expires_at: 2026-01-01T00:00:00Z", f"expires_at: {NOW}"),
@@ -989,6 +992,12 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM312": {
         "code in a line": near(PROJECT, "Sell without a queue.", "Sell with ``` make `` shop` and ``make``."),
         "on level 3": beside(REFUNDS, "\n```sh\nmake shop\n```\n"),
+    },
+    "MEM313": {
+        "an index of before that was edited": Near(
+            lambda hand, _: (hand.replace(INDEX, "layout:2 ", ""), hand.append(INDEX, "See also the wiki.\n")),
+            frozenset({"MEM309"}),
+        )
     },
     "MEM401": {
         "in a second": near(LEARNING, "expires_at: 2026-01-01T00:00:00Z", f"expires_at: {LATER}"),

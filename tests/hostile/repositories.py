@@ -107,7 +107,11 @@ def references(repo: Path) -> None:
         write(repo, f"src/part{number % 40}/f{number}.py", "")
     body = "".join(f"DEC-2024-{1 + n % 12:02}-01-{n:03} §4.src/a{n}.py §4.src.b{n}\n" for n in range(10_000))
     write(repo, f".memory/learnings/2025-11/{RECORD}-pager.md", _LEARNING.format(body=body))
-    write(repo, ".memory/sections/2.1-payment.md", PAGE.format(paths="  - app.py\n", body=body))
+    globs = "".join(f"  - a{n}*\n" for n in range(4_000))
+    write(repo, ".memory/sections/2.1-payment.md", PAGE.format(paths=globs, body=body))
+    gone = "".join(f"  - src/gone{n}.py\n" for n in range(2_000))
+    detail = DETAIL.replace("section: §2.1\n", f"section: §2.1\ncode_refs:\n{gone}")
+    write(repo, ".memory/details/3.1-cards.md", detail.format(body="Short."))
 
 
 def templates(repo: Path) -> None:

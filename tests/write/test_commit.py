@@ -17,9 +17,9 @@ def tries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     commit = lanes.commit
 
-    def counted(*given: Any) -> Any:
+    def counted(*given: Any, **named: Any) -> Any:
         found.append(given[2].partition("\n")[0])
-        return commit(*given)
+        return commit(*given, **named)
 
     monkeypatch.setattr(lanes, "commit", counted)
     monkeypatch.setattr(lanes, "_LOCK_PATIENCE", 0.05)

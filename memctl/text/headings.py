@@ -20,7 +20,7 @@ _FENCES = re.compile(r"^(?:`{3}|~{3}).*", re.MULTILINE)
 _FENCES_AND_HEADINGS = re.compile(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.MULTILINE)
 # What only a parser of Markdown can tell the meaning of: a line that may begin HTML, a heading or a fence that is
 # indented (in a list item, perhaps), and what may be the underline of a heading. All else of a heading is in its line.
-_ODD = re.compile(r"^ {0,3}<[A-Za-z/!?]|^ {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*$", re.MULTILINE)
+_ODD = re.compile(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
 _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTML that goes on over empty lines
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
@@ -51,12 +51,16 @@ class HeadedPart(msgspec.Struct, frozen=True):
         return len(self.body) < len(self.text)
 
 
+def _is_odd(text: str) -> bool:
+    return _ODD.search("\n" + text) is not None  # `^` would be tried at each character, which takes three times as long
+
+
 def of(text: str) -> list[Heading]:
     """The headings of a text as CommonMark has them, but for those in quotations and list items.
 
     A line in fenced code or in a comment is none; a line with `---` below it is one of level 2.
     """
-    return _by_markdown_it(text) if _ODD.search(text) else _by_lines(text)
+    return _by_markdown_it(text) if _is_odd(text) else _by_lines(text)
 
 
 def _by_lines(text: str) -> list[Heading]:
@@ -121,7 +125,7 @@ def take_title(text: str) -> tuple[str, str]:
 
 def close_fence(text: str) -> str:
     """The text, with code or a comment that it leaves open closed, so that what follows is not swallowed."""
-    if not _ODD.search(text):
+    if not _is_odd(text):
         fence = ""
         for match in _FENCES.finditer(text):
             fence = _fence_after(match[0], fence)
@@ -154,7 +158,7 @@ def stretches(text: str) -> Iterator[tuple[str, bool]]:
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
     """The lines of a text, and of each whether it is outside of fenced code; one that closes it is."""
-    if not _ODD.search(text):
+    if not _is_odd(text):
         return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
     lines = text.split("\n")
     inside: set[int] = set()

@@ -119,7 +119,7 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
     changed: set[str] = set()
-    # In a hook of our own commit the write door has judged already what may be changed.
+    # In a hook of our own commit the write path has judged already what may be changed.
     if not git.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
         paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
         changed = {path[len(memory.prefix) + 1 :] for path in paths}
@@ -170,7 +170,7 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
 
 
 def _staged(memory: Memory) -> StagedWork | None:
-    """What is about to be committed, if agents own sections; the write door has judged commits of our own."""
+    """What is about to be committed, if agents own sections; the write path has judged commits of our own."""
     state = ref_state.read(memory).state
     if git.committing() or not state.section_ownership_map:
         return None

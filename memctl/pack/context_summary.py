@@ -20,6 +20,7 @@ from memctl.pack.filling import CountTokens
 from memctl.statements.units import CODE, HEADING, TABLE, Unit, closed, units
 
 _MOST = 20_000  # sentences and blocks; to judge one takes 0.1 ms, and 20 of them fit into a summary
+_MISSES = 500  # of what is counted and does not fit; what comes behind is less important, and counting takes 0.1 ms
 BUDGET = 500  # tokens, about 400 words
 DECISIONS = ("PROCEED", "STOP", "CLARIFY")
 REPEATED = "said already"
@@ -225,15 +226,16 @@ def _chosen(kept: list[_Judged], decision: str, budget: int, count: CountTokens)
     if count(_composed(decision, ordered)) <= budget:
         return ordered, []
     chosen: list[_Judged] = []
-    spent = 0
+    spent = misses = 0
     # What leans on a sentence that did not fit is of little use, but better than nothing.
     for candidates in (groups, [[one] for one in ordered]):
         for group in candidates:
             for one in group:
-                if spent + len(one[0].text.split()) > budget:  # a word has a token at least
+                if spent + len(one[0].text.split()) > budget or misses > _MISSES:  # a word has a token at least
                     break
                 tokens = count(_composed(decision, [*chosen, one]))
                 if tokens > budget:
+                    misses += 1
                     break
                 chosen.append(one)
                 spent = tokens
@@ -271,15 +273,16 @@ def _with_paths(
     """A summary with a line of the paths that it does not name yet, as many as fit."""
     added: list[str] = []
     left = []
-    spent = count(draft)
+    spent, misses = count(draft), 0
     for path in named:
         if mentioned.place_of_path(path, draft) >= 0:
             continue
-        tokens = count(_lined(draft, [*added, path])) if spent < budget else budget + 1
+        tokens = count(_lined(draft, [*added, path])) if spent < budget and misses <= _MISSES else budget + 1
         if tokens <= budget:
             added.append(path)
             spent = tokens
         else:
+            misses += 1
             left.append(Dropped(0, path, _no_room(budget)))
     return _lined(draft, added), added, left
 

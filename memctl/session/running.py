@@ -11,7 +11,6 @@ from memctl.errors import USAGE, MemctlError
 from memctl.git import differences
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.text.plain import plain
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_COMMIT = "-"  # where HEAD is before the first one
@@ -54,6 +53,8 @@ def start(memory: Memory, given: str, intent: str) -> Running:
         raise MemctlError(f"the session {given} is under way since {known.started}", f"`memctl session end {given}`")
     branch, commit = memory.repository.branch()
     dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))
+    from memctl.text.plain import plain  # a session that a host starts has no intent to look through
+
     begun = Running(given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), plain(intent), dirty)
     keep(memory, begun)
     return begun

@@ -1,4 +1,4 @@
-"""Saving a checkpoint for good: through the write door, in one commit, and told of in the event stream."""
+"""Saving a checkpoint for good: in one commit, and as an event of the event stream."""
 
 from __future__ import annotations
 

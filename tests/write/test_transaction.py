@@ -1,4 +1,4 @@
-"""The write door: killed at every step, changes that wait, edits by hand."""
+"""The write path: killed at every step, changes that wait, edits by hand."""
 
 from __future__ import annotations
 

@@ -10,7 +10,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import breakdown, comparisons, credentials, hierarchy, hooks, policies, repositories, sources, world, writers
+from bench import (
+    breakdown,
+    comparisons,
+    credentials,
+    hierarchy,
+    hooks,
+    house,
+    policies,
+    repositories,
+    sources,
+    world,
+    writers,
+)
 from bench.hierarchy import Repetitions
 from bench.world import World
 
@@ -22,7 +34,7 @@ def main() -> int:
         here = world.make(Path(name).resolve())
         print(f"{here.run([world.MEMCTL, '--version']).strip()}, {here.run(['git', '--version']).strip()}", end=", ")
         print(f"Python {sys.version.split()[0]}; medians, each command and its baseline turn by turn", flush=True)
-        wanted = [options.only] if options.only else list(_TABLES)
+        wanted = [options.only] if options.only else [name for name in _TABLES if name != "house"]
         results = [_TABLES[table](here, options) for table in wanted]
     print(f"\ntook {time.monotonic() - started:.0f} s")
     return 0 if all(results) else 1
@@ -85,6 +97,11 @@ def _credentials(here: World, options: argparse.Namespace) -> bool:
     return credentials.tables(options.data)
 
 
+def _house(here: World, options: argparse.Namespace) -> bool:
+    house.table(here, options.against, 3 if options.quick else 9, is_installed=options.install)
+    return True
+
+
 _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "starting": _starting,
     "deciding": _deciding,
@@ -95,6 +112,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "hooks": _hooks,
     "policies": _policies,
     "credentials": _credentials,
+    "house": _house,  # only if asked for: its ratios are those of other tables
 }
 
 
@@ -104,6 +122,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, and up to 1,000 records")
     parser.add_argument("--large", action="store_true", help="100,000 records too; takes several minutes")
     parser.add_argument("--data", default=os.environ.get("DATA", ""), help="folder with real transcripts, if any")
+    parser.add_argument("--against", default="", metavar="DIR", help="house: another checkout to compare with")
+    parser.add_argument("--install", action="store_true", help="house: what a plain install brings, too")
     parser.add_argument("--profile", action="store_true", help="say where the time of some commands goes")
     return parser.parse_args()
 

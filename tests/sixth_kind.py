@@ -9,7 +9,6 @@ ENTRY = """\
 Kind(
     name="question",
     prefix="QUE",
-    folder="questions",
     plural="questions",
     verb="ask",
     help="Record a question.",

@@ -23,10 +23,14 @@ def secrets(subject: Subject) -> Iterator[Finding]:
     catalogue = subject.snapshot.catalogue
     suspicious = {*catalogue.suspicious(), *(fault.path for fault in subject.snapshot.faults)}
     clean: list[bytes] = []
-    names = list(subject.snapshot.names(""))
-    if credentials.find("\n".join(names)):
-        for path in names:
-            yield from _findings(path, path, "in the file's name, ", "rename it, and have the credential revoked")
+    names = subject.names
+    listed = "\n".join(names)
+    if not catalogue.is_clean(key := digest(listed, "credentials")):
+        if credentials.find(listed):
+            for path in names:
+                yield from _findings(path, path, "in the file's name, ", "rename it, and have the credential revoked")
+        else:
+            clean.append(key)
     for path in names:
         is_record = files.is_record_path(path, BY_FOLDER)
         if is_record and path not in suspicious:

@@ -79,10 +79,16 @@ class Subject:
         self.overdue = overdue
         self._making = making
         self._suggested = 0
+        self._lines: dict[tuple[str, str], dict[str, int]] = {}
 
     @cached_property
     def making(self) -> Remembering:
         return Remembering(self.snapshot, self._making)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The paths of all files of the memory."""
+        return self.snapshot.names("")
 
     @cached_property
     def by_id(self) -> dict[str, Record]:
@@ -139,15 +145,26 @@ class Subject:
 
     def line_of(self, path: str, key: str, value: str = "") -> int:
         """The line of a key in a file's front matter, or of one value in its list; 1 if it can't be told."""
+        if (path, key) not in self._lines:
+            self._lines[path, key] = self._lines_by_value(path, key)
+        lines = self._lines[path, key]
+        line = lines.get(value) or next((n for item, n in lines.items() if value in item), 0)
+        return line or lines.get("", 1)
+
+    def _lines_by_value(self, path: str, key: str) -> dict[str, int]:
+        """The line of each value of a list in a file's front matter, with and without its stamp; of the key by ""."""
         try:
-            for block in frontmatter.blocks(self.snapshot.read(path)):
-                if block.key == key:
-                    lines = block.text.split("\n") if value else []
-                    exact = (n for n, line in enumerate(lines) if _says(line, value))
-                    return block.line + next(exact, next((n for n, line in enumerate(lines) if value in line), 0))
+            block = next((one for one in frontmatter.blocks(self.snapshot.read(path)) if one.key == key), None)
         except (InvalidRecord, Malformed, FileNotFoundError):
-            pass
-        return 1
+            block = None
+        if block is None:
+            return {}
+        found = {"": block.line}
+        for number, line in enumerate(block.text.split("\n"), block.line):
+            item = _item(line)
+            for value in (item, item.rpartition(" ")[0]):
+                found.setdefault(value, number)
+        return found
 
     def lines_of(self, path: str, key: str) -> list[int]:
         """The lines of the items of a list in a file's front matter (or in the settings, which are nothing else)."""
@@ -185,10 +202,10 @@ def closest(wanted: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(found)}?" if found else ""
 
 
-def _says(line: str, value: str) -> bool:
-    """Whether a line of front matter has just this value, or a path with a stamp behind it."""
+def _item(line: str) -> str:
+    """The value of an item of a list in a front matter."""
     item = line.strip().removeprefix("- ").strip()
     if item.startswith(("'", '"')):
         quoted = frontmatter_writer.read(f"x: {item}\n")
         item = str(quoted["x"]) if quoted else item[1:-1].replace("''", "'")
-    return item == value or item.rpartition(" ")[0] == value
+    return item

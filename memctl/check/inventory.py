@@ -24,7 +24,7 @@ _MODEL = "take it out; `git config --global memctl.semanticModel NAME` sets your
 
 def foreign(subject: Subject) -> Iterator[Finding]:
     """Every file is one that memctl knows, and a plain one."""
-    for path in (*subject.snapshot.names(""), *subject.leftovers):
+    for path in (*subject.names, *subject.leftovers):
         if files.is_temporary(path):
             hint = "`memctl commit` deletes it; if Git has it, `git rm` it"
             yield Finding("MEM511", path, 1, "a write that was killed left this temporary file", hint)

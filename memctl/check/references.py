@@ -11,6 +11,7 @@ from memctl.record.mentions import IGNORE, Mention
 from memctl.store.place import CONFIG
 
 _MISSING_CODE = ("MEM201", "MEM203", "MEM209")
+_MOST_GLOBS = 200  # of a section that are each looked for in all files; people write a handful
 _FEW = 10  # references without a file that are listed one by one, whatever else is there
 
 
@@ -124,7 +125,10 @@ def suspects(subject: Subject) -> Iterator[Finding]:
 def globs(subject: Subject) -> Iterator[Finding]:
     """Every glob of a section covers something."""
     for page in subject.snapshot.outline.sections:
-        for glob in page.paths:
+        if (beyond := len(page.paths) - _MOST_GLOBS) > 0:
+            line = subject.line_of(page.path, "paths", page.paths[_MOST_GLOBS])
+            yield Finding("MEM209", page.path, line, f"paths: the last {beyond:,} globs are not looked at")
+        for glob in page.paths[:_MOST_GLOBS]:
             if not glob.startswith("!") and not repository_paths.matching(subject.snapshot.files.names(), [glob]):
                 line = subject.line_of(page.path, "paths", glob)
                 yield Finding("MEM209", page.path, line, f"paths: {glob} covers no file")

@@ -113,7 +113,7 @@ def lengths(subject: Subject) -> Iterator[Finding]:
 
 def rendered(subject: Subject) -> Iterator[Finding]:
     """The documents are what the memory says, and nothing else."""
-    if not subject.snapshot.config.docs or not subject.snapshot.names(""):
+    if not subject.snapshot.config.docs or not subject.names:
         return
     found = documents.compare(subject.making)
     for error in found.faults.values():

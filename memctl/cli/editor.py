@@ -91,7 +91,7 @@ def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
     kept = [
         part.text
         for part in headings.split(body)
-        if part.text.partition("\n")[2].strip() or not part.heading or (names is not None and part.heading not in names)
+        if part.body.strip() or not part.heading or (names is not None and part.heading not in names)
     ]
     return "".join(kept).strip("\n")
 

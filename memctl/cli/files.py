@@ -75,7 +75,8 @@ def files_command(
 
     A score is made of relevance to the task (50), how recently a file changed (30), and how near it is to the active
     files in the graph of imports (20). Active are files that the task names, those of --active, and what is not
-    committed. From 70 on a file is worth loading ahead, from 40 on when it is needed, below that only on demand.
+    committed. From 70 on a file is worth loading ahead, as those of --active and what they import always are; from 40
+    on when it is needed, below that only on demand.
     .gitignore and .memctlignore are honoured; binary files, and those that seem to hold secrets, never enter.
     """
     memory = opening.memory(ctx)
@@ -127,6 +128,11 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
     loaded = [choice for choice in found.files if choice.is_loaded]
     total = sum(choice.tokens.tokens for choice in loaded)
     output.note(f"+ {len(loaded):,} of {len(found.files):,} files to load ahead: {total:,} of {room.budget:,} tokens")
+    if explain:
+        free = ", ".join(
+            f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in loading.reserve_of(room.window).items()
+        )
+        output.note(f"left free for {free}")
     if len(shown) < len(found.files):
         output.note(f"{len(found.files) - len(shown):,} more files: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
@@ -160,6 +166,7 @@ def _data(found: Priorities, shown: tuple[Choice, ...], room: Room, counter: Cou
     return {
         "model": counter.family.name,
         **msgspec.structs.asdict(room),
+        "reserve": loading.reserve_of(room.window),
         "loaded": sum(choice.tokens.tokens for choice in found.files if choice.is_loaded),
         "total": len(found.files),
         "active": list(found.active),

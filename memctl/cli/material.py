@@ -39,6 +39,22 @@ def read(sources: tuple[str, ...]) -> Session:
     To one of Claude Code's belong those of its sub-agents, which lie beside it. What is given twice, or as a copy,
     counts once.
     """
+    return joined(_read(sources))
+
+
+def read_parts(sources: tuple[str, ...]) -> list[Session]:
+    """The same as the parts that followed on one another, earliest first; transcripts that overlap are of one part."""
+    found: list[Session] = []
+    for one in sorted(_read(sources), key=lambda session: session.started):
+        if found and not found[-1].ended <= one.started:
+            found[-1] = joined([found[-1], one])
+        else:
+            found.append(one)
+    return found
+
+
+def _read(sources: tuple[str, ...]) -> list[Session]:
+    """The transcripts with those of sub-agents, each once."""
     import sys
 
     found: list[Session] = []
@@ -52,7 +68,7 @@ def read(sources: tuple[str, ...]) -> Session:
             hint = "it is to be one of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
             raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
         found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
-    return joined(found)
+    return found
 
 
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:

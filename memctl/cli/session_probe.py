@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memctl.record.snapshot import Snapshot
     from memctl.session.asking import Reply
     from memctl.session.dimensions import Dimension
+    from memctl.session.probes import Probe
     from memctl.session.probing import AnsweredShare, ProbeFacts
     from memctl.transcript.events import Session
 
@@ -60,16 +61,18 @@ def probe_command(
     transcript from what was kept when it was summed up, or from Git alone. A fact counts as answered if it stands
     there; if you have set up a language model, it answers and judges all but files.
     """
-    from memctl.session import dimensions, probing
+    from memctl.session import dimensions, probes, probing
+    from memctl.transcript.events import joined
 
     memory = opening.memory(ctx)
-    session = material.read(sources) if sources else None
+    parts = material.read_parts(sources) if sources else []
+    session = joined(parts) if parts else None
     page, text = _page(memory, opening.snapshot(memory, at), given, session, sources)
-    told = []
-    if session is not None:
-        summary = gathering.gather(memory, session, page.id, running.find(memory, page.id))
-        told = probing.of_transcript(memory, summary, session)
-    found = probing.facts(memory, page, told)
+    told: list[Probe] = []
+    for part in parts:
+        summary = gathering.gather(memory, part, page.id, running.find(memory, page.id))
+        told = probes.merged(told, probing.of_transcript(memory, summary, part))
+    found = probing.facts(memory, page, told, session.ended if session else "")
     made = probing.replies(found, page)
     if not no_llm:
         made, last = material.judged(memory, made, session, text)

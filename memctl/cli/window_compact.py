@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from memctl.window.messages.reading import Opened
     from memctl.window.status import SeenConversation
 
+_BOLD = 0.5  # the share of a context from which compacting it is too much; rules.md#compaction
+
 
 @command(
     "compact",
@@ -162,6 +164,8 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     for one in found.lost:
         output.note(f"lost: {one.kind} {output.plain(one.text[:80])!r}")
     messages.tell_rest(opened)
+    if after < before * (1 - _BOLD):
+        output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, and compacting earlier, keep more")
     if not found.is_reached:
         output.note(f"the target is out of reach by {after - found.target:,} tokens")
 

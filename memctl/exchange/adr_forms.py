@@ -65,10 +65,9 @@ def for_record(parts: Iterable[Part], form: Form) -> tuple[str, dict[str, str]]:
             texts.append(part.text)
             continue
         taken.add(field.name)
-        line, newline, rest = part.text.partition("\n")
-        if line != _opening(field, form):
+        if (line := part.opening.rstrip("\n")) != _opening(field, form):
             wording[field.name] = line
-        texts.append(f"## {field.heading}{newline}{rest}")
+        texts.append(f"## {field.heading}{_line_end(part)}{part.body}")
     return "".join(texts), wording
 
 
@@ -76,9 +75,8 @@ def for_file(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
     """The texts of the parts that a body has in a file: `for_record` the other way round."""
     texts = []
     for part, field in _with_fields(body):
-        line, newline, rest = part.text.partition("\n")
-        opening = wording.get(field.name, _opening(field, form)) if field else line
-        texts.append(f"{opening}{newline}{rest}")
+        opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.opening
+        texts.append(opening + part.body)
     return texts
 
 
@@ -89,13 +87,12 @@ def arranged(body: str, form: Form) -> str:
     has_outcome = form == "madr" and any(field and field.name == "decision" for _, field in parts)
     placed: list[tuple[int, str]] = []
     for part, field in parts:
-        line, _, rest = part.text.partition("\n")
         if field is None:
-            placed.append((len(places) if is_section(part) else -1, part.text))
+            placed.append((len(places) if part.is_headed else -1, part.text))
             continue
         level = "#" if has_outcome and field.name in _BELOW_OUTCOME else ""
         line = level + _opening(field, form)
-        placed.append((places.index(field.name), f"{line}\n{rest}"))
+        placed.append((places.index(field.name), f"{line}\n{part.body}"))
     texts = [headings.close_fence(text.rstrip("\n")) for _, text in sorted(placed, key=lambda item: item[0])]
     return "\n\n".join(texts) + "\n" if texts else ""
 
@@ -103,11 +100,6 @@ def arranged(body: str, form: Form) -> str:
 def name_of(part: Part) -> str:
     """What a section is called, for comparing: MADR 2 has comments such as `<!-- optional -->` behind the names."""
     return part.heading.partition("<!--")[0].strip().removesuffix(":").rstrip().casefold()
-
-
-def is_section(part: Part) -> bool:
-    """Whether a part is a section, and not the text above the first one; a section's heading may be empty."""
-    return part.text.startswith("## ")
 
 
 def _with_fields(body: str) -> Sequence[tuple[Part, Field | None]]:
@@ -122,6 +114,10 @@ def _with_fields(body: str) -> Sequence[tuple[Part, Field | None]]:
             taken.add(field.name)
             found.append((part, field))
     return found
+
+
+def _line_end(part: Part) -> str:
+    return "\n" * part.opening.endswith("\n")
 
 
 def _opening(field: Field, form: Form) -> str:

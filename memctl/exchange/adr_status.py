@@ -68,7 +68,7 @@ class Other(msgspec.Struct, frozen=True):
 def statement_of(origin: AdrOrigin, body: str) -> Statement:
     """What a file says in its head or its section `Status`, and in a list of links."""
     head = head_of(origin)
-    text = head.at(head.status) or origin.status.partition("\n")[2]
+    text = head.at(head.status) or _text_of(origin)
     lists = [part.text for part in headings.split(body) if adr_forms.name_of(part) == _LINKS]
     relations = [found for line in "\n".join([text, *lists]).split("\n") for found in _relations(line)]
     by = tuple(target for is_by, target in relations if is_by)
@@ -79,6 +79,11 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
         of=tuple(target for is_by, target in relations if not is_by),
         unclear="" if status else text.strip(),
     )
+
+
+def _text_of(origin: AdrOrigin) -> str:
+    """The text of a file's section `Status`."""
+    return "".join(part.body for part in headings.split(origin.status))
 
 
 def refreshed(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> AdrOrigin:
@@ -103,7 +108,7 @@ def refreshed(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other],
     elif not status and not head.status and (is_stale or new_by or (new_of and origin.form == "nygard")):
         if origin.form == "nygard":
             status = _rewritten("## Status\n\n", record.status, lines)
-            place = sum(not adr_forms.is_section(part) for part in headings.split(body))
+            place = sum(not part.is_headed for part in headings.split(body))
         else:
             changes.append(_new_in_front(head, _in_words(record.status, by, origin.form)))
     return msgspec.structs.replace(origin, head=head.with_changes(changes), status=status, place=place)
@@ -198,7 +203,8 @@ def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
 
 def _rewritten(section: str, status: str, lines: Sequence[str]) -> str:
     """A section `Status` with another status ("" for the same) and more lines, each a paragraph as adr-tools has it."""
-    heading, _, rest = section.partition("\n")
+    part = headings.split(section)[0]
+    heading, rest = part.opening.rstrip("\n"), part.body
     kept = rest.strip("\n")
     if status:
         is_told = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)
@@ -220,7 +226,7 @@ def _rest(origin: AdrOrigin) -> tuple[str, str, str]:
     lines = [None if number in told else line for number, line in enumerate(head.text.split("\n"))]
     first, last = (head.text.count("\n", 0, position) for position in head.front)
     title = head.text.count("\n", 0, head.above)
-    amendments = [line for line in origin.status.split("\n")[1:] if not _status(line) and not _RELATION.search(line)]
+    amendments = [line for line in _text_of(origin).split("\n") if not _status(line) and not _RELATION.search(line)]
     above = _joined(lines[last + 1 if head.front[1] else 0 : title])
     below = [text for text in (_joined(lines[title + 1 :]), _joined(amendments)) if text]
     front = _joined(lines[first:last])

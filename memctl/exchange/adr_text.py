@@ -29,8 +29,6 @@ _FILE = re.compile(r"((?:adr[-_]?)?)(\d{1,14})(?:[-_ .].*)?\.md", re.IGNORECASE)
 _FRONT = re.compile(r"---[ \t]*\n((?:.*\n)*?)---[ \t]*(?:\n|\Z)")
 _FRONT_LINE = re.compile(r"^(status|date)[ \t]*:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
 _COMMENT = re.compile(r"(?<![^ \t])#.*")
-_TITLE = re.compile(r"#[ \t]+(\S.*)")
-_CLOSING = re.compile(r"(?<=[ \t])#+$")
 _LABEL = re.compile(r"([-*+][ \t]+)?[*_]*([A-Za-z][A-Za-z -]{0,40}?)[*_]*:[*_]*[ \t]*(.*)")
 _LABELS = {"status", "date", "deciders", "decision-makers", "decision makers", "consulted", "informed"}
 _LABELS |= {"technical story"}  # MADR 2
@@ -202,21 +200,16 @@ def _scan(text: str, file: str) -> tuple[Head, int]:
     if front is None and text.startswith("---\n"):
         raise Malformed(1, "", "the front matter is not closed (no second line `---`)")
     start = front.end() if front else 0
-    position = start
-    title: Span | None = None
-    for line, outside in headings.outside_fences(text[start:]):
-        if outside and line.startswith("## "):
-            break
-        if outside and (match := _TITLE.fullmatch(line)):
-            words = _CLOSING.sub("", match[1].rstrip(" \t")).rstrip(" \t")
-            start = position + match.start(1)
-            title = (start + _numbering(words, file), start + len(words))
-            break
-        position += len(line) + 1
-    if title is None:
-        line_number = text.count("\n", 0, position) + (position < len(text))
+    first = next((one for one in headings.of(text[start:]) if one.level <= 2), None)
+    if first is None or first.level != 1 or not first.title:
+        end = start + first.start if first else len(text)
+        line_number = text.count("\n", 0, end) + (end < len(text))
         raise Malformed(max(line_number, 1), "", "there is no title (a line `# Title`) above the first section")
-    below = text.find("\n", position) + 1 or len(text)
+    position, below = start + first.start, start + first.end
+    words, start = first.title, text.find(first.title, position, below)
+    if start < 0:
+        raise Malformed(text.count("\n", 0, position) + 1, "", "the title has more than one line; put it on one")
+    title = (start + _numbering(words, file), start + len(words))
     end, spans = _labels(text, below)
     head = Head(text=text[:end], title=title, above=position, below=below, front=front.span(1) if front else (0, 0))
     if front:

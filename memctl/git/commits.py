@@ -102,8 +102,8 @@ def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None
         edited_hooks.accept(repository, head)
     elif edited := edited_hooks.first(repository, head):
         raise AllPending(
-            f"the commit would run {edited}, which is not as HEAD has it, and agents run no edited hooks",
-            "the user's next write or `memctl commit` makes it",
+            f"{edited}, and the commit would run it: no edited Git hook runs for an agent",
+            "the user's next write or `memctl commit` makes the commit",
         )
 
 

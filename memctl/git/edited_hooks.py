@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,16 +35,27 @@ _CONFIGS = {
 
 
 def first(repository: Repository, head: str) -> str:
-    """The first file that a commit on `head` ("": there is no commit yet) would run and somebody has edited, "" if
-    there is none. Git is started only where hooks lie in the worktree or name files of it."""
-    unlike = _unlike_head(repository, head)
-    accepted = _accepted(repository) if unlike else {}
-    return next((path for path, blob in sorted(unlike.items()) if accepted.get(path) != blob), "")
+    """Return which file somebody has edited that a commit on `head` ("": there is no commit yet) would run, such as
+    ".husky/pre-commit differs from HEAD"; "" if there is none.
+
+    Git is started only where hooks lie in the worktree or name files of it.
+    """
+    paths = list(dict.fromkeys(_run_from_worktree(repository)))
+    if not paths:
+        return ""
+    known, there = _blobs(repository, head, paths)
+    accepted = _accepted(repository)
+    for path in paths:
+        if there[path] not in (known.get(path), accepted.get(path)):
+            return f"{path} {'differs from' if path in known else 'is not in'} HEAD"
+    return ""
 
 
 def accept(repository: Repository, head: str) -> None:
     """Note that a person's commit runs the hooks as they are: husky's own files, for one, are in no commit."""
-    unlike = _unlike_head(repository, head)
+    paths = list(dict.fromkeys(_run_from_worktree(repository)))
+    known, there = _blobs(repository, head, paths)
+    unlike = {path: blob for path, blob in there.items() if known.get(path) != blob}
     if unlike == _accepted(repository):
         return
     with suppress(OSError):  # of a disk that takes nothing: an agent's commit waits for the next of a person's
@@ -62,17 +73,15 @@ def _accepted(repository: Repository) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-def _unlike_head(repository: Repository, head: str) -> dict[str, str]:
-    """The blobs of the files that a commit would run, by path, where HEAD has another or none."""
-    paths = sorted(set(_run_from_worktree(repository)))
-    if not paths:
-        return {}
-    known = trees.blobs_of(repository, head, paths) if head else {}
-    return {path: blob for path, blob in trees.blobs_on_disk(repository, paths).items() if known.get(path) != blob}
+def _blobs(repository: Repository, head: str, paths: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The blobs of some files by path: at `head`, as far as they are there, and on the disk."""
+    known = trees.blobs_of(repository, head, paths) if head and paths else {}
+    return known, trees.blobs_on_disk(repository, paths) if paths else {}
 
 
 def _run_from_worktree(repository: Repository) -> Iterator[str]:
-    """The files of the worktree that are a hook, lie beside one, configure one or are named in one of these."""
+    """The files of the worktree that are a hook, lie beside one, configure one or are named in one of these, the hooks
+    themselves first."""
     found = [file for file in repository.commit_hooks(others=True) if not hooks.is_ours_alone(repository, file)]
     if not found:
         return
@@ -98,7 +107,7 @@ def _below(repository: Repository, folder: Path) -> Iterator[Path]:
     """The files in a folder of hooks; of the top folder, which somebody may have made that, none."""
     if _inside(repository, folder):
         for base, _, names in os.walk(folder):
-            yield from (Path(base, name) for name in names)
+            yield from (Path(base, name) for name in sorted(names) if name != ".gitignore")
 
 
 def _inside(repository: Repository, file: Path) -> str:

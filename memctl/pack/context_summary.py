@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -133,7 +134,7 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
     if count(f"{decision}\n") > budget:
         raise MemctlError(f"{budget} tokens have no room for the decision", "give a larger --budget", USAGE)
     body, said = _without_decision(text)
-    kept, dropped = _judged(units(body), decision)
+    kept, dropped = _judged(_units(body), decision)
     named = [*paths, *(path for one in dropped if _may_name(one) for path in rules.paths(one.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
     if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
@@ -152,7 +153,7 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
     """What in a text is against the rules, by line."""
     body, _ = _without_decision(text)
-    kept, dropped = _judged(units(body), decision)
+    kept, dropped = _judged(_units(body), decision)
     found = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
     found += [Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept if verdict.warning]
     found.sort(key=lambda violation: violation.line)
@@ -167,12 +168,22 @@ def violations(text: str, decision: str, budget: int, count: CountTokens) -> lis
 _Judged = tuple[Unit, rules.UnitVerdict]
 
 
+def _units(text: str) -> list[Unit]:
+    """The units of a text; raises MemctlError if there are more than a text for the next phase could have."""
+    found = list(islice(units(text), _MOST + 1))
+    if len(found) > _MOST:
+        raise MemctlError(
+            f"the text has more than {_MOST:,} sentences and blocks", "let the sub-agent say less, or give a part of it"
+        )
+    return found
+
+
 def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
     """A text without what says nothing but the decision, the rest in its place, and what that was, by line.
 
     Code stays as it is, but for a block left open, which is closed.
     """
-    found = units(text)
+    found = _units(text)
     lines = closed(text, found).split("\n")
     code = {unit.line + offset for unit in found if unit.form == CODE for offset in range(unit.text.count("\n") + 1)}
     said = []
@@ -188,14 +199,7 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
 
 
 def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[Dropped]]:
-    """The units that the rules keep, and the others; of what is said twice the first.
-
-    Raises MemctlError if there are more than a text for the next phase could have.
-    """
-    if len(found) > _MOST:
-        raise MemctlError(
-            f"the text has more than {_MOST:,} sentences and blocks", "let the sub-agent say less, or give a part of it"
-        )
+    """The units that the rules keep, and the others; of what is said twice the first."""
     kept: list[_Judged] = []
     dropped: list[Dropped] = []
     seen: set[str] = set()

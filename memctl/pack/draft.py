@@ -52,7 +52,7 @@ class Item(msgspec.Struct, frozen=True):
         known = {field.heading.casefold(): field for field in kind.fields} if kind else {}
         found = []
         for part in headings.split(self.body):
-            text = (part.text.partition("\n")[2] if part.heading else part.text).strip("\n")
+            text = part.body.strip("\n")
             field = known.get(part.heading.casefold())
             if not text.strip():
                 continue

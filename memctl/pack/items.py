@@ -136,7 +136,7 @@ def without(item: Item, heading: str) -> tuple[Item, str]:
     if found is None:
         return item, ""
     rest = "".join(part.text for part in parts if part is not found)
-    return msgspec.structs.replace(item, body=rest), found.text.partition("\n")[2].strip("\n")
+    return msgspec.structs.replace(item, body=rest), found.body.strip("\n")
 
 
 def left(record: Record) -> Left:

@@ -18,7 +18,7 @@ def resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
     `src/services/auth/jwt_handler.py`. The first of these ways in which anything fits decides. Several files in the
     answer mean that the reference is ambiguous.
     """
-    return _resolve(names, reference)
+    return _resolve(frozenset(names), reference)  # a union of a frozenset and keys is a set
 
 
 @lru_cache(maxsize=4_096)  # a text may repeat one that means thousands of files

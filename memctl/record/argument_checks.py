@@ -33,12 +33,3 @@ def instance(given: object, kinds: type | tuple[type, ...], what: str, named: st
 
 def _told(given: object) -> str:
     return "nan" if isinstance(given, float) else type(given).__name__
-
-
-def encodable(given: str) -> str:
-    """A text that can be written as UTF-8: half of a pair of UTF-16, which Python reads out of JSON, becomes `?`."""
-    try:
-        given.encode()
-    except UnicodeEncodeError:
-        return given.encode(errors="replace").decode()
-    return given

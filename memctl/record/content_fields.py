@@ -10,11 +10,14 @@ import re
 from typing import Protocol
 
 from memctl.record.kinds import Field
-from memctl.text.headings import Part, close_fence, outside_fences, split
+from memctl.text.headings import close_fence, outside_fences, split
 
-_OPENS = re.compile(r"^\\*(?:## |<{7}(?: |$))", re.MULTILINE)  # a section, or a merge conflict
-_OPENS_SECTION = re.compile(r"\\*## ")
+# What would open a section or a merge conflict: the second line of each `a` above `---` is a heading's.
+_OPENS = re.compile(r"^\\*(?: {0,3}##(?:[ \t]|$)|<{7}(?: |$)| {0,3}-+[ \t]*$)", re.MULTILINE)
+_OPENS_SECTION = re.compile(r"\\* {0,3}##(?:[ \t]|$)")
+_UNDERLINES = re.compile(r"\\* {0,3}-+[ \t]*")
 _OPENS_CONFLICT = re.compile(r"\\*<{7}(?: |$)")
+_RULE = re.compile(r"\\*(?:-[ \t]*)+$", re.MULTILINE)  # behind the `-` of an item, a line across the page
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
@@ -33,8 +36,8 @@ def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
         field = by_heading.get(section.heading.casefold())
         if field is None or field.name in found:
             continue
-        text = section.text.partition("\n")[2].strip("\n")
-        found[field.name] = parse_items(text) if field.is_list else _unescape(text)
+        text = section.body.strip("\n")
+        found[field.name] = list(map(_unescaped_item, parse_items(text))) if field.is_list else _unescape(text)
     return found
 
 
@@ -46,7 +49,11 @@ def compose(field: Field, value: str | list[str]) -> str:
         text = "\n".join(_item(item) for item in value if item.strip())
     if not text.strip():
         return ""
-    return f"## {field.heading}\n\n{close_fence(text)}\n"
+    section = f"## {field.heading}\n\n{close_fence(text)}\n"
+    if len(split(f"{section}\n## x\n")) != 2:  # some mixture of HTML and code that no escape holds in its place
+        quoted = "\n".join(f"> {line}" for line in text.split("\n"))
+        section = f"## {field.heading}\n\n{quoted}\n"
+    return section
 
 
 def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) -> str:
@@ -62,8 +69,9 @@ def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) ->
     index = next((i for i, part in enumerate(parts) if part.heading.casefold() == wanted), None)
     if index is not None:
         follows = index + 1 < len(parts)
-        parts[index : index + 1] = [Part(field.heading, new + ("\n" if follows else ""))] if new else []
-        return _tidy_end("".join(part.text for part in parts))
+        texts = [part.text for part in parts]
+        texts[index : index + 1] = [new + ("\n" if follows else "")] if new else []
+        return _tidy_end("".join(texts))
     if not new:
         return body
     names = [other.heading.casefold() for other in kind.fields]
@@ -97,8 +105,14 @@ def parse_items(text: str) -> list[str]:
 
 
 def _item(text: str) -> str:
-    first, *more = text.strip("\n").split("\n")
-    return "\n".join([f"- {first.strip()}", *(f"  {line}" if line.strip() else "" for line in more)])
+    first, *more = text.rstrip("\n").lstrip().split("\n")  # after an empty line an item would have ended
+    first = first.strip()
+    mark = "- \\" if _RULE.match(first) else "- "
+    return "\n".join([mark + first, *(f"  {line}" if line.strip() else "" for line in more)])
+
+
+def _unescaped_item(item: str) -> str:
+    return item[1:] if item[:1] == "\\" and _RULE.match(item) else item
 
 
 def _escape(text: str) -> str:
@@ -115,10 +129,12 @@ def _unescape(text: str) -> str:
 
 def _marked(text: str) -> list[tuple[str, bool]]:
     """The lines of a text, and of each whether it would (but for backslashes) open a section or a merge conflict."""
-    return [
-        (line, bool(_OPENS_CONFLICT.match(line) or (outside and _OPENS_SECTION.match(line))))
-        for line, outside in outside_fences(text)
-    ]
+    lines = outside_fences(text)
+    marked = []
+    for (line, outside), (before, _) in zip(lines, [("", True), *lines], strict=False):
+        is_heading = _OPENS_SECTION.match(line) or (before.strip(" \t") and _UNDERLINES.fullmatch(line))
+        marked.append((line, bool(_OPENS_CONFLICT.match(line) or (outside and is_heading))))
+    return marked
 
 
 def _tidy_end(body: str) -> str:

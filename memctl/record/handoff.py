@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, get_args
 
 import msgspec
@@ -94,28 +95,24 @@ def sections_of(snapshot: Snapshot, record: Record) -> tuple[str, ...]:
 
 def found(snapshot: Snapshot, *, everything: bool = False) -> list[Handoff]:
     """The handoffs that wait for an answer, or all, newest first; those that can't be read are left out."""
-    handoffs: list[Handoff] = []
-    for record in snapshot.records:
-        if record.memory_type == HANDOFF.name and (everything or record.is_open):
-            try:
-                handoffs.append(read(snapshot.read(record.path), record.path))
-            except (InvalidRecord, FileNotFoundError):
-                continue
+    handoffs = [one for one in _all(snapshot, only_open=not everything) if isinstance(one, Handoff)]
     return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True)
 
 
 def faults(snapshot: Snapshot) -> list[Fault]:
     """What is wrong with records of handoffs that are records and yet don't say who gave what to whom."""
-    wrong: list[Fault] = []
+    return [fault for one in _all(snapshot) if isinstance(one, InvalidRecord) for fault in one.faults]
+
+
+def _all(snapshot: Snapshot, *, only_open: bool = False) -> Iterator[Handoff | InvalidRecord]:
     for record in snapshot.records:
-        if record.memory_type == HANDOFF.name:
+        if record.memory_type == HANDOFF.name and (record.is_open or not only_open):
             try:
-                read(snapshot.read(record.path), record.path)
+                yield read(snapshot.read(record.path), record.path)
             except InvalidRecord as error:
-                wrong += error.faults
+                yield error
             except FileNotFoundError:
                 continue
-    return wrong
 
 
 def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:

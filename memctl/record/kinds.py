@@ -56,7 +56,6 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     name: str  # the value of `memory_type`
     prefix: str  # of its ids
-    folder: str  # below `.memory/`
     plural: str  # of those that are open, as a pack counts them
     verb: str
     help: str = ""
@@ -68,6 +67,11 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     is_knowledge: bool = True  # about the project, and not about who works on it
     merged_files: str = "**"  # which files of the folder are records, as .gitattributes says it
     fields: tuple[Field, ...]
+
+    @cached_property
+    def folder(self) -> str:
+        """Where records of the type are, below `.memory/`."""
+        return f"{self.name}s"
 
     @cached_property
     def statuses(self) -> tuple[str, ...]:
@@ -95,7 +99,6 @@ _EACH = " One `- ` item each."
 DECISION = Kind(
     name="decision",
     prefix="DEC",
-    folder="decisions",
     plural="decisions",
     verb="decide",
     help="Record a decision, with its reasons.",
@@ -137,7 +140,6 @@ DECISION = Kind(
 ISSUE = Kind(
     name="issue",
     prefix="ISS",
-    folder="issues",
     plural="open issues",
     verb="issue",
     help="Record an issue: a bug, a blocker, an open question.",
@@ -173,7 +175,6 @@ ISSUE = Kind(
 STATE = Kind(
     name="state",
     prefix="STA",
-    folder="states",
     plural="states",
     verb="state",
     help="Record the state of a task and what comes next.",
@@ -202,7 +203,6 @@ STATE = Kind(
 LEARNING = Kind(
     name="learning",
     prefix="LRN",
-    folder="learnings",
     plural="learnings",
     verb="learn",
     help="Record something learned.",
@@ -228,7 +228,6 @@ LEARNING = Kind(
 HANDOFF = Kind(
     name="handoff",
     prefix="HND",
-    folder="handoffs",
     plural="handoffs",
     verb="handoff",
     # Ownership moves with the status: `memctl handoff` changes both, and `edit` neither.

@@ -19,7 +19,7 @@ from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import Field
-from memctl.record.record import STEERING, Percent, found_allowed, leads_out
+from memctl.record.record import STEERING, Percent, found_allowed, leads_out, wrong_types
 from memctl.text import headings
 
 PROJECT_PATH = "project.md"
@@ -214,14 +214,7 @@ def _wrong_types(values: dict[str, Any]) -> list[tuple[str, str]]:
     with suppress(msgspec.ValidationError):
         msgspec.convert(said, Page)  # at once, which takes a tenth of the time; most pages are as they should be
         return []
-    types: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Page)}
-    wrong = [(name, "is missing") for name in ("id", "title") if name not in said]
-    for name, value in said.items():
-        try:
-            msgspec.convert(value, types[name])
-        except msgspec.ValidationError:
-            wrong.append((name, found_allowed(value, _ALLOWED.get(name, "a text"))))
-    return wrong
+    return wrong_types(said, Page, ("id", "title"), _ALLOWED)
 
 
 def _wrong_markers(kind: PageKind, values: dict[str, Any], path: str) -> list[tuple[str, str]]:
@@ -263,7 +256,7 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 def code_path(reference: str) -> str:
     """The path in a code reference that may name a line, or lines: `src/auth.py:10-20`."""
-    match = _LINES.fullmatch(reference)
+    match = _LINES.fullmatch(reference) if ":" in reference else None  # most name no line, and packs ask of thousands
     return match[1] if match else reference
 
 
@@ -289,7 +282,7 @@ def parts_of(page: Page) -> list[Heading]:
             if not number:
                 number = next(free for free in count(highest + 1) if free not in given)
             highest = max(highest, number)
-            found.append(Heading(f"{page.id}.{number}", title, part.text.partition("\n")[2], line))
+            found.append(Heading(f"{page.id}.{number}", title, part.body, line))
         line += part.text.count("\n")
     return found
 

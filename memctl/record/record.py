@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Severity: TypeAlias = str
 else:
     TypeName, Severity = Literal[tuple(KINDS)], Literal[SEVERITIES]
+TITLE = Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -31,24 +32,24 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The front matter of one record. Times are canonical UTC texts, links are ids, code references repository paths.
 
-    The names up to `last_accessed` are those of rules.md#records, except `id`, `status`, `section`, the links and
-    `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not stored in the file. In the cache a
-    record is an array of its values, which reads twice as fast as a map.
+    What a reader of a file wants first, comes first. The names are those of rules.md#records, except `id`, `status`,
+    `section`, the links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not stored in the
+    file. In the cache a record is an array of its values, which reads twice as fast as a map.
     """
 
     id: str
     memory_id: str
     memory_type: TypeName
-    title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
+    title: TITLE
     status: str
+    severity: Severity | None = None
+    completion_percentage: Percent | None = None
     importance: Annotated[int, msgspec.Meta(ge=1, le=10)]
+    section: str | None = None
+    tags: list[str] = []
     timestamp: str
     project_id: str
     agent_id: str
-    severity: Severity | None = None
-    completion_percentage: Percent | None = None
-    section: str | None = None
-    tags: list[str] = []
     expires_at: str | None = None
     parent_memory_id: str | None = None
     supersedes: list[str] = []
@@ -92,35 +93,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         return self.expires_at is not None and self.expires_at <= now
 
 
-# The order of keys in a file: what a reader wants first, first.
-ORDER = (
-    "id",
-    "memory_id",
-    "memory_type",
-    "title",
-    "status",
-    "severity",
-    "completion_percentage",
-    "importance",
-    "section",
-    "tags",
-    "timestamp",
-    "project_id",
-    "agent_id",
-    "expires_at",
-    "parent_memory_id",
-    "supersedes",
-    "superseded_by",
-    "relates_to",
-    "blocks",
-    "blocked_by",
-    "code_refs",
-    "aliases",
-    "is_archived",
-    "archived_at",
-    "access_count",
-    "last_accessed",
-)
 TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
@@ -130,13 +102,11 @@ STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECTION = re.compile(r"§[1-4](?:\.[\w./-]*\w)?")
 
-_REQUIRED = Record.__struct_fields__[: -len(Record.__struct_defaults__)]
-_DEFAULTS: dict[str, Any] = {
-    **dict.fromkeys(_REQUIRED),
-    **dict(zip(Record.__struct_fields__[len(_REQUIRED) :], Record.__struct_defaults__, strict=True)),
-    **{name: [] for name in LISTS},
-}
-_KEYS_OF = itemgetter(*Record.__struct_fields__[:-1])
+ORDER = Record.__struct_fields__[:-1]  # of the keys in a file
+_OPTIONAL = dict(zip(reversed(Record.__struct_fields__), reversed(Record.__struct_defaults__), strict=False))
+_REQUIRED = tuple(name for name in ORDER if _OPTIONAL.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT)
+_DEFAULTS: dict[str, Any] = {**_OPTIONAL, **dict.fromkeys(_REQUIRED), **{name: [] for name in LISTS}}
+_KEYS_OF = itemgetter(*ORDER)
 _ALLOWED = {
     "id": ids.ALLOWED,
     "memory_id": "a UUID in lower case",
@@ -188,7 +158,7 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
         # The path comes last; a key of that name in a file is somebody else's.
         record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
     except msgspec.ValidationError:
-        return None, _wrong_types(values)
+        return None, wrong_types(values, Record, _REQUIRED, _ALLOWED)
     times, wrong_times = _times(record)
     wrong = [*_wrong_values(record, wrong_times), *_wrong_references(record), *_wrong_place(record, path)]
     if wrong:
@@ -300,18 +270,19 @@ def only_counted(base: str, now: str) -> bool:
     return body == body_now and {**before, **counted} == {**after, **counted}
 
 
-def _wrong_types(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    types: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Record)}
-    wrong = [(name, "is missing") for name in _REQUIRED if values.get(name) is None]
-    for name in ORDER:
-        value = values.get(name)
-        if value is None:
+def wrong_types(
+    values: Mapping[str, Any], form: type[msgspec.Struct], required: Iterable[str], allowed: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """Which values are not of the types that the fields of a struct have, in their order, and what is missing."""
+    wrong = [(name, "is missing") for name in required if values.get(name) is None]
+    for field in msgspec.structs.fields(form):
+        if (value := values.get(field.name)) is None or field.name == "path":
             continue
         try:
-            msgspec.convert(value, types[name])
+            msgspec.convert(value, field.type)
         except msgspec.ValidationError:
-            allowed = _ALLOWED.get(name, "a text")
-            if isinstance(value, (int, float)) and types[name] in (str, types["title"], str | None):
-                allowed += " (put numbers in quotes)"
-            wrong.append((name, found_allowed(value, allowed)))
+            what = allowed.get(field.name, "a text")
+            if isinstance(value, (int, float)) and field.type in (str, str | None, TITLE):
+                what += " (put numbers in quotes)"
+            wrong.append((field.name, found_allowed(value, what)))
     return wrong

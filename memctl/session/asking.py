@@ -80,20 +80,20 @@ def judged(replies: Sequence[Reply], summary: str, judge: Provider) -> list[Repl
 def _verdicts(found: Sequence[Probe], summary: str, judge: Provider) -> list[bool]:
     questions = list(dict.fromkeys(probe.question for probe in found))
     asked = _element("questions", "question", questions)
-    answers = _ask(judge, _FIRST, [_text("summary", summary), asked])
+    answers = _ask(judge, _FIRST, [xml.element("summary", summary), asked])
     by_question = {text: answers.get(str(number), "unknown") for number, text in enumerate(questions, start=1)}
     items = ElementTree.Element("items")
     for number, probe in enumerate(found, start=1):
         item = ElementTree.SubElement(items, "item", number=str(number))
         for name, text in (("question", probe.question), ("fact", probe.fact), ("answer", by_question[probe.question])):
-            item.append(_text(name, text))
+            xml.add(item, name, text)
     said = _ask(judge, _SECOND, [items])
     return [said.get(str(number), "").strip().upper().startswith("YES") for number in range(1, len(found) + 1)]
 
 
 def _ask(judge: Provider, task: str, elements: Iterable[ElementTree.Element]) -> Mapping[str, str]:
     """What a model says, as texts by number."""
-    text = "\n".join(ElementTree.tostring(element, encoding="unicode") for element in elements)
+    text = "\n".join(map(xml.written, elements))
     found = json_object(judge.answer(f"{task}\n{text}\n"), judge.name)
     return {number: str(value) for number, value in found.items()}
 
@@ -101,11 +101,5 @@ def _ask(judge: Provider, task: str, elements: Iterable[ElementTree.Element]) ->
 def _element(name: str, item: str, texts: Iterable[str]) -> ElementTree.Element:
     parent = ElementTree.Element(name)
     for number, text in enumerate(texts, start=1):
-        ElementTree.SubElement(parent, item, number=str(number)).text = xml.clean(text)
+        xml.add(parent, item, text, number=str(number))
     return parent
-
-
-def _text(name: str, text: str) -> ElementTree.Element:
-    element = ElementTree.Element(name)
-    element.text = xml.clean(text)
-    return element

@@ -73,12 +73,10 @@ def instructions(session: Session, summary: str, judge: Provider) -> Dimension:
     said, room = ElementTree.Element("said"), _MOST_SAID
     for event in session.events:
         if event.kind == PROMPT and not event.agent and room > 0:
-            text = xml.clean(plain(event.text)[:room])
+            text = plain(event.text)[:room]
             room -= len(text)
-            ElementTree.SubElement(said, "prompt").text = text
-    element = ElementTree.Element("summary")
-    element.text = xml.clean(summary)
-    texts = [ElementTree.tostring(one, encoding="unicode") for one in (said, element)]
+            xml.add(said, "prompt", text)
+    texts = map(xml.written, (said, xml.element("summary", summary)))
     found = json_object(judge.answer("\n".join([_TASK, *texts])), judge.name)
     try:
         score = float(str(found.get("score", "")).split("/")[0])

@@ -18,8 +18,8 @@ from memctl.session import running
 from memctl.session.running import Running
 from memctl.session.writing import OP
 from memctl.store import entry_state, lock, sessions_ref
+from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
-from memctl.store.pending import PENDING
 from memctl.write import commit, recovery
 from memctl.write.commit import Outcome
 

@@ -86,10 +86,9 @@ def of_git(changes: Iterable[FileChange]) -> list[Probe]:
 
 def merged(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
     """Probes of a session with those of a later part, merged like the summaries: state and next steps are the later
-    ones, the goal is the first one, of a file that was touched again there is one."""
-    replaced = {one.question for one in new if one.kind == CONTINUATION}
+    ones alone, even if it has none, the goal is the first one, of a file that was touched again there is one."""
     found: dict[tuple[str, str, str], Probe] = {}
-    for one in (*(probe for probe in old if probe.question not in replaced), *new):
+    for one in (*(probe for probe in old if probe.kind != CONTINUATION or not new), *new):
         name = (one.kind, one.question, "" if one.question == GOAL else _same(one))
         before = found.get(name)
         if before is None:

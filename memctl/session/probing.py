@@ -49,12 +49,16 @@ def of_transcript(memory: Memory, summary: SessionSummary, session: Session) -> 
     return probes.made(summary, session, Places(memory.repository.top, session.cwd))
 
 
-def facts(memory: Memory, page: SessionPage, told: Sequence[Probe]) -> ProbeFacts:
-    """What a page is asked for: what a transcript has `told`, with what was kept of earlier parts of the session; else
-    what was kept; else the files that Git saw change meanwhile."""
+def facts(memory: Memory, page: SessionPage, told: Sequence[Probe], until: str = "") -> ProbeFacts:
+    """What a page is asked for: what a transcript has `told`, with what was kept of other parts of the session; else
+    what was kept; else the files that Git saw change meanwhile.
+
+    `until` is when the transcript ends ("" if unknown): the page's end tells whether a later part was summed up.
+    """
     kept = kept_probes.read(memory, page.id)
     if told:
-        return ProbeFacts(tuple(probes.merged(kept, told)), TRANSCRIPT)
+        is_earlier = bool(until) and until < str(page.values.get("ended") or "")
+        return ProbeFacts(tuple(probes.merged(told, kept) if is_earlier else probes.merged(kept, told)), TRANSCRIPT)
     if kept:
         return ProbeFacts(tuple(kept), KEPT)
     return ProbeFacts(tuple(_of_git(memory, page)), GIT)

@@ -51,7 +51,7 @@ class _Answer(msgspec.Struct):
 def added(summary: SessionSummary, session: Session, provider: Provider) -> SessionSummary:
     """A summary with prose by a provider; raises ProviderFailed if there is no answer, or none that can be used."""
     record = _record(summary, session)
-    text = ElementTree.tostring(record, encoding="unicode")
+    text = xml.written(record)
     answer = _read(provider.answer(f"{_TASK}\n{text}\n"), provider.name)
     known = KnownNames(" ".join(record.itertext()), (entry.path for entry in summary.trail.entries))
     decisions = {str(number): one for number, one in enumerate(_unexplained(summary), start=1)}
@@ -87,8 +87,7 @@ def _record(summary: SessionSummary, session: Session) -> ElementTree.Element:
 def _list(root: ElementTree.Element, name: str, item: str, texts: Iterable[str], *, numbered: bool = False) -> None:
     parent = ElementTree.SubElement(root, name)
     for number, text in enumerate(texts, start=1):
-        attributes = {"number": str(number)} if numbered else {}
-        ElementTree.SubElement(parent, item, attributes).text = _safe(text)
+        xml.add(parent, item, _safe(text), **{"number": str(number)} if numbered else {})
 
 
 def _safe(text: str) -> str:

@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from memctl.sources.facts import Content
-from memctl.sources.score import Score
+from memctl.sources.score import PRELOAD_SCORE, Score
 from memctl.tokens.count import Count
 
 PRELOAD, JUST_IN_TIME, ON_DEMAND = "preload", "just-in-time", "on demand"
 NO_ROOM = "it does not fit beside the others"
-PRELOAD_SCORE, JUST_IN_TIME_SCORE = 70, 40
+JUST_IN_TIME_SCORE = 40
 LARGE = 10_000  # tokens of a file that is not loaded ahead
 _FULL = 0.80  # of the window: if more is in use, nothing is loaded ahead
 _ACTIVE, _FILLED = 0.50, 0.70  # the active context's share of the window, and what of that is filled
+_RESERVED = {"tool_outputs": 0.15, "expansion": 0.10, "buffer": 0.05}  # what the rest of that is for
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -61,6 +62,11 @@ class Room(msgspec.Struct, frozen=True):
 def budget_of(window: int) -> int:
     """The tokens that files may take of a window: 70 % of the active half of it."""
     return int(window * _ACTIVE * _FILLED)
+
+
+def reserve_of(window: int) -> dict[str, int]:
+    """The tokens of the active half of a window that files leave free, by what for."""
+    return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
 def verdict(score: float, tokens: int, room: Room) -> str:

@@ -14,16 +14,17 @@ MOST, DIRECT, SECOND, IMPORTING = 20, 20, 10, 15
 
 
 class Near(msgspec.Struct, frozen=True):
-    """Points from 0 to 20, and each relation that gave some."""
+    """Points from 0 to 20, each relation that gave some, and whether it is named as active or such a file needs it."""
 
     points: int
     why: tuple[str, ...]
+    is_needed: bool = False
 
 
-def nearness(contents: Mapping[str, Content], active: Collection[str]) -> dict[str, Near]:
+def nearness(contents: Mapping[str, Content], active: Collection[str], given: Collection[str] = ()) -> dict[str, Near]:
     """The files that have to do with active ones: these, what they import, what that imports, and who imports them.
 
-    Points of several relations are added, up to 20.
+    Points of several relations are added, up to 20. `given` are the active files that somebody named as such.
     """
     if not active:
         return {}
@@ -45,7 +46,8 @@ def nearness(contents: Mapping[str, Content], active: Collection[str]) -> dict[s
     for path, content in contents.items():
         if content.facts.imports and (targets := imported_by(path) & wanted):
             reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(targets)}"))
+    needed = {*given, *(target for path in given for target in imported_by(path))}
     return {
-        path: Near(min(sum(points for points, _ in found), MOST), tuple(why for _, why in found))
+        path: Near(min(sum(points for points, _ in found), MOST), tuple(why for _, why in found), path in needed)
         for path, found in reasons.items()
     }

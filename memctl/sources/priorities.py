@@ -66,8 +66,9 @@ def priorities(
             task.mentions(wish.task, contents), task.from_memory(snapshot, wish.task, frozenset(contents), now)
         )
     meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
-    active = dirty | meant | _given(wish, memory, contents, refusals)
-    near = nearness(contents, active)
+    given = _given(wish, memory, contents, refusals)
+    active = dirty | meant | given
+    near = nearness(contents, active, given)
     issues = _issues(snapshot, frozenset(contents))
     scored = [
         Scored(path, contents[path], score(path, each, now))
@@ -83,7 +84,7 @@ def priorities(
             )
         ]
     ]
-    scored.sort(key=lambda file: (-file.score.score, file.path))
+    scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
     sizes = TokenSizes(counter, files, cache, known)
     choices = tuple(chosen(scored, room, sizes.known, sizes.count, wish.shown))
     sizes.keep()

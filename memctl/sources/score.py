@@ -15,6 +15,7 @@ from memctl.sources.nearness import Near
 from memctl.sources.task import FileMention
 
 RELEVANCE, RECENCY, DEPENDENCY = 50, 30, 20  # points at most
+PRELOAD_SCORE = 70  # the score from which a file is loaded ahead
 _WEIGHTS = ((RELEVANCE, 0.50), (RECENCY, 0.30), (DEPENDENCY, 0.20))
 MENTIONED, MODIFIED, UNRESOLVED, CORE, UTILITY = 25, 15, 10, 20, 5
 _AGES = ((1, 30, "last hour"), (4, 20, "last 4 hours"), (24, 10, "last 24 hours"), (24 * 7, 5, "last week"))
@@ -62,7 +63,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 def score(path: str, known: FileKnowledge, now: str) -> Score:
-    """Score a file; each part has its points capped."""
+    """Score a file; each part has its points capped. What is needed for sure scores enough to be loaded ahead."""
     relevance = [*_relevance(path, known)]
     recency = _recency(known.changed, now)
     dependency = [(float(known.near.points), "; ".join(known.near.why))] if known.near else []
@@ -72,6 +73,8 @@ def score(path: str, known: FileKnowledge, now: str) -> Score:
     ]
     total = sum(points / most * 100 * weight for points, (most, weight) in zip(parts, _WEIGHTS, strict=True))
     reasons = (*relevance, *recency, *dependency)
+    if known.near and known.near.is_needed:
+        total = max(total, PRELOAD_SCORE)
     return Score(round(total, 1), round(parts[0], 1), round(parts[1], 1), round(parts[2], 1), reasons)
 
 

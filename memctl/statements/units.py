@@ -37,19 +37,17 @@ class Unit(msgspec.Struct, frozen=True):
     heading: str = ""
 
 
-def units(text: str) -> list[Unit]:
+def units(text: str) -> Iterator[Unit]:
     """The units of a text, in their order."""
-    found: list[Unit] = []
     heading = ""
     for line, form, block in _blocks(text.split("\n")):
         if form == SENTENCE:
-            found += [Unit(line + offset, SENTENCE, sentence, heading) for offset, sentence in _sentences(block)]
+            yield from (Unit(line + offset, SENTENCE, sentence, heading) for offset, sentence in _sentences(block))
             continue
         unit = Unit(line, form, "\n".join(block).rstrip("\n"), heading)
         if form == HEADING:
             heading = _heading(block[0]) or ""
-        found.append(unit)
-    return found
+        yield unit
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:

@@ -32,9 +32,9 @@ import msgspec
 from memctl.git import commits, git, history, trees
 from memctl.record.change import Change
 from memctl.record.frontmatter import clean_newlines
-from memctl.store import files, pending
+from memctl.store import files, journal
+from memctl.store.journal import HELD, WRITING, PendingEntry
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD, WRITING, PendingEntry
 from memctl.store.place import DOCUMENTS
 
 DONE, WAITING, UNDONE = "done", "waiting", "undone"
@@ -48,7 +48,7 @@ _MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on f
 
 def entries(memory: Memory) -> list[PendingEntry]:
     """All changes on their way, oldest first."""
-    return pending.entries(folder(memory))
+    return journal.entries(folder(memory))
 
 
 def folder(memory: Memory) -> Path:
@@ -99,7 +99,7 @@ def undone(memory: Memory) -> list[PendingEntry]:
     written = (
         (path, old, text) for entry in found if entry.stage != WRITING for path, old, text in _texts(entry.change)
     )
-    if all(has_change(pending.text_at(memory.folder, path), old, text) for path, old, text in written):
+    if all(has_change(journal.text_at(memory.folder, path), old, text) for path, old, text in written):
         return []
     return [entry for entry, state in states(memory, found) if state == UNDONE]
 
@@ -176,7 +176,7 @@ def _judged(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str]) ->
         of_paths: dict[str, tuple[str | None, str]] = {}
         for path, old, text in _texts(entry.change):
             following, state = later.get(path, (None, UNDONE))
-            if has_change(pending.text_at(memory.folder, path), old, text, mostly=entry.undone):
+            if has_change(journal.text_at(memory.folder, path), old, text, mostly=entry.undone):
                 state = WAITING if path in dirty else DONE
             elif path not in later or not has_change(following, old, text, mostly=entry.undone):
                 state = DONE if _is_in_a_commit(memory, entry, path, old, text) else UNDONE

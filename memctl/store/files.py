@@ -258,10 +258,14 @@ def names(folder: Path, below: str) -> list[str]:
     start = folder / below if below else folder
     for base, folders, listed in os.walk(start):
         inside = os.path.relpath(base, folder).replace(os.sep, "/")
+        start_of = "" if inside == "." else f"{inside}/"
         links = [name for name in folders if os.path.islink(os.path.join(base, name))]
-        found += [name if inside == "." else f"{inside}/{name}" for name in (*listed, *links)]
-    plain = [name.encode(errors="surrogateescape").decode(errors="backslashreplace") for name in found]
-    return sorted(name for name in plain if not is_temporary(name))
+        found += [start_of + name for name in (*listed, *links) if not name.startswith(_TEMPORARY)]
+    return sorted(name if name.isascii() else _as_git_writes(name) for name in found)
+
+
+def _as_git_writes(name: str) -> str:
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def is_record_path(path: str, folders: Iterable[str]) -> bool:

@@ -9,27 +9,26 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element, SubElement
 
 from memctl.record.event import PHASES, ContextSizes, Event
-from memctl.task import elements
-from memctl.task.elements import listed, texts
+from memctl.text.xml import add_list, add_texts, indented
 
 
 def written(event: Event, compressions: int) -> str:
     """One event; `compressions` is how many compression events its workflow has had."""
     root = _context(event, compressions) if event.event_type in PHASES else _transition(event)
-    return elements.written(root)
+    return indented(root)
 
 
 def _transition(event: Event) -> Element:
     root = Element("context_transition")
-    texts(root, {"event_type": event.event_type})
+    add_texts(root, {"event_type": event.event_type})
     _meta(root, event)
     _sizes(SubElement(root, "before_state"), event.before_state)
-    texts(root, {"action_taken": event.action_taken})
+    add_texts(root, {"action_taken": event.action_taken})
     after = SubElement(root, "after_state")
     _sizes(after, event.after_state)
     if event.compression_ratio is not None:
-        texts(after, {"compression_ratio": f"{event.compression_ratio:g}%"})
-    texts(root, {"next_agent": event.target_agent, "checkpoint_id": event.checkpoint_id})
+        add_texts(after, {"compression_ratio": f"{event.compression_ratio:g}%"})
+    add_texts(root, {"next_agent": event.target_agent, "checkpoint_id": event.checkpoint_id})
     return root
 
 
@@ -37,17 +36,17 @@ def _context(event: Event, compressions: int) -> Element:
     root = Element("agent_context")
     _meta(root, event)
     state = SubElement(root, "state")
-    texts(state, {"event_type": event.event_type})
+    add_texts(state, {"event_type": event.event_type})
     compressed = SubElement(state, "compressed_context")
-    texts(compressed, {"mission": event.mission, "phase": event.phase})
-    listed(compressed, "critical_decisions", "decision", event.critical_decisions)
-    listed(compressed, "constraints", "constraint", event.constraints)
-    listed(state, "inputs", "input", event.inputs)
-    listed(state, "expected_outputs", "output", event.expected_outputs)
-    listed(state, "deliverables", "deliverable", event.deliverables)
+    add_texts(compressed, {"mission": event.mission, "phase": event.phase})
+    add_list(compressed, "critical_decisions", "decision", event.critical_decisions)
+    add_list(compressed, "constraints", "constraint", event.constraints)
+    add_list(state, "inputs", "input", event.inputs)
+    add_list(state, "expected_outputs", "output", event.expected_outputs)
+    add_list(state, "deliverables", "deliverable", event.deliverables)
     metrics = SubElement(root, "context_metrics")
     _sizes(metrics, event.after_state)
-    texts(metrics, {"compression_events": str(compressions)})
+    add_texts(metrics, {"compression_events": str(compressions)})
     return root
 
 
@@ -59,11 +58,11 @@ def _meta(root: Element, event: Event) -> None:
         "target_agent": event.target_agent,
         "workflow_id": event.workflow_id,
     }
-    texts(SubElement(root, "meta"), values)
+    add_texts(SubElement(root, "meta"), values)
 
 
 def _sizes(parent: Element, sizes: ContextSizes) -> None:
-    texts(
+    add_texts(
         parent,
         {
             "scs_size": "" if sizes.scs_size is None else str(sizes.scs_size),

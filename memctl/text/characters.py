@@ -1,4 +1,4 @@
-"""Control characters: a terminal obeys them, and a reader of Markdown sees nothing of them."""
+"""Characters that do harm: control characters, which a terminal obeys, and halves of pairs that UTF-8 has not."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ def first_in(text: str) -> str:
             return ""
     found = _CONTROL.search(text)
     return found[0] if found else ""
+
+
+def encodable(given: str) -> str:
+    """A text that can be written as UTF-8: half of a pair of UTF-16, which Python reads out of JSON, becomes `?`."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return given.encode(errors="replace").decode()
+    return given

@@ -1,69 +1,140 @@
-"""Headings and code in a text of Markdown.
-
-A line that begins with `## ` opens a section, unless it stands in a fenced code block whose fences begin their lines
-too (in a list item everything is indented, and opens nothing).
-"""
+"""Headings and code in a text of Markdown, as CommonMark has them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])?\1(?!`)")
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 _FENCES = re.compile(r"^(?:`{3}|~{3}).*", re.MULTILINE)
-_FENCES_AND_SECTIONS = re.compile(r"^(?:## |`{3}|~{3}).*", re.MULTILINE)
-_TITLE = re.compile(r"\s*# +(\S[^\n]*)(?:\n|\Z)")
+_FENCES_AND_HEADINGS = re.compile(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.MULTILINE)
+# What only a parser of Markdown can tell the meaning of: a line that may begin HTML, a heading or a fence that is
+# indented (in a list item, perhaps), and what may be the underline of a heading. All else of a heading is in its line.
+_ODD = re.compile(r"^ {0,3}<[A-Za-z/!?]|^ {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*$", re.MULTILINE)
+_CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTML that goes on over empty lines
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
+class Heading(msgspec.Struct, frozen=True):
+    """A heading: its level, its text in Markdown, and where in the text it begins and what follows it begins."""
+
+    level: int
+    title: str
+    start: int
+    end: int
+
+
 class Part(msgspec.Struct, frozen=True):
-    """A part of a body: its heading ("" for what precedes the first one) and the raw lines, heading included."""
+    """A part of a body: its heading ("" for what precedes the first one), its text with the heading, and without."""
 
     heading: str
     text: str
+    body: str
+
+    @property
+    def opening(self) -> str:
+        """The lines of the heading."""
+        return self.text[: len(self.text) - len(self.body)]
+
+    @property
+    def is_headed(self) -> bool:
+        return len(self.body) < len(self.text)
+
+
+def of(text: str) -> list[Heading]:
+    """The headings of a text as CommonMark has them, but for those in quotations and list items.
+
+    A line in fenced code or in a comment is none; a line with `---` below it is one of level 2.
+    """
+    return _by_markdown_it(text) if _ODD.search(text) else _by_lines(text)
+
+
+def _by_lines(text: str) -> list[Heading]:
+    """The headings of a text in which only `#` at the beginning of a line makes one: ten times as fast."""
+    found = []
+    fence = ""
+    for match in _FENCES_AND_HEADINGS.finditer(text):
+        fence = _fence_after(match[0], fence)
+        if not fence and match[1]:
+            found.append(Heading(len(match[1]), _title(match[0]), match.start(), min(match.end() + 1, len(text))))
+    return found
+
+
+def _by_markdown_it(text: str) -> list[Heading]:
+    starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
+    tokens = _tokens(text)
+    return [
+        Heading(int(opening.tag[1:]), " ".join(inline.content.split("\n")), starts[lines[0]], starts[lines[1]])
+        for opening, inline in pairwise(tokens)
+        if opening.type == "heading_open" and not opening.level and (lines := opening.map)
+    ]
+
+
+def _tokens(text: str) -> list[Token]:
+    """The blocks of a text."""
+    return _parser().parse(text.replace("\r", " "))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # 30 ms, and few texts need it
+
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _title(line: str) -> str:
+    """The text of a heading, without the signs that open and close it."""
+    title = line.lstrip("#").rstrip(" \t")
+    text = title.rstrip("#")
+    return (text if text[-1:] in ("", " ", "\t") else title).strip()
 
 
 def split(body: str) -> list[Part]:
-    """Cut a body at its `## ` headings; joining the texts gives the body back."""
-    found: list[Part] = []
-    heading = fence = ""
-    start = 0
-    for match in _FENCES_AND_SECTIONS.finditer(body):
-        line = match[0]
-        fence = _fence_after(line, fence)
-        if not fence and line.startswith("## "):
-            if match.start() > start:
-                found.append(Part(heading, body[start : match.start()]))
-            heading, start = _without_closing(line[3:].strip()), match.start()
-    if start < len(body):
-        found.append(Part(heading, body[start:]))
+    """Cut a body at its headings of level 2; joining the texts gives the body back."""
+    sections = [heading for heading in of(body) if heading.level == 2]
+    ends = [*(section.start for section in sections), len(body)]
+    found = [Part("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
+    for section, end in zip(sections, ends[1:], strict=True):
+        found.append(Part(section.title, body[section.start : end], body[section.end : end]))
     return found
 
 
 def take_title(text: str) -> tuple[str, str]:
     """The heading of level 1 that a text begins with ("" if it does not), and the rest."""
-    match = _TITLE.match(text)
-    if match is None:
+    first = next(iter(of(text)), None)
+    if first is None or first.level != 1 or not first.title or text[: first.start].strip():
         return "", text
-    line = match[1].rstrip(" \t")
-    return _without_closing(line) or line, text[match.end() :]
-
-
-def _without_closing(heading: str) -> str:
-    """A heading without the signs that close it and are none of its text, as in `## Text ##`."""
-    text = heading.rstrip("#")
-    return heading if text and text[-1] not in " \t" else text.rstrip(" \t")
+    return first.title, text[first.end :]
 
 
 def close_fence(text: str) -> str:
-    """The text, with a code fence that it leaves open closed, so that what follows is not swallowed."""
-    fence = ""
-    for match in _FENCES.finditer(text):
-        fence = _fence_after(match[0], fence)
-    return f"{text}\n{fence}" if fence else text
+    """The text, with code or a comment that it leaves open closed, so that what follows is not swallowed."""
+    if not _ODD.search(text):
+        fence = ""
+        for match in _FENCES.finditer(text):
+            fence = _fence_after(match[0], fence)
+        return f"{text}\n{fence}" if fence else text
+    last = _tokens(f"{text}\n\n# x")[-1]
+    if last.type == "fence":
+        return f"{text}\n{last.markup}"
+    if last.type != "html_block":
+        return text
+    opening = last.content.lstrip()
+    name = re.match(r"<(\w+)", opening)
+    closing = next((end for begin, end in _CLOSINGS.items() if opening.startswith(begin)), "")
+    return f"{text}\n{closing or f'</{name[1] if name else str()}>'}"
 
 
 def stretches(text: str) -> Iterator[tuple[str, bool]]:
@@ -82,8 +153,18 @@ def stretches(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
-    """The lines of a text, and of each whether it is outside of fenced code."""
-    return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
+    """The lines of a text, and of each whether it is outside of fenced code; one that closes it is."""
+    if not _ODD.search(text):
+        return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
+    lines = text.split("\n")
+    inside: set[int] = set()
+    for token in _tokens(text):
+        if token.type == "fence" and token.map:
+            first, end = token.map
+            inside.update(range(first, end))
+            if end - 1 > first and lines[end - 1].strip(" \t>").startswith(token.markup):
+                inside.discard(end - 1)
+    return [(line, number not in inside) for number, line in enumerate(lines)]
 
 
 def outside_code(text: str) -> list[tuple[str, bool]]:

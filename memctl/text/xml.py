@@ -1,8 +1,14 @@
-"""Text inside XML: what XML 1.0 can't hold at all, not even escaped, is replaced."""
+"""Writing XML: elements that hold texts, serialised by the standard library.
+
+Nothing in a text can leave its element. What XML 1.0 can't hold at all, not even escaped, is replaced.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
 
 _FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -10,3 +16,41 @@ _FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def clean(text: str) -> str:
     """A text that a serialiser can write as XML."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def element(tag: str, text: str) -> Element:
+    """An element that holds a text."""
+    made = Element(tag)
+    made.text = clean(text)
+    return made
+
+
+def add(parent: Element, tag: str, text: str, **attributes: str) -> None:
+    """Add an element that holds a text; its attributes are on one line."""
+    SubElement(parent, tag, {name: clean(value) for name, value in attributes.items()}).text = clean(text)
+
+
+def add_texts(parent: Element, values: Mapping[str, str]) -> None:
+    """Add an element for each text that is not empty."""
+    for tag, value in values.items():
+        if value:
+            add(parent, tag, value)
+
+
+def add_list(parent: Element, tag: str, item: str, values: Sequence[str]) -> None:
+    """Add one element with an element for each text in it; none if there are no texts."""
+    if values:
+        texts = SubElement(parent, tag)
+        for value in values:
+            add(texts, item, value)
+
+
+def written(root: Element) -> str:
+    """An element as text, on one line if its texts are."""
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def indented(root: Element) -> str:
+    """An element as lines of text. None of its texts has line ends of its own."""
+    ElementTree.indent(root)
+    return written(root) + "\n"

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.argument_checks import encodable
 from memctl.store.cache import Cache, digest
+from memctl.text.characters import encodable
 from memctl.tokens import pieces, reconstruction
 from memctl.tokens.calibration import Learnt
 from memctl.tokens.families import Family, kind_of_text

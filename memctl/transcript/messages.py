@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.argument_checks import encodable
+from memctl.text.characters import encodable
 from memctl.transcript.line import text_in
 
 TEXT, CALL, RESULT, THINKING, OTHER = "text", "tool call", "tool result", "thinking", "other"

@@ -15,7 +15,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import checkout, git, index, locks, refs
-from memctl.store import files
+from memctl.store import journal
 from memctl.store.memory import Memory
 from memctl.team import ownership, ref_state
 from memctl.team.state import Ownership
@@ -41,10 +41,7 @@ class Move(msgspec.Struct, frozen=True):
 
 def begin(memory: Memory, move: Move) -> None:
     """Note a move before anything is done about it."""
-    file = _file(memory)
-    temporary = files.write_temporary(file, msgspec.json.encode(move).decode(), is_private=True)
-    files.flush([temporary])
-    os.replace(temporary, file)
+    journal.put(_file(memory), move, lasting=True)
 
 
 def drop(memory: Memory) -> None:
@@ -54,10 +51,7 @@ def drop(memory: Memory) -> None:
 
 def noted(memory: Memory) -> Move | None:
     """The move that was begun, if it was not finished."""
-    try:
-        return msgspec.json.decode(_file(memory).read_bytes(), type=Move)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    return journal.get(_file(memory), Move)
 
 
 def finish(memory: Memory) -> None:

@@ -12,9 +12,9 @@ from memctl.git import commits, git, message
 from memctl.git.commit_settings import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import entry_state, files, following, lock, pending
+from memctl.store import entry_state, files, following, journal, lock
+from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD, PendingEntry
 from memctl.store.place import CONFIG
 from memctl.write import credentials, manual_edits, recovery, rerender
 
@@ -187,14 +187,14 @@ def _commit_group(
     except git.GitFailed as error:  # the files are written; a second try must not write them again
         return Outcome(change, pending=error.message, hint="`memctl commit` tries again")
     for entry in group:
-        pending.drop(entry)
+        journal.drop(entry)
     return Outcome(change, commit=name, warning=warning, documents=rendered) if name else None
 
 
 def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
     """Note why a group waits: for the reason that an outcome has."""
     for entry in group:
-        pending.advance(entry, entry.stage, refused.pending)
+        journal.advance(entry, entry.stage, refused.pending)
     return msgspec.structs.replace(refused, change=_joint(group))
 
 
@@ -259,7 +259,7 @@ def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
 def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
     """Raise CommitPending if a file holds what looks like a credential and HEAD does not have: somebody may have put it
     there since it was written."""
-    texts = ((path, pending.text_at(memory.folder, path)) for path in paths)
+    texts = ((path, journal.text_at(memory.folder, path)) for path in paths)
     for path, text in texts:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))
         try:

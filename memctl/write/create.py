@@ -18,6 +18,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.text import headings
 from memctl.write import links
 
 
@@ -106,15 +107,23 @@ def body_of(draft: Draft, order: Iterable[str]) -> str:
 
 def template(memory: Memory, kind: Kind) -> list[str]:
     """The headings of a type's template, the project's own if it has one."""
-    return [line[3:].strip() for line in template_text(memory, kind).split("\n") if line.startswith("## ")]
+    own = _own_template(memory, kind)
+    if own is None:
+        return [field.heading for field in kind.fields]
+    return [part.heading for part in headings.split(own) if part.heading]
 
 
 def template_text(memory: Memory, kind: Kind) -> str:
     """The template of a type's body, the project's own if it has one, or else that of the type."""
+    own = _own_template(memory, kind)
+    return kind.template if own is None else own
+
+
+def _own_template(memory: Memory, kind: Kind) -> str | None:
     try:
         return files.read(memory.folder, f"templates/{kind.name}.md")
     except (FileNotFoundError, NotADirectoryError):
-        return kind.template
+        return None
     except InvalidRecord as error:
         raise MemctlError(f"{memory.prefix}/{error}") from None
 

@@ -14,8 +14,8 @@ from memctl.record.change import Change, Deed, Delete, WriteOptions
 from memctl.record.record import Record, parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, entry_state, load, lock
+from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
-from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
 from memctl.team import guard
 from memctl.write import links, old_checkpoints, retention, transaction

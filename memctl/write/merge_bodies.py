@@ -62,7 +62,7 @@ def _sections(rest: str) -> dict[str, str]:
     """The parts of a body by their headings; of several with one heading the later ones have line ends behind it."""
     found: dict[str, str] = {}
     for part in headings.split(rest):
-        name = (part.heading.casefold() or "##") if part.text.startswith("## ") else ""
+        name = (part.heading.casefold() or "##") if part.is_headed else ""
         while name in found:
             name += "\n"
         found[name] = part.text

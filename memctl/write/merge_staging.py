@@ -17,9 +17,9 @@ from memctl.git import commits, index, trees
 from memctl.record.change import RENUMBER, Change
 from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
-from memctl.store import entry_state, files, lock, pending
+from memctl.store import entry_state, files, journal, lock
+from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
-from memctl.store.pending import PENDING
 from memctl.write import documents
 
 
@@ -49,7 +49,7 @@ def stage(memory: Memory) -> StagedMerge | None:
         except commits.CommitPending as error:
             return StagedMerge(why=error.why)
         for entry in entries:
-            pending.drop(entry)
+            journal.drop(entry)
         warning = _render(memory)
         memory.asked = None
     return StagedMerge(paths, conflicts=index.in_conflict(memory.repository), warning=warning)

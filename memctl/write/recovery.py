@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memctl.store import entry_state, files, pending
+from memctl.store import entry_state, files, journal
+from memctl.store.journal import WRITING, PendingEntry
 from memctl.store.memory import Memory
-from memctl.store.pending import WRITING, PendingEntry
 from memctl.write import checkout_log
 
 
@@ -27,14 +27,14 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
         entries = entry_state.entries(memory)
     for entry, state in entry_state.states(memory, entries):
         if state == entry_state.DONE:
-            pending.drop(entry)
+            journal.drop(entry)
             continue
         is_undone = state == entry_state.UNDONE
         announced = is_undone and (entry.announced or memory.by_hand)
         if remark and announced and not entry.announced:
             memory.remarks.append(f"{entry_state.describe(entry)} was {entry_state.WHY}; {entry_state.AGAIN}")
         if (entry.undone, entry.announced) != (is_undone, announced):
-            pending.update(entry, undone=is_undone, announced=announced)
+            journal.update(entry, undone=is_undone, announced=announced)
 
 
 def drop_replaced(memory: Memory) -> None:
@@ -43,20 +43,20 @@ def drop_replaced(memory: Memory) -> None:
     for number, entry in enumerate(entries):
         later = (one.change for one in entries[number + 1 :] if not one.undone)
         if entry.undone and any(entry_state.is_replaced(entry, change) for change in later):
-            pending.drop(entry)
+            journal.drop(entry)
 
 
 def _finish(memory: Memory, entry: PendingEntry) -> None:
     """Write the files of a change that was killed, and note it as they stand then; forget it if none is left."""
     if entry.stage != WRITING:
         return
-    rest = pending.unfinished(memory.folder, entry)
+    rest = journal.unfinished(memory.folder, entry)
     prepared = files.prepare(memory.folder, rest.writes)
     files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
-    change = pending.as_written(memory.folder, entry.change)
+    change = journal.as_written(memory.folder, entry.change)
     if change != entry.change:
-        entry = pending.update(entry, change=change)
+        entry = journal.update(entry, change=change)
     if change.paths:
-        pending.advance(entry, entry.written)
+        journal.advance(entry, entry.written)
     else:
-        pending.drop(entry)
+        journal.drop(entry)

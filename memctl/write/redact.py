@@ -15,7 +15,7 @@ from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, erasure, files, load, lock, pending, sessions_ref
+from memctl.store import entry_state, erasure, files, journal, load, lock, sessions_ref
 from memctl.store.erasure import Erased
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -244,7 +244,7 @@ def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
     for entry in entry_state.entries(memory):
         change = redact_file.redact_change(entry.change, secrets)
         if change != entry.change:
-            pending.update(entry, change=change)
+            journal.update(entry, change=change)
 
 
 def _erase(plan: _Plan, held: Path, options: WriteOptions) -> Erased:

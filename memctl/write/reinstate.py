@@ -9,9 +9,9 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.change import Change, Write, WriteOptions
-from memctl.store import entry_state, lock, pending
+from memctl.store import entry_state, journal, lock
+from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
-from memctl.store.pending import PendingEntry
 from memctl.write import merge, recovery, transaction
 from memctl.write.commit import Outcome
 
@@ -34,7 +34,7 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
         # What was let pass when it was written first is not asked about again.
         options = WriteOptions(allow_secret=True, discard=True)
         outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), options))  # type: ignore[misc]
-        pending.drop(entry)
+        journal.drop(entry)
     return outcomes
 
 
@@ -42,7 +42,7 @@ def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> l
     """Forget what was undone, of the ids `wanted`, or all of it; returns the changes that are forgotten."""
     entries = _chosen(memory, wanted, dry_run=dry_run)
     for entry in () if dry_run else entries:
-        pending.drop(entry)
+        journal.drop(entry)
     return [entry.change for entry in entries]
 
 
@@ -71,7 +71,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
     clashes: list[str] = []
     writes, deletes = [], []
     for write in entry.change.writes:
-        now = texts[write.path] if write.path in texts else pending.text_at(memory.folder, write.path)
+        now = texts[write.path] if write.path in texts else journal.text_at(memory.folder, write.path)
         text = _merged(write, now)
         if text is None:
             clashes += _difference(memory.tracked(write.path), ("now", now), ("undone", write.text))
@@ -79,7 +79,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
             writes.append(Write(write.path, text, now))
             texts[write.path] = text
     for delete in entry.change.deletes:
-        now = texts[delete.path] if delete.path in texts else pending.text_at(memory.folder, delete.path)
+        now = texts[delete.path] if delete.path in texts else journal.text_at(memory.folder, delete.path)
         if now not in (None, delete.old):
             clashes += _difference(memory.tracked(delete.path), ("deleted", delete.old), ("now", now))
         elif now is not None:

@@ -13,9 +13,9 @@ from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
-from memctl.store import entry_state, files, intents, interrupts, lock, pending
+from memctl.store import entry_state, files, interrupts, journal, lock
+from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
-from memctl.store.pending import PendingEntry
 from memctl.store.sequence import Sequence
 from memctl.store.sessions_ref import FOLDERS
 from memctl.team import guard
@@ -32,7 +32,7 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
     What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
     """
-    if not options.dry_run and intents.entries(memory):
+    if not options.dry_run and any((memory.private / journal.STEPS).glob("*.json")):
         from memctl.write import two_phase  # most memories have no such step
 
         two_phase.recover(memory, write)
@@ -68,17 +68,17 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             change = here
         with interrupts.held(memory.remarks) as done:
             base = memory.repository.branch()[1]
-            entry = pending.begin(
+            entry = journal.begin(
                 entry_state.folder(memory), change, held=options.no_commit, base=base, allow_secret=options.allow_secret
             )
             try:
                 prepared = files.prepare(memory.folder, change.writes)
                 sequence.save()
             except BaseException:
-                pending.drop(entry)  # nothing is changed yet, so there is nothing to finish
+                journal.drop(entry)  # nothing is changed yet, so there is nothing to finish
                 raise
             files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
-            entry = pending.advance(entry, entry.written)
+            entry = journal.advance(entry, entry.written)
             recovery.drop_replaced(memory)
             memory.asked = asked
             try:

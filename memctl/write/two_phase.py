@@ -18,8 +18,7 @@ from memctl.git import commits, refs
 from memctl.record import ids
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import entry_state, files, intents, interrupts, lock, pending
-from memctl.store.intents import Intent
+from memctl.store import entry_state, files, interrupts, journal, lock
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
@@ -31,6 +30,19 @@ from memctl.write.commit import Outcome
 Make = Callable[[ref_state.StateOutcome], Change]
 # How a change is written: `transaction.write`. It is passed in, for it has interrupted steps finished first.
 Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome]
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """A step under way: the commit that moves ownership ("" if none has to), the remote that it goes to, the record.
+
+    The ownership moves first, so whether it has moved decides: then the record is still to be written; else nothing has
+    happened. `back` says that it is being taken back.
+    """
+
+    commit: str
+    remote: str
+    change: Change
+    back: bool = False
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -59,7 +71,7 @@ def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: W
             _forget(noted)
             if not options.dry_run:
                 intent = Intent(outcome.commit, remote, tried[0].change)
-                noted.append((intents.begin(memory, intent), intent))
+                noted.append((_begin(memory, intent), intent))
 
         with interrupts.held(memory.remarks) as done:
             try:
@@ -74,7 +86,7 @@ def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: W
                 return Done(tried[0], agreed)
             file, intent = noted[0]
             written = _write(memory, write, file, intent, options)
-            intents.drop(file)
+            file.unlink(missing_ok=True)
             done.append(written.described)
         return Done(written, agreed)
 
@@ -84,7 +96,7 @@ def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list
 
     Whether a remote has taken one is only asked with `ask_remote`; raises MemctlError if it can't be reached.
     """
-    if not intents.entries(memory):
+    if not unfinished(memory):
         return []
     with ref_state.alone(memory):
         return _recover(memory, write, ask_remote=ask_remote)
@@ -96,8 +108,24 @@ def interrupted(memory: Memory) -> list[str]:
         f"{intent.change.op} {intent.change.title} (interrupted, "
         + (f"`memctl handoff recover` asks {intent.remote}" if intent.remote else "the next write finishes it")
         + ")"
-        for _, intent in intents.entries(memory)
+        for _, intent in unfinished(memory)
     ]
+
+
+def unfinished(memory: Memory) -> list[tuple[Path, Intent]]:
+    """The steps under way or interrupted in this worktree, oldest first, each with its file."""
+    return journal.noted(_folder(memory), Intent)
+
+
+def _begin(memory: Memory, intent: Intent) -> Path:
+    """Note a step before any of it is done."""
+    file = journal.new_file(_folder(memory))
+    journal.put(file, intent)
+    return file
+
+
+def _folder(memory: Memory) -> Path:
+    return memory.private / journal.STEPS
 
 
 def _agree(
@@ -110,7 +138,7 @@ def _agree(
 
 def _forget(noted: list[tuple[Path, Intent]]) -> None:
     while noted:
-        intents.drop(noted.pop()[0])
+        noted.pop()[0].unlink(missing_ok=True)
 
 
 def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: WriteOptions) -> Outcome:
@@ -133,21 +161,21 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
     if not why:
         return written
     back = msgspec.structs.replace(intent, back=True)
-    intents.advance(file, back)
+    journal.put(file, back)
     _take_back(memory, back)
-    intents.drop(file)
+    file.unlink(missing_ok=True)
     raise MemctlError(f"nothing has changed hands, the record can't be committed: {why}", hint or "mend that first")
 
 
 def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
     told = []
-    for file, intent in intents.entries(memory):
+    for file, intent in unfinished(memory):
         if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
             continue
         if intent.back:
             _take_back(memory, intent)
         is_done = not intent.back and _finish(memory, write, intent)
-        intents.drop(file)
+        file.unlink(missing_ok=True)
         step = f"{intent.change.op} {intent.change.title}"
         told.append(f"finished: {step}" if is_done else f"undone: {step}; nothing has changed hands")
     return told
@@ -207,7 +235,7 @@ def _abandon(memory: Memory, change: Change) -> None:
         files.replace_all(memory.folder, files.prepare(memory.folder, restored), gone)
         for entry in entry_state.entries(memory):
             if entry.change.ids == change.ids and entry.change.op == change.op:
-                pending.drop(entry)
+                journal.drop(entry)
 
 
 def _on_disk(memory: Memory, path: str) -> str | None:

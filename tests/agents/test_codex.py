@@ -50,7 +50,7 @@ def test_a_session_from_its_start_over_tools_to_its_end_and_a_resume(
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
     memctl("install", "codex", "--yes")
     api.answers += [
-        (60_000, [shell(1, "cat nowhere.py")]),
+        (60_000, [shell(1, "cat app.py")]),
         (61_000, [patch(2, "*** Add File: card.py", "+def refund(): ...")]),
     ]
     codex.run("Refunds by card: orders can be refunded")
@@ -63,7 +63,6 @@ def test_a_session_from_its_start_over_tools_to_its_end_and_a_resume(
     # The session ended: its page is in the memory, in a commit.
     page = (repo / ".memory" / "sessions" / f"{codex.session}.md").read_text()
     assert "| `card.py` | created |" in page
-    assert "cat: nowhere.py: No such file or directory" in page
     assert git(repo, "status", "--porcelain", "--", ".memory") == ""
 
     memctl("learn", "Retries hide an exhausted pool", "--lesson", "Look at the pool first")
@@ -232,3 +231,19 @@ def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
     done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
     version = tuple(int(part) for part in done.stdout.split()[-1].split("."))
     assert version >= (0, 169), "an older Codex has other events"
+
+
+def test_an_error_that_nothing_has_put_right_is_on_the_page_and_told_to_the_next(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    memctl("install", "codex", "--yes")
+    api.answers += [
+        (1_000, [shell(1, "echo 'E   assert 0.01 == 0.02'; echo '1 failed'; exit 1")]),
+        (1_000, [patch(2, "*** Add File: card.py", "+def refund(): ...")]),
+    ]
+    codex.run("Refunds by card")
+    assert "1 failed" in (repo / ".memory" / "sessions" / f"{codex.session}.md").read_text()
+    codex.session = ""
+    number = len(api.asked)
+    codex.run("What is next?")
+    assert "1 failed" in told(api, number)

@@ -58,7 +58,7 @@ def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
     memctl("issue", "Checkout times out", "--severity", "critical", "--next", "Queue connections")
     memctl("install", "gemini", "--yes")
     api.answers += [
-        (1_000, [call("run_shell_command", command="cat nowhere.py")]),
+        (1_000, [call("run_shell_command", command="cat app.py")]),
         (1_000, [call("write_file", file_path=str(repo / "card.py"), content="def refund(): ...\n")]),
     ]
     gemini.run("Refunds by card: orders can be refunded")
@@ -71,7 +71,6 @@ def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
     # The session ended: its page is in the memory, in a commit.
     page = (repo / ".memory" / "sessions" / f"{gemini.session}.md").read_text()
     assert "| `card.py` | created |" in page
-    assert "cat: nowhere.py: No such file or directory" in page
     assert git(repo, "status", "--porcelain", "--", ".memory") == ""
 
     # Two prompts make what it can compress. What was recorded since comes with the resume.
@@ -204,3 +203,19 @@ def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
     packages = [folder / "package.json" for folder in Path(PROGRAM).resolve().parents]  # asking it takes 3 s
     told = json.loads(next(file for file in packages if file.exists()).read_text())["version"]
     assert tuple(int(part) for part in told.split(".")[:2]) >= (0, 61), "an older Gemini CLI has other events"
+
+
+def test_an_error_that_nothing_has_put_right_is_on_the_page_and_told_to_the_next(
+    memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
+) -> None:
+    memctl("install", "gemini", "--yes")
+    api.answers += [
+        (1_000, [call("run_shell_command", command="echo 'E   assert 0.01 == 0.02'; echo '1 failed'; exit 1")]),
+        (1_000, [call("write_file", file_path=str(repo / "card.py"), content="def refund(): ...\n")]),
+    ]
+    gemini.run("Refunds by card")
+    assert "1 failed" in (repo / ".memory" / "sessions" / f"{gemini.session}.md").read_text()
+    gemini.session = ""
+    number = len(api.asked)
+    gemini.run("What is next?")
+    assert "1 failed" in told(api, number)

@@ -275,3 +275,30 @@ def test_a_summary_of_a_revision_is_of_what_was_there(shop: Path, memctl: Memctl
 
 def test_several_files_may_be_meant_by_a_marker(shop: Path, memctl: Memctl) -> None:
     assert "may be any of these" in memctl("summarize", "§4.stock", code=2).err
+
+
+def test_a_file_named_as_active_and_what_it_imports_are_loaded_ahead(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {
+        "shop.py": "import cart\n",
+        "cart.py": "import money\n",
+        "money.py": "x = 1\n",
+        "lib.rs": "mod pay;\n",
+        "pay.rs": "",
+    }.items():
+        (repo / name).write_text(text)
+    git(repo, "add", "*.py", "*.rs")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2024-01-01T00:00:00Z")
+    git(repo, "commit", "-qm", "start")
+    data = memctl("files", "--active", "shop.py", "--active", "lib.rs", "--json").data
+    assert data["reserve"] == {"tool_outputs": 15_000, "expansion": 10_000, "buffer": 5_000}
+    verdicts = {file["path"]: (file["score"], file["verdict"]) for file in data["files"] if file["path"] != "app.py"}
+    assert verdicts == {
+        "lib.rs": (70, "preload"),
+        "shop.py": (70, "preload"),
+        "cart.py": (70, "preload"),
+        "pay.rs": (70, "preload"),
+        "money.py": (25, "on demand"),  # changed in the last five operations, and imported at second hand
+    }
+    assert [file["path"] for file in data["files"]][:2] == ["lib.rs", "shop.py"]

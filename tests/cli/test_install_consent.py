@@ -70,7 +70,10 @@ def test_git_alone_settles_nothing_of_what_hooks_of_agents_commit(clone: Path, m
     assert setting(clone, "memctl.hookCommits") == ""
 
 
-def test_where_hooks_were_at_work_before_they_go_on_as_they_did(clone: Path, memctl: Memctl) -> None:
+def test_where_hooks_were_at_work_before_they_go_on_as_they_did(
+    clone: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")  # a commit of memctl's is as old as the line in the reflog about it
     memctl("learn", "Mine", where=clone)
     git(clone, "config", "--unset", "memctl.trusted")
     assert "to your branch (`git config" in memctl("install", "claude-code", "--yes", where=clone).err

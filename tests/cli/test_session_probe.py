@@ -169,6 +169,34 @@ def test_probes_of_the_parts_of_a_session_are_asked_together(repo: Path, memctl:
     assert files == {"src/refund.py": "created", "app.py": "modified", "docs/cards.md": "read"}
 
 
+def test_of_two_transcripts_the_later_ones_state_and_next_steps_are_asked_alone(repo: Path, memctl: Memctl) -> None:
+    first = session(repo)
+    written(memctl, repo, first)
+    old = repo.parent / "old.jsonl"
+    old.write_text((repo.parent / "session.jsonl").read_text())
+    later = Transcript(repo)
+    later._seconds = first._seconds + 3600
+    later.prompt("Go on.")
+    later.call("Edit", file_path=f"{repo}/src/refund.py", old_string="a", new_string="b")
+    later.says("Next steps:\n- Ask the bank")
+    written(memctl, repo, later)
+    for args in (["-t", str(old)], []):  # given out of order, too
+        result = probe(memctl, repo, *args, "--json")
+        assert missing(result) == set()
+        assert score(result, "Continuity") == 5.0
+        facts = {one["probe"]["fact"] for one in result.data["probes"]}
+        assert {"Put refunds into a queue", "Ask the bank"} <= facts
+        assert "Test it" not in facts
+    alone = memctl("session", "probe", "-t", str(old), "--json")
+    assert missing(alone) == set()  # what a later part replaced is not asked
+    last = Transcript(repo)
+    last._seconds = first._seconds + 7200
+    last.prompt("Go on again.")
+    last.call("Edit", file_path=f"{repo}/app.py", old_string="a", new_string="b")
+    written(memctl, repo, last)
+    assert missing(probe(memctl, repo, "--json")) == set()  # a part without a next step has none
+
+
 def test_git_alone_gives_probes_of_files(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2025-11-04T09:30:00Z")
     (repo / "src").mkdir()

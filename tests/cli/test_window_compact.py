@@ -28,6 +28,8 @@ def test_messages_go_out_in_their_shape_and_the_report_goes_to_stderr(memctl: Me
     assert validate(given["messages"]) == []
     assert Conversation.parse(given, COUNTER).tokens <= before - 30_000
     assert f"{before:,} -> " in found.err
+    assert "warning: more than 50% is gone" in found.err
+    assert "is gone" not in memctl("window", "compact", str(file), "--target", str(before * 9 // 10)).err
     assert "must survive, and did: task 1 of 1" in found.err
 
 

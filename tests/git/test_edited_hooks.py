@@ -95,7 +95,7 @@ def test_an_edited_hook_leaves_an_agents_record_pending_until_a_person_writes(
     git(repo, "update-index", "--assume-unchanged", edited)  # Git says no more what differs
     write(repo / edited, f"{original}touch {RAN}\n")
     err = agent("decide", "An edited hook does not run").err
-    assert f"the commit would run {edited}, which is not as HEAD has it" in err
+    assert f"{edited} differs from HEAD, and the commit would run it" in err
     assert commits(repo) == before + 1
     assert not (repo / RAN).exists()
     assert "An edited hook does not run" in agent("list").out
@@ -112,7 +112,7 @@ def test_a_new_hook_beside_unchanged_ones_leaves_the_commit_pending(repo: Path, 
     commit(repo)
     write(repo / ".githooks/post-commit", f"#!/bin/sh\ntouch {RAN}\n")
     before = commits(repo)
-    assert "would run .githooks/post-commit" in agent("decide", "One").err
+    assert ".githooks/post-commit is not in HEAD, and the commit would run it" in agent("decide", "One").err
     assert (commits(repo), (repo / RAN).exists()) == (before, False)
     git(repo, "config", "core.hooksPath", ".git/hooks")
     agent("decide", "Two")
@@ -122,7 +122,7 @@ def test_a_new_hook_beside_unchanged_ones_leaves_the_commit_pending(repo: Path, 
 def test_generated_hooks_are_accepted_by_an_installation(repo: Path, memctl: Memctl, agent: Memctl) -> None:
     set_up_husky(repo)
     commit(repo)
-    assert "would run .husky/_/" in agent("decide", "One").err
+    assert ".husky/_/pre-commit is not in HEAD" in agent("decide", "One").err
     memctl("install", "claude-code", "--yes")
     before = commits(repo)
     agent("commit")

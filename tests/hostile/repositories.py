@@ -95,12 +95,23 @@ def large(repo: Path) -> None:
 
 
 def nested(repo: Path) -> None:
-    half = SIZE // 2
-    fill(repo, "[" * half + "]" * half)
+    third = SIZE // 3
+    quotations = "".join(">" * min(line, 400) + " a\n" for line in range(third // 200))
+    fill(repo, f"{'[' * third}{']' * third}\n{quotations}")
 
 
-def quotations(repo: Path) -> None:
-    fill(repo, "".join(">" * min(line, 400) + " a\n" for line in range(SIZE // 200)))
+def references(repo: Path) -> None:
+    """Many files, and a page and a record that refer to as many that are not there."""
+    fill(repo, "Short.")
+    for number in range(2_000):
+        write(repo, f"src/part{number % 40}/f{number}.py", "")
+    body = "".join(f"DEC-2024-{1 + n % 12:02}-01-{n:03} §4.src/a{n}.py §4.src.b{n}\n" for n in range(10_000))
+    write(repo, f".memory/learnings/2025-11/{RECORD}-pager.md", _LEARNING.format(body=body))
+    globs = "".join(f"  - a{n}*\n" for n in range(4_000))
+    write(repo, ".memory/sections/2.1-payment.md", PAGE.format(paths=globs, body=body))
+    gone = "".join(f"  - src/gone{n}.py\n" for n in range(2_000))
+    detail = DETAIL.replace("section: §2.1\n", f"section: §2.1\ncode_refs:\n{gone}")
+    write(repo, ".memory/details/3.1-cards.md", detail.format(body="Short."))
 
 
 def templates(repo: Path) -> None:
@@ -195,7 +206,7 @@ OTHERS: dict[str, Callable[[Path], None]] = {
     "odd files": odd_files,
     "odd lines": odd_lines,
     "nested": nested,
-    "quotations": quotations,
+    "references": references,
     "many texts": together,
 }
 EACH: dict[str, Callable[[Path], None]] = {repr(unit): text(unit) for unit in UNITS}

@@ -49,7 +49,7 @@ def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:
 
 
 def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
-    times = ("2025-11-01T08:00:00Z", "2025-11-01T11:59:00Z", "2025-11-02T14:32:00Z")
+    times = ("2025-11-01T08:00:00Z", "2025-11-01T09:59:00Z", "2025-11-02T14:32:00Z")
     made = memory(*((recorded(time, agent_id="a\u00a0b"), "") for time in times))
     assert overview.continuity(made.snapshot, NOW) == (
         "Last recorded: DEC-2025-11-04-003 by a b, 2025-11-02T14:32:00Z (2 days ago); 2 sessions so far."

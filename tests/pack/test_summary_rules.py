@@ -10,7 +10,7 @@ from memctl.statements.units import units
 
 
 def verdict(text: str) -> UnitVerdict:
-    return judge(units(text)[-1])
+    return judge([*units(text)][-1])
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from memctl.record.record import parse
 from memctl.text import markdown
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.pages.test_render import Shown, seen
-from tests.record.test_markdown import BODIES, HOSTILE
 from tests.snapshots import renderer
+from tests.text.test_markdown import BODIES, HOSTILE
 
 QUICK = settings(max_examples=20, deadline=None)
 CONFIG = Config(format=1, project="shop", model="gpt-5")

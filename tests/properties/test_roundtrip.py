@@ -304,14 +304,15 @@ def test_a_change_of_one_key_leaves_every_other_line_as_it_is(blocks: list[str],
 
 
 def without_fence(text: str, original: str) -> bool:
-    """Whether a text is the original, or that with a fence closed that it leaves open."""
+    """Whether a text is the original, or that with code or HTML closed that it leaves open."""
     last = text.rpartition("\n")[2]
-    return text == original or (text == f"{original}\n{last}" and set(last) in ({"`"}, {"~"}))
+    closes = set(last) in ({"`"}, {"~"}) or last in ("-->", "?>", "]]>", ">") or last.startswith("</")
+    return text == original or (text == f"{original}\n{last}" and closes)
 
 
 def expected_item(item: str) -> str:
-    """An item as it is kept: blanks around the first line and in blank lines go."""
-    first, *more = item.strip("\n").split("\n")
+    """An item as it is kept: blanks around the first line and in blank lines go, and empty lines before it."""
+    first, *more = item.rstrip("\n").lstrip().split("\n")
     return "\n".join([first.strip(), *(line if line.strip() else "" for line in more)]).rstrip("\n")
 
 

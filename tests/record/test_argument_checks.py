@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
+from memctl.text.characters import encodable
 
 
 def test_the_argument_is_named_with_what_came_instead() -> None:
@@ -23,7 +24,7 @@ def test_the_argument_is_named_with_what_came_instead() -> None:
 
 @given(st.text(st.characters()))
 def test_an_encodable_text_can_be_written_and_a_whole_one_is_as_it_was(text: str) -> None:
-    made = argument_checks.encodable(text)
+    made = encodable(text)
     made.encode()
     assert len(made) == len(text)
     assert made == text or any("\ud800" <= character <= "\udfff" for character in text)

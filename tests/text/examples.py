@@ -16,6 +16,8 @@ _ALPHABETS = {
     "let": string.ascii_letters,
     "b32": string.ascii_uppercase + "234567",
     "b58": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
+    "letlow": string.ascii_lowercase,
+    "bechlow": "qpzry9x8gf2tvdw0s3jn54khce6mua7l",
     "bech": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
 }
 

@@ -2,9 +2,79 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from memctl.text import headings
+
+LINES = (
+    *("text", "", " ", "# One", "## Two ##", "## \\##", "##", "#\tTab", "####### Seven", "#No", " ## Indented"),
+    *(
+        "   # Three",
+        "    ## Code",
+        "\t## Code",
+        "- ## Item",
+        "  ## In an item",
+        "> ## Quoted",
+        "## \u00a0",
+        "## a # \u00a0",
+    ),
+    *("---", "--", "-", "===", "  ---  ", "***", "[a]: /b", "- item", "1. item", "2) item", "| a | b |"),
+    *("```", "``` `", "~~~", "  ```", "- ```", "> ~~~", "````", "    ```"),
+    *("<!-- a", "-->", "<!-- a -->", "<div>", "</div>", "<pre>", "</pre>", "<https://example.org>", "<a b>"),
+)
+texts = st.lists(st.sampled_from(LINES), max_size=12).map("\n".join)
+
+
+@given(texts)
+@example("## One\n<!--\n## Not\n-->\n## Two")
+@example("a\nb\n---\n```\nc\n---\n```\n- d\n---\n")
+def test_headings_are_those_of_commonmark_however_they_are_found(text: str) -> None:
+    """The parser alone is the oracle: its headings of the top level, by level, text and line."""
+    tokens = MarkdownIt("commonmark").parse(text)
+    expected: list[Any] = [
+        (int(opening.tag[1:]), inline.content.replace("\n", " "), *(opening.map or ()))
+        for opening, inline in pairwise(tokens)
+        if opening.type == "heading_open" and opening.level == 0
+    ]
+    found = headings.of(text)
+    lines = len(text.split("\n"))
+    ends = [text.count("\n", 0, one.end) if one.end < len(text) or text.endswith("\n") else lines for one in found]
+    placed = [(one.level, one.title, text.count("\n", 0, one.start), end) for one, end in zip(found, ends, strict=True)]
+    assert placed == expected
+
+
+@given(texts)
+def test_the_parts_of_a_text_make_it_up_again(text: str) -> None:
+    parts = headings.split(text)
+    assert "".join(part.opening + part.body for part in parts) == text
+    assert "".join(part.text for part in parts) == text
+    assert [part.is_headed for part in parts[1:]] == [True] * (len(parts) - 1)
+
+
+@given(texts)
+def test_what_follows_a_closed_text_is_not_swallowed(text: str) -> None:
+    closed = headings.close_fence(text)
+    assert closed.startswith(text)
+    assert headings.of(f"{closed}\n\n## Next\n")[-1].title == "Next"
+
+
+@pytest.mark.parametrize("open_", ["```", "  ~~~", "<!-- a", "<pre>", "<?php", "<![CDATA[", "<!DOCTYPE"])
+def test_what_a_text_leaves_open_is_closed_once(open_: str) -> None:
+    closed = headings.close_fence(f"{open_}\n## Not")
+    assert closed != f"{open_}\n## Not"
+    assert headings.close_fence(closed) == closed
+
+
+def test_a_heading_may_be_underlined() -> None:
+    found = headings.split("Intro\n\nOne\nand a half\n---\na\n## Two\nb")
+    assert [(part.heading, part.body) for part in found] == [("", "Intro\n\n"), ("One and a half", "a\n"), ("Two", "b")]
+    assert headings.take_title("The title\n===\n\ntext") == ("The title", "\ntext")
 
 
 def test_split_keeps_what_precedes_the_first_heading() -> None:
@@ -13,7 +83,20 @@ def test_split_keeps_what_precedes_the_first_heading() -> None:
     assert found[1].text == "## One\n\na\n"
 
 
-@pytest.mark.parametrize("line", ["### Deeper", "##No space", " ## Indented", "\\## Escaped", "text ## x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "### Deeper",
+        "##No space",
+        "    ## Indented",
+        "- ## Item",
+        "> ## Quoted",
+        "\\## Escaped",
+        "text ## x",
+        "===",
+        "\n---",
+    ],
+)
 def test_other_lines_open_no_section(line: str) -> None:
     assert len(headings.split(f"## One\n{line}\n")) == 1
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from memctl.pack.draft import Contents, Item, ItemField, LeftOut, PackNote
+from memctl.text import xml
 from memctl.text.markdown import one_line
-from memctl.text.xml import clean
+from memctl.text.xml import clean, written
 
 name = "xml"
 # Names of elements that are not those of parts and notes.
@@ -39,7 +40,7 @@ def item(item: Item) -> str:
         element.set(fact, _line(value))
     for field in item.fields():
         element.append(_field(field))
-    return _written(element)
+    return written(element)
 
 
 def pack(contents: Contents) -> str:
@@ -65,16 +66,14 @@ def blocks(contents: Contents) -> list[str]:
 
 def text_element(tag: str, text: str) -> str:
     """An element that holds a text."""
-    element = ElementTree.Element(tag)
-    element.text = clean(text)
-    return _written(element)
+    return written(xml.element(tag, text))
 
 
 def attribute(key: str, value: str) -> str:
     """An attribute with the space before it; "" without a value."""
     if not value:
         return ""
-    return _written(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()
+    return written(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()
 
 
 def _note(note: PackNote) -> str:
@@ -90,7 +89,7 @@ def _field(field: ItemField) -> ElementTree.Element:
         element.text = clean(field.value)
     else:
         for value in field.value:
-            ElementTree.SubElement(element, _LISTED).text = clean(value)
+            xml.add(element, _LISTED, value)
     return element
 
 
@@ -99,17 +98,13 @@ def _left_out(group: LeftOut) -> list[str]:
     for left in group.listed:
         element = ElementTree.Element(_LISTED, {"id": _line(left.id)} | ({"why": _line(left.why)} if left.why else {}))
         element.text = _line(left.title)
-        lines.append(_written(element))
+        lines.append(written(element))
     if group.more:
         lines.append(f'<more count="{group.more}"/>')
     if not group.element:
         return lines
     where = attribute("id", group.marker) + attribute("title", group.name.removeprefix(group.marker).strip())
     return [f"<{group.element}{where if group.marker else ''}>", *lines, f"</{group.element}>"]
-
-
-def _written(element: ElementTree.Element) -> str:
-    return ElementTree.tostring(element, encoding="unicode")
 
 
 def _line(text: str) -> str:

@@ -25,6 +25,7 @@ _START = (
 )
 _KEYS = (
     "api|access|auth|private|encryption|signing|master|service|license|webhook|session|cookie|hmac|jwt|admin|deploy|app"
+    "|write"
 )
 _NAME = rf"(?:secret(?:[_.-]?(?:access[_.-]?)?key)?(?:[_.-]?base)?|token|(?:{_KEYS})[ _.-]?key|credentials?)"
 _ANY = rf"(?:pass(?:word|wd|phrase|code|wort)?|pwd|{_NAME})"

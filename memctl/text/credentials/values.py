@@ -63,7 +63,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         # Identifiers of words with a number at their end, types, constants, amounts with a unit.
         "identifier": r".*::.*|(?:[a-z]+\d{0,2}|\d{1,2})(?:[_-](?:[a-z]+\d{0,2}|\d{1,2}))+|\d+[a-z]{1,7}|[0-9a-f]{7,64}"
         r"|(?-i:[A-Z]{2,}\d{1,2}|(?:[A-Z][a-z]{2,}\d?){1,8}(?:V\d)?)|[a-z]*(?:bytes|uint|int|float|char|str|string"
-        r"|array|vec|utf|base|oauth|erc|ipv|version|bits?|level|step|line|page)[-_]?\d+[a-z]*",
+        r"|array|vec|utf|base|oauth|erc|ipv|version|bits?|level|step|line|page)[-_]?\d+\w*"
+        r"|(?:[a-z]+-)?(?:sha|x?chacha|aes|rsa|uuidv?|nanoid|tier|cl|o)\d+\w*|k8s.*",
         "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
         "change": r"[a-z](?=[0-9])|[0-9](?=[a-z])",
     }

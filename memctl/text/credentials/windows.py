@@ -54,8 +54,32 @@ _PHRASES = (
     "secret set",
     "secret put",
     "secret create",
+    "jdbc:oracle",
+    "ssh-keygen",
+    "<<<",
+    "encrypt_string",
+    "pulumi",
+    "chamber",
+    "alias set",
+    "authorize",
+    "masterauth",
+    "key-string",
+    "snmp-server",
+    "cryptsetup",
+    "steamcmd",
+    "nickserv",
+    "{plain",
+    "sensitive(",
+    "recovery code",
+    "backup code",
+    "]:",
+    "auth(",
+    "auth=(",
+    "credential(",
+    "credentials(",
 )
-_LOGINS = ("cred", "login", "log in", "account")  # with ` / ` between a name and its password
+_LOGINS = ("cred", "login", "log in", "account")  # with a sign between a name and its password
+_PARTED = re.compile(r"[/:,][^/]")
 
 
 @cache
@@ -73,7 +97,7 @@ def _hints() -> dict[str, re.Pattern[str]]:
         # Behind a name: a word with a digit, or a sign and up to two words.
         "value": r"[a-z_]{0,20}[ \t]{1,2}[\"'`]?((?=[^\s]{0,39}\d)[^\s\"'`\\]{5,40})"
         r"|[\w .-]{0,30}[\"'`)\]\\]{0,6}[ \t]{0,12}(?:[=:>,|?][=:>|?\n -]{0,24}|is |was |will be |[ \t])"
-        r"[\w \t\[\]|]{0,24}?=?[ \t]?[\"'`\\]{0,4}([^\s\"'`\\]{5,40}(?:[ \t][^\s\"'`\\]{5,40})?)",
+        r"[\w \t\[\]|&]{0,24}?=?[ \t]?[\"'`\\]{0,4}([^\s\"'`\\]{5,40}(?:[ \t][^\s\"'`\\]{5,40})?)",
         "variable": r"[A-Z]{3,6}(?:_KEY)?(?:_BASE)?\d{0,2}=[^\s]",
         # A name at the end of its line: the value may stand on the next one; with a brace, on one of some lines.
         "line end": r"(?:pass(?:word|wort|phrase|code|wd)|secret|token|key)"
@@ -123,7 +147,7 @@ def _places(flat: str, lower: str) -> Iterator[int]:
             if line_end := hints["line end"].match(lower, place):
                 yield from (line_end.end() - 1, line_end.end())
                 yield from _lines_of_block(lower, line_end.end()) if line_end[1] else ()
-    yield from (place for name in _LOGINS for place in _all(lower, name) if "/" in lower[place : place + 80])
+    yield from (place for name in _LOGINS for place in _all(lower, name) if _PARTED.search(lower, place, place + 80))
     yield from (place for place in _all(lower, "://") if "@" in lower[place : place + 320])
     if "@" in lower:
         yield from (match.start() for match in hints["host"].finditer(lower))

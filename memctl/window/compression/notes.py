@@ -12,6 +12,7 @@ import msgspec
 
 from memctl.record import argument_checks
 from memctl.record.record import Record
+from memctl.text.characters import encodable
 from memctl.text.markdown import one_line
 
 # In this order, and the tokens that notes may have; rules.md#window-compression.
@@ -45,7 +46,7 @@ class Notes:
         if importance not in IMPORTANCES:
             raise ValueError(f"there is no importance {importance!r}; there are {', '.join(IMPORTANCES)}")
         argument_checks.texts(content=content)
-        content = argument_checks.encodable(content)
+        content = encodable(content)
         if not content.strip():
             raise ValueError("a note says something")
         note = Note(category, one_line(content), importance, moment)

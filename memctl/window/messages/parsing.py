@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.argument_checks import encodable
+from memctl.text.characters import encodable
 from memctl.tokens.families import is_pack
 from memctl.transcript.line import without_host_tags
 from memctl.transcript.messages import (

@@ -12,8 +12,8 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record import argument_checks
-from memctl.record.argument_checks import encodable
 from memctl.session import tasks
+from memctl.text.characters import encodable
 from memctl.text.markdown import one_line
 from memctl.window.compression import digest
 from memctl.window.compression.digest import Digest

@@ -10,6 +10,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.record.errors import describe
 from memctl.record.required_text import is_said
+from memctl.text.characters import encodable
 
 
 class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +83,7 @@ def sound(checkpoint: TaskCheckpoint) -> TaskCheckpoint:
 def _encodable(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_encodable(one) for one in value]
-    return argument_checks.encodable(value) if isinstance(value, str) else value
+    return encodable(value) if isinstance(value, str) else value
 
 
 def validate(checkpoint: TaskCheckpoint) -> Validation:

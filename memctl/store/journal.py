@@ -1,11 +1,17 @@
-"""Changes that are begun and not yet committed, one file each in the worktree's Git directory.
+"""The write-ahead journal: what is begun and a kill must not lose, a JSON file each in the Git directory.
 
-`….writing.json` is there while files are being replaced: after a crash it says how to finish. `….pending.json` waits
-for a commit that could not be made, and keeps its message; `….held.json` waits because somebody asked for no commit.
+An entry is there before the first thing is done, says how far it has come, and goes with the last thing. Its kinds:
+
+- A write (`pending/`): `….writing.json` is there while files are being replaced: after a crash it says how to finish.
+  `….pending.json` waits for a commit that could not be made, and keeps its message; `….held.json` waits because
+  somebody asked for no commit. It has the whole texts of its change, before and after, so that it can be told whether
+  the change is still there, and be written again if it is not. `write.recovery` finishes it.
+- A two-phase step (`intents/`), which moves ownership and writes a record: `write.two_phase`.
+- A move of the worktree to another commit (`move.json`): `write.checkout_log`.
+- A job that a hook leaves (`undone/`): `store.job_queue`, which notes it without what this module imports, for a host
+  waits.
+
 Losing these files loses no record: what differs from HEAD can still be committed, only with a plainer message.
-
-An entry has the whole texts of its change, before and after, so that it can be told whether the change is still there,
-and be written again if it is not.
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +28,41 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.store import files
 
 WRITING, PENDING, HELD = "writing", "pending", "held"
+STEPS = "intents"  # the folder of two-phase steps
+T = TypeVar("T")
+
+
+def new_file(folder: Path, ending: str = ".json") -> Path:
+    """Return the file of an entry that begins now; by their names entries are in the order in which they began."""
+    return folder / f"{time.time_ns():020d}-{os.getpid()}{ending}"
+
+
+def put(file: Path, value: msgspec.Struct, *, lasting: bool = False) -> None:
+    """Write an entry, whole or not at all; a `lasting` one is on the disk even if the machine loses its power."""
+    text = msgspec.json.encode(value).decode()
+    if not lasting:
+        files.replace_private(file, text)
+        return
+    temporary = files.write_temporary(file, text, is_private=True)
+    files.flush([temporary])
+    os.replace(temporary, file)
+
+
+def get(file: Path, kind: type[T]) -> T | None:
+    """Return what an entry says; None if there is none, or none that can be read."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def noted(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
+    """Return the entries in a folder, oldest first, each with its file; one that can't be read is passed over."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
+    except (FileNotFoundError, PermissionError):  # somebody else's
+        return []
+    return [(folder / name, value) for name in names if (value := get(folder / name, kind)) is not None]
 
 
 class PendingEntry(msgspec.Struct, frozen=True):
@@ -66,7 +107,7 @@ class _Stored(msgspec.Struct):
 
 def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
     """Note a change before the first of its files is touched, on top of the commit `base`."""
-    file = folder / f"{time.time_ns():020d}-{os.getpid()}.{WRITING}.json"
+    file = new_file(folder, f".{WRITING}.json")
     return _stored(PendingEntry(file, WRITING, change, held=held, base=base, allow_secret=allow_secret))
 
 
@@ -86,7 +127,7 @@ def update(entry: PendingEntry, **fields: Any) -> PendingEntry:
 
 def _stored(entry: PendingEntry) -> PendingEntry:
     values = {name: getattr(entry, name) for name in _Stored.__struct_fields__}
-    files.replace_private(entry.file, msgspec.json.encode(_Stored(**values)).decode())
+    put(entry.file, _Stored(**values))
     return entry
 
 
@@ -96,21 +137,13 @@ def drop(entry: PendingEntry) -> None:
 
 
 def entries(folder: Path) -> list[PendingEntry]:
-    """All changes on their way, oldest first; a file that can't be read is passed over."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
-    except (FileNotFoundError, PermissionError):  # somebody else's
-        return []
-    found = []
-    for name in names:
-        stage = name.split(".")[-2]
-        try:
-            stored = msgspec.json.decode((folder / name).read_bytes(), type=_Stored)
-        except (OSError, msgspec.MsgspecError):
-            continue
-        if stage in (WRITING, PENDING, HELD):
-            found.append(PendingEntry(folder / name, stage, **msgspec.structs.asdict(stored)))
-    return found
+    """All changes on their way, oldest first."""
+    found = ((file, file.name.split(".")[-2], stored) for file, stored in noted(folder, _Stored))
+    return [
+        PendingEntry(file, stage, **msgspec.structs.asdict(stored))
+        for file, stage, stored in found
+        if stage in (WRITING, PENDING, HELD)
+    ]
 
 
 def unfinished(folder: Path, entry: PendingEntry) -> Change:

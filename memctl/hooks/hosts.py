@@ -20,11 +20,11 @@ class Host(NamedTuple):
 
     `events` are those that we hook, by the program's names, with what they are to us. A `speaks` event's answer reaches
     the model as `additionalContext` of a JSON object; with `instructs` what we print before a compaction is added to
-    the summariser's instructions. `reads` says whether a session's page is made from its transcript, or from Git and no
-    more than the errors from there. `folder` has its settings, in a project and in the user's home; `shared` and `own`
-    are their files (`own` "" if it has none for one user's copy of a project); `second` is what a second is in its time
-    limits, `last` the seconds that its hook at the end of a session may take. Of more than `most_bytes` the model sees
-    a preview only (0: there is no such limit beside that of characters).
+    the summariser's instructions. `reads` says whether memctl reads its transcripts whole (of others, the tool calls).
+    `folder` has its settings, in a project and in the user's home; `shared` and `own` are their files (`own` "" if it
+    has none for one user's copy of a project); `second` is what a second is in its time limits, `last` the seconds that
+    its hook at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no
+    such limit beside that of characters).
 
     `process` is a variable of its hooks with the number of its process ("": they are told none). A `silent` one has no
     event for a compaction: its transcript is looked at (`gemini_compaction`). `home` is the variable that moves its

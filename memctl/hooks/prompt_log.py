@@ -1,4 +1,4 @@
-"""What a user asks and an agent answers, out of the events of a host of whose transcripts only errors are taken: it
+"""What a user asks and an agent answers, out of the events of a host of whose transcripts only tool calls are read: it
 tells the session's task, and what was decided in the last words of a turn."""
 
 from __future__ import annotations

@@ -6,14 +6,13 @@ would bury the project's own. The page is committed before a compaction and when
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from memctl.hooks import draft_page, log, session_state
-from memctl.hooks.hosts import CODEX, GEMINI, Host
+from memctl.hooks.hosts import Host
 from memctl.hooks.prompt_log import line as _line
 from memctl.hooks.session_state import SessionState, TaskCall
 from memctl.record.session_page import NEXT, STATE, SessionPage
@@ -23,13 +22,9 @@ from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.text.plain import plain
-from memctl.transcript import codex, gemini, parts
-from memctl.transcript.claude_code import LineReader
-from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, RESULT, Event, Session
-from memctl.transcript.files import lines_after
+from memctl.transcript import parts, reading
+from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
 from memctl.transcript.parts import TranscriptPart
-
-_MOST_READ = 16 * 1024 * 1024  # bytes at the end of a transcript that is read for its steps, at each stop anew
 
 
 def take_in(
@@ -38,7 +33,7 @@ def take_in(
     """Bring a session's draft and what is known of it up to now; if it is over, with calls that have no result."""
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
-        return _by_git(memory, folder, state, _called(host, transcript_path))
+        return _by_git(memory, folder, state, reading.tool_calls(transcript_path))
     made = draft_page.read(folder)
     for part in parts.read(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
@@ -63,31 +58,18 @@ def merged(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> Se
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
 
-def _called(host: Host, transcript_path: str) -> list[Event]:
-    """Return the calls and results of a session that is told by Git, as far as its host's transcript has them."""
-    read = {CODEX.name: codex.read, GEMINI.name: gemini.read}.get(host.name)
-    try:
-        start = max(os.stat(transcript_path).st_size - _MOST_READ, 0)
-    except (OSError, ValueError):
-        return []
-    if read is None:
-        return []
-    rows = (row for _, row in lines_after(transcript_path, start))
-    return [event for event in read(LineReader().lines(rows)).events if event.kind in (CALL, RESULT)]
-
-
-def _by_git(memory: Memory, folder: SessionDir, state: SessionState, called: Sequence[Event]) -> SessionState:
-    """A session of which Git tells, the last words of its turns, and the steps in its transcript: the files and records
-    that came since it began, what was decided in those words, and which steps failed."""
+def _by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
+    """A session of which Git, its tool calls and the last words of its turns tell: the files and records that came
+    since it began, the errors that it met, and what was decided in those words."""
     if state.began is None:
         return state
     began = msgspec.structs.replace(state.began, intent=state.began.intent or state.intent)
     said = tuple(
         Event(ANSWER, answer) for answer in state.answers if list(extraction.of_events([Event(ANSWER, answer)]))
     )
-    session = Session(GIT, said)
-    summary = gathering.gather(memory, session, folder.key, began, called)
-    if said or called:
+    session = Session(GIT, (*calls, *said))
+    summary = gathering.gather(memory, session, folder.key, began)
+    if session.events:
         state = _learnt(memory, state, session, summary)
     draft_page.write(folder, composing.compose(summary, memory.config.project, memory.now))
     paths = [entry.path for entry in reversed(summary.trail.entries) if entry.is_inside]

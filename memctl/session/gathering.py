@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from memctl.git import differences, history, trees
 from memctl.git.differences import FileChange
-from memctl.session import failures, trail
+from memctl.session import trail
 from memctl.session.paths import Places
 from memctl.session.running import Running
 from memctl.session.summary import SessionSummary, summarize
 from memctl.store.memory import Memory
-from memctl.transcript.events import Event, Session
+from memctl.transcript.events import Session
 
 
-def gather(
-    memory: Memory, session: Session, identifier: str, running: Running | None = None, steps: Sequence[Event] = ()
-) -> SessionSummary:
-    """Return the summary of a session. One that is `running` began and ends as memctl saw it, and takes the worktree
-    in; `steps` are the calls and results that tell of its errors, where Git tells the rest.
-    """
+def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
+    """The summary of a session. One that is `running` began and ends as memctl saw it, and takes the worktree in."""
     if running is not None:
         session = msgspec.structs.replace(
             session,
@@ -39,9 +35,6 @@ def gather(
     made = trail.of_session(session, places, base, changes)
     agent = running.agent if running else memory.actor
     summary = summarize(session, made, identifier, agent, places.root if places.is_elsewhere else "")
-    if steps:
-        found = tuple(failures.of_events(steps))
-        summary = msgspec.structs.replace(summary, failures=found, succeeded=failures.succeeded(steps))
     summary = _below_root(summary, places)
     if running is None:
         return summary

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
+from memctl.errors import MemctlError
 from memctl.transcript.events import (
     COMPACTION,
     DIGEST,
@@ -59,7 +61,8 @@ def read(lines: Iterable[Line]) -> Session:
         elif kind == "compacted":
             events += [Event(COMPACTION, **origin), Event(DIGEST, text_in(payload, "message"), **origin)]
         elif kind == "response_item":
-            events += _events(payload, origin)
+            with suppress(MemctlError, RecursionError):  # nested too deep
+                events += list(_events(payload, origin))
         elif (total := _total(payload)) is not None and total != usage:
             usage, answers = total, answers + 1
     return session_of("Codex", events, id=identifier, model=model, branch=branch, usage=usage, answers=answers)

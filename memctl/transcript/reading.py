@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from itertools import chain
 from typing import Any
@@ -11,10 +13,12 @@ import msgspec
 from memctl.record.frontmatter import clean_newlines
 from memctl.transcript import codex, gemini, plain_text
 from memctl.transcript.claude_code import LineReader, SessionReader
-from memctl.transcript.events import RESULT, Event, Session, event_of
+from memctl.transcript.events import CALL, RESULT, Event, Session, event_of
+from memctl.transcript.files import lines_after
 from memctl.transcript.line import Line
 from memctl.transcript.messages import SYSTEM_ROLES, decode_json, elements
 
+_REACH = 16 * 1024 * 1024  # bytes from the end of a transcript; a host keeps some 10 kB of a result
 _LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many
 
 
@@ -54,8 +58,8 @@ def _of_lines(data: bytes) -> Session:
     found: Session | None = None
     if "role" in fields or "call_id" in fields:
         found = of_messages([line.fields for line in lines])
-    elif codex.is_rollout(fields) or gemini.is_chat(fields):
-        found = (codex if codex.is_rollout(fields) else gemini).read(lines)
+    elif (read_host := _reader_of(fields)) is not None:
+        found = read_host(lines)
     if found is not None:
         return msgspec.structs.replace(found, broken=reader.broken)
     is_transcript = False
@@ -65,6 +69,27 @@ def _of_lines(data: bytes) -> Session:
     if is_transcript:
         return session.session(reader.broken)
     return _of_text(data) if reader.broken else Session("", ())
+
+
+def tool_calls(path: str) -> list[Event]:
+    """Return the calls in a transcript of Codex or Gemini CLI that have a result, and the results: they tell what
+    failed, which Git does not. Of a long transcript from `_REACH` bytes before its end; none of another file.
+    """
+    first = decode_json(next((row for _, row in lines_after(path, 0)), b""))
+    read_host = _reader_of(first) if isinstance(first, dict) else None
+    if read_host is None:
+        return []
+    rows = (row for _, row in lines_after(path, max(os.stat(path).st_size - _REACH, 0)))
+    events = read_host(LineReader().lines(rows)).events
+    answered = {event.call for event in events if event.kind == RESULT and event.call}
+    return [event for event in events if event.kind in (CALL, RESULT) and event.call in answered]
+
+
+def _reader_of(first: Mapping[str, Any]) -> Callable[[Iterable[Line]], Session] | None:
+    """Return what reads the lines of a file whose first line has some fields; None if it is no host's with one."""
+    if codex.is_rollout(first):
+        return codex.read
+    return gemini.read if gemini.is_chat(first) else None
 
 
 def of_messages(given: Any, body: Any = None) -> Session:

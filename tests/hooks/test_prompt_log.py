@@ -49,7 +49,7 @@ def test_a_page_names_the_errors_that_the_hosts_transcript_tells_of(repo: Path, 
     session.send("BeforeAgent" if host is GEMINI else "UserPromptSubmit", prompt="Refunds by card")
     (repo / "card.py").write_text("def refund(): ...\n")
     if host is CODEX:
-        rows = test_codex.start() + test_codex.run(1, "pytest", "ImportError: no module named card\n", code=1)
+        rows = test_codex.start(str(repo)) + test_codex.run(1, "pytest", "ImportError: no module named card\n", code=1)
     else:
         output = "Output: ImportError: no module named card\nExit Code: 1"
         chat = (test_gemini.HEAD, test_gemini.called(1, "pytest", output=output))

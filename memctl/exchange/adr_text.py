@@ -114,7 +114,7 @@ def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
     has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
     text = _with_line_feeds(text.removeprefix("\ufeff"))
     _, end = _scan(text, file)
-    parts = headings.split(text[end:])
+    parts = list(headings.split(text[end:]))
     form = adr_forms.detect(parts)
     named = [number for number, part in enumerate(parts) if adr_forms.name_of(part) == adr_forms.STATUS]
     place = named[0] if named else 0

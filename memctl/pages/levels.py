@@ -178,7 +178,7 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
         words += [f"{issues:,} open issue{'s' if issues > 1 else ''}"] if issues else []
         overview = _text(content_fields.content(pages.SECTION, page.body), "overview") or _beginning(page)
         entry = _page_entry(page, links.prose(markdown.first_sentence(overview)))
-        parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(detail)))
+        parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(links, detail)))
         found.append(SectionSummary(entry, ", ".join(words), parts, tuple(_glob(links, glob) for glob in page.paths)))
     return tuple(found)
 
@@ -194,7 +194,7 @@ def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
         first = next((entry for glob in page.paths if (entry := _glob(links, glob)).link and glob[0] != "!"), None)
         found += [_implementation(page.title, first.id, first.link)] if first else []
     for page in outline.details:
-        for part, entry in zip(pages.parts_of(page), _part_entries(page), strict=True):
+        for part, entry in zip(pages.parts_of(page), _part_entries(links, page), strict=True):
             found.append(entry)
             told = (one.text for one in mentions.in_text(part.text) if one.text.startswith("§4."))
             first_told = next(((marker, where) for marker in told if (where := links.marker(marker))), None)
@@ -239,12 +239,11 @@ def _page_entry(page: Page, note: str = "") -> ListEntry:
     return ListEntry(page.id, markdown.inline(page.title), markdown.target(document_of(page)), note)
 
 
-def _part_entries(page: Page) -> list[ListEntry]:
-    found = []
-    for part in pages.parts_of(page):
-        anchor = markdown.slug(f"{part.id[1:]} {part.title}")
-        found.append(ListEntry(part.id, markdown.inline(part.title), f"{markdown.target(document_of(page))}#{anchor}"))
-    return found
+def _part_entries(links: Links, page: Page) -> list[ListEntry]:
+    return [
+        ListEntry(part.id, markdown.inline(part.title), where)
+        for part, where in zip(pages.parts_of(page), links.parts(page), strict=True)
+    ]
 
 
 def _brief(links: Links, record: Record, note: str = "") -> ListEntry:

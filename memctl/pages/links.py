@@ -34,6 +34,12 @@ def document_of(page: Page) -> str:
     return EXECUTIVE if page.kind is pages.PROJECT else page.path.rpartition("/")[2]
 
 
+def _part_anchors(page: Page) -> tuple[str, ...]:
+    """Where each headed part of a page of details is."""
+    document = markdown.target(document_of(page))
+    return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.parts_of(page))
+
+
 class Links:
     """Finds the relative links of a memory's documents. Files are listed only if a reference leads to none known."""
 
@@ -41,13 +47,16 @@ class Links:
         self._snapshot = snapshot
         self._up = "../" * (snapshot.prefix.count("/") + 2)  # from docs/ to the worktree's top
         self._anchors = {page.id: markdown.target(document_of(page)) for page in snapshot.outline.pages}
+        self._parts = {page.path: _part_anchors(page) for page in snapshot.outline.details}
         for page in snapshot.outline.details:
-            for part in pages.parts_of(page):
-                heading = f"{part.id[1:]} {part.title}"
-                self._anchors[part.id] = f"{markdown.target(document_of(page))}#{markdown.slug(heading)}"
+            self._anchors.update(zip((part.id for part in pages.parts_of(page)), self.parts(page), strict=True))
         self._anchors[pages.PROJECT_ID] = EXECUTIVE
         self._targets: dict[str, str] = {}
         self._left = _MOST
+
+    def parts(self, page: Page) -> tuple[str, ...]:
+        """Where each headed part of a page of details is."""
+        return self._parts[page.path]
 
     def record(self, record: Record) -> str:
         return "../" + markdown.target(record.path)

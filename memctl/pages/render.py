@@ -72,6 +72,7 @@ class Renderer:
         self._pages: dict[str, str] = {}
         self._estimate = estimate
         self._seconds = _SECONDS
+        self._broken: dict[str, BrokenTemplate] = {}
         self._exhausted: dict[str, BrokenTemplate] = {}
         cache = None
         if compiled is not None:
@@ -105,8 +106,14 @@ class Renderer:
 
     def page(self, name: str) -> str:
         """The text of a document without the head."""
+        if name in self._broken:
+            raise self._broken[name]
         if name not in self._pages:
-            self._pages[name] = self._page(name)
+            try:
+                self._pages[name] = self._page(name)
+            except BrokenTemplate as error:
+                self._broken[name] = error
+                raise
         return self._pages[name]
 
     def _page(self, name: str) -> str:

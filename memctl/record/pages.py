@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from itertools import count
 from typing import Annotated, Any
 
@@ -266,30 +267,35 @@ def last_line(reference: str) -> int:
     return int(match[3] or match[2]) if match else 0
 
 
-def parts_of(page: Page) -> list[NumberedHeading]:
+def parts_of(page: Page) -> tuple[NumberedHeading, ...]:
     """The headed parts of a page of details, each with its marker.
 
     A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number; one without gets the next free
     one after the highest so far, so that a number once written down stays.
     """
+    return _parts(page.id, page.body)
+
+
+@lru_cache(maxsize=8)  # as `headings.split` is
+def _parts(marker: str, body: str) -> tuple[NumberedHeading, ...]:
     found: list[NumberedHeading] = []
     highest, line = 0, 1
-    parts = headings.split(page.body)
-    given = {_numbered(page, part.heading)[0] for part in parts}
-    for part in parts:
+    parts = headings.split(body)
+    numbered = [_numbered(marker[1:], part.heading) for part in parts]
+    given = {number for number, _ in numbered}
+    for part, (number, title) in zip(parts, numbered, strict=True):
         if part.heading:
-            number, title = _numbered(page, part.heading)
             if not number:
                 number = next(free for free in count(highest + 1) if free not in given)
             highest = max(highest, number)
-            found.append(NumberedHeading(f"{page.id}.{number}", title, part.body, line))
+            found.append(NumberedHeading(f"{marker}.{number}", title, part.body, line))
         line += part.text.count("\n")
-    return found
+    return tuple(found)
 
 
-def _numbered(page: Page, heading: str) -> tuple[int, str]:
-    """The number that a heading itself has below its page (0 if none), and its title without it."""
+def _numbered(page: str, heading: str) -> tuple[int, str]:
+    """The number that a heading itself has below that of its page (0 if none), and its title without it."""
     match = _NUMBERED.fullmatch(heading)
-    if match and match[1].startswith(page.number + ".") and match[1].count(".") == page.number.count(".") + 1:
+    if match and match[1].startswith(page + ".") and match[1].count(".") == page.count(".") + 1:
         return int(match[1].rpartition(".")[2]), match[2]
     return 0, heading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -68,8 +68,9 @@ def _by_lines(text: str) -> list[Heading]:
     found = []
     fence = ""
     for match in _FENCES_AND_HEADINGS.finditer(text):
-        fence = _fence_after(match[0], fence)
-        if not fence and match[1]:
+        if not match[1]:
+            fence = _fence_after(match[0], fence)
+        elif not fence:
             found.append(Heading(len(match[1]), _title(match[0]), match.start(), min(match.end() + 1, len(text))))
     return found
 
@@ -105,14 +106,15 @@ def _title(line: str) -> str:
     return (text if text[-1:] in ("", " ", "\t") else title).strip()
 
 
-def split(body: str) -> list[HeadedPart]:
+@lru_cache(maxsize=8)  # a page is asked for its parts by many rules and documents, one after the other
+def split(body: str) -> tuple[HeadedPart, ...]:
     """Cut a body at its headings of level 2; joining the texts gives the body back."""
     sections = [heading for heading in of(body) if heading.level == 2]
     ends = [*(section.start for section in sections), len(body)]
     found = [HeadedPart("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
     for section, end in zip(sections, ends[1:], strict=True):
         found.append(HeadedPart(section.title, body[section.start : end], body[section.end : end]))
-    return found
+    return tuple(found)
 
 
 def take_title(text: str) -> tuple[str, str]:

@@ -36,11 +36,7 @@ def one_line(text: str) -> str:
 def inline(text: str) -> str:
     """A text as part of one line of Markdown, its special characters escaped; code spans stay what they are."""
     text = one_line(text)
-    parts, end = [], 0
-    for match in CODE_SPAN.finditer(text):
-        parts += [_SPECIAL.sub(r"\\\g<0>", text[end : match.start()]), match[0]]
-        end = match.end()
-    line = "".join([*parts, _SPECIAL.sub(r"\\\g<0>", text[end:])])
+    line = outside_code(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part))
     return _OPENING.sub(r"\g<0>\\", line, count=1) if _OPENING.match(line) else line
 
 
@@ -105,6 +101,8 @@ def visible(text: str) -> str:
 
 def outside_code(line: str, change: Callable[[str], str]) -> str:
     """A line with everything but its code spans changed."""
+    if "`" not in line:
+        return change(line)
     parts, end = [], 0
     for match in CODE_SPAN.finditer(line):
         parts += [change(line[end : match.start()]), match[0]]

@@ -100,6 +100,11 @@ def nested(repo: Path) -> None:
     fill(repo, f"{'[' * third}{']' * third}\n{quotations}")
 
 
+def headed(repo: Path) -> None:
+    """As many headings as a text has room for."""
+    fill(repo, "".join(f"## a{number:06}\n\nb\n" for number in range(LARGE // 16)))
+
+
 def references(repo: Path) -> None:
     """Many files, and a page and a record that refer to as many that are not there."""
     fill(repo, "Short.")
@@ -209,7 +214,7 @@ OTHERS: dict[str, Callable[[Path], None]] = {
     "references": references,
     "many texts": together,
 }
-EACH: dict[str, Callable[[Path], None]] = {repr(unit): text(unit) for unit in UNITS}
+EACH: dict[str, Callable[[Path], None]] = {**{repr(unit): text(unit) for unit in UNITS}, "headings": headed}
 
 
 def commit(repo: Path) -> None:

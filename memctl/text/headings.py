@@ -20,7 +20,8 @@ _FENCES = re.compile(r"^(?:`{3}|~{3}).*", re.MULTILINE)
 _FENCES_AND_HEADINGS = re.compile(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.MULTILINE)
 # What only a parser of Markdown can tell the meaning of: a line that may begin HTML, a heading or a fence that is
 # indented (in a list item, perhaps), and what may be the underline of a heading. All else of a heading is in its line.
-_ODD = re.compile(r"^ {0,3}<[A-Za-z/!?]|^ {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*$", re.MULTILINE)
+# The anchor stands first, once: so `re` tries the rest at the beginnings of lines only.
+_ODD = re.compile(r"^(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*$)", re.MULTILINE)
 _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTML that goes on over empty lines
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 

@@ -100,7 +100,7 @@ ORDER = (*_SAID, "paths", "code_refs", "reviewed", "aliases", "timestamp", "agen
 LISTS = ("paths", "code_refs", "reviewed")
 
 
-class Heading(msgspec.Struct, frozen=True):
+class NumberedHeading(msgspec.Struct, frozen=True):
     """A headed part of a page of details: its marker (§3.1.2), its title without a number, its text, its line."""
 
     id: str
@@ -266,13 +266,13 @@ def last_line(reference: str) -> int:
     return int(match[3] or match[2]) if match else 0
 
 
-def parts_of(page: Page) -> list[Heading]:
+def parts_of(page: Page) -> list[NumberedHeading]:
     """The headed parts of a page of details, each with its marker.
 
     A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number; one without gets the next free
     one after the highest so far, so that a number once written down stays.
     """
-    found: list[Heading] = []
+    found: list[NumberedHeading] = []
     highest, line = 0, 1
     parts = headings.split(page.body)
     given = {_numbered(page, part.heading)[0] for part in parts}
@@ -282,7 +282,7 @@ def parts_of(page: Page) -> list[Heading]:
             if not number:
                 number = next(free for free in count(highest + 1) if free not in given)
             highest = max(highest, number)
-            found.append(Heading(f"{page.id}.{number}", title, part.body, line))
+            found.append(NumberedHeading(f"{page.id}.{number}", title, part.body, line))
         line += part.text.count("\n")
     return found
 

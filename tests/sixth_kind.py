@@ -12,7 +12,7 @@ Kind(
     plural="questions",
     verb="ask",
     help="Record a question.",
-    steps=(Status("asked", 0, ("answered",)), Status("answered", 1, ("asked",), is_closed=True)),
+    steps=(StatusStep("asked", 0, ("answered",)), StatusStep("answered", 1, ("asked",), is_closed=True)),
     resolved="answered",
     fields=(
         Field("question", "Question", "question", "What is asked."),

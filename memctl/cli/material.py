@@ -65,7 +65,7 @@ def _read(sources: tuple[str, ...]) -> list[Session]:
             raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
         session = reading.read(data)
         if not session.events:
-            hint = "it is to be Claude Code's JSON Lines, messages as JSON, or text"
+            hint = "it is to be one of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
             raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
         found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
     return found

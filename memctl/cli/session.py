@@ -72,7 +72,8 @@ def summarize_command(
     """Write down what a session came to: its intent, files, decisions, state, errors.
 
     A later summary of the same session is merged into the page: the intent stays, files are merged by path, decisions
-    are appended, the state is replaced. Transcripts are Claude Code's JSON Lines, messages as JSON, or text.
+    are appended, the state is replaced. Transcripts are those of Claude Code, Codex and Gemini CLI, messages as JSON,
+    or text.
 
     If you have set up a language model (`git config --global memctl.llm.provider`, with memctl.llm.command or
     memctl.llm.model), it is sent what was said, without credentials, and adds prose: what for, where it stands, why.

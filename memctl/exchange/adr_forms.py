@@ -11,7 +11,7 @@ from typing import Literal
 
 from memctl.record.kinds import DECISION, Field
 from memctl.text import headings
-from memctl.text.headings import Part
+from memctl.text.headings import HeadedPart
 
 Form = Literal["madr", "nygard"]
 FORMS: tuple[Form, ...] = ("madr", "nygard")
@@ -48,13 +48,13 @@ _ONLY_MADR = {"context and problem statement", "decision drivers", "considered o
 _ONLY_NYGARD = {STATUS, "context", "decision", "consequences"}
 
 
-def detect(parts: Iterable[Part]) -> Form:
+def detect(parts: Iterable[HeadedPart]) -> Form:
     """The form of a file with these parts."""
     found = {name_of(part) for part in parts}
     return "nygard" if found & _ONLY_NYGARD and not found & _ONLY_MADR else "madr"
 
 
-def for_record(parts: Iterable[Part], form: Form) -> tuple[str, dict[str, str]]:
+def for_record(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
     """The body that a file's parts make, and by content field the opening lines that are not the form's own."""
     texts: list[str] = []
     wording: dict[str, str] = {}
@@ -97,14 +97,14 @@ def arranged(body: str, form: Form) -> str:
     return "\n\n".join(texts) + "\n" if texts else ""
 
 
-def name_of(part: Part) -> str:
+def name_of(part: HeadedPart) -> str:
     """What a section is called, for comparing: MADR 2 has comments such as `<!-- optional -->` behind the names."""
     return part.heading.partition("<!--")[0].strip().removesuffix(":").rstrip().casefold()
 
 
-def _with_fields(body: str) -> Sequence[tuple[Part, Field | None]]:
+def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
     """The parts of a decision's body, each with the content field that it holds."""
-    found: list[tuple[Part, Field | None]] = []
+    found: list[tuple[HeadedPart, Field | None]] = []
     taken: set[str] = set()
     for part in headings.split(body):
         field = _OWN.get(part.heading.casefold())
@@ -116,7 +116,7 @@ def _with_fields(body: str) -> Sequence[tuple[Part, Field | None]]:
     return found
 
 
-def _line_end(part: Part) -> str:
+def _line_end(part: HeadedPart) -> str:
     return "\n" * part.opening.endswith("\n")
 
 

@@ -262,9 +262,9 @@ def _start(call: _EventCall) -> str:
         # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
         time_limit.within(time_limit.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _opened(call)
-    text, is_given = _within(call, lambda: _given(call, memory), time.monotonic() - begun)
-    from memctl.hooks import primer, recall, session_start, session_state
+    from memctl.hooks import primer, recall, session_start, session_state  # before the copy, which needs them, too
 
+    text, is_given = _within(call, lambda: _given(call, memory), time.monotonic() - begun)
     state = session_state.read(call.folder)
     note = partial(session_start.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
     if is_given:

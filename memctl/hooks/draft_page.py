@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.hooks import live_sessions, session_state
+from memctl.hooks import live_sessions
 from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ def left_behind(folder: SessionDir, top: Path) -> list[SessionDir]:
     """The other sessions of a worktree that have an old draft: they ended with nothing that was worth a commit, or an
     older memctl did not note that they were under way."""
     found = [one for one in folder.others() if is_old(one)]
+    if not found:
+        return []
+    from memctl.hooks import session_state
+
     return [one for one in found if (state := session_state.read(one)) is not None and state.top == str(top)]
 
 

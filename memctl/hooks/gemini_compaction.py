@@ -9,14 +9,11 @@ summary and an answer of the model's that the program itself has made up.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from memctl.store.session_dir import SessionDir
 from memctl.transcript.files import lines_after
 
 _REPLACED = b'{"$set":{"messages":'
-_ANSWER = "Got it. Thanks for the additional context!"
-_FIRST = 4  # messages among which the made-up answer is: the session's context, the summary, then it
 _READ = "read"  # a file with how far the transcript is read
 _SEEN = "compressed-"
 
@@ -39,20 +36,14 @@ def is_new(folder: SessionDir, transcript: str) -> bool:
 
 def _summary(line: bytes) -> str:
     """The summary with which the messages of a line begin, "" if they begin with none."""
+    from memctl.transcript import gemini
+
     try:
-        messages = json.loads(line)["$set"]["messages"][:_FIRST]
+        messages = json.loads(line)["$set"]["messages"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-    texts = [_text(one) for one in messages]
-    return texts[texts.index(_ANSWER) - 1] if _ANSWER in texts[1:] else ""
-
-
-def _text(message: Any) -> str:
-    """The text of a message's last part."""
-    content = message.get("content") if isinstance(message, dict) else None
-    part = content[-1] if isinstance(content, list) and content else None
-    text = part.get("text") if isinstance(part, dict) else content
-    return text if isinstance(text, str) else ""
+    place = gemini.summary_place(messages) if isinstance(messages, list) else 0
+    return gemini.text_of(messages[place - 1]) if place else ""
 
 
 def _digest(text: str) -> str:

@@ -7,7 +7,6 @@ settings, so what is named is a program that is another file than ours.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,6 +77,8 @@ def _read(place: Place) -> bytes:
 
 def _is_another(program: str, own: str) -> bool:
     """Whether a program is there, and another file than ours; one that is not there does nothing."""
+    import shutil
+
     words = program.split()
     found = shutil.which(words[0] if " -m " in program else program)
     return found is not None and os.path.realpath(found) != os.path.realpath(own)

@@ -22,7 +22,7 @@ from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.text.plain import plain
-from memctl.transcript import parts, tool_calls
+from memctl.transcript import parts, reading
 from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
 from memctl.transcript.parts import TranscriptPart
 
@@ -33,7 +33,7 @@ def take_in(
     """Bring a session's draft and what is known of it up to now; if it is over, with calls that have no result."""
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
-        return _by_git(memory, folder, state, tool_calls.read(transcript_path))
+        return _by_git(memory, folder, state, reading.tool_calls(transcript_path))
     made = draft_page.read(folder)
     for part in parts.read(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:

@@ -100,7 +100,7 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) 
     )
 
 
-def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.Heading) -> Place:
+def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.NumberedHeading) -> Place:
     heading = f"{part.id[1:]} {part.title}"
     text = next((p.text for p in headings.split(making.page(document_of(page))) if p.heading == heading), part.text)
     return Place(

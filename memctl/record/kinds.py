@@ -32,7 +32,7 @@ class Field(msgspec.Struct, frozen=True):
     is_list: bool = False
 
 
-class Status(msgspec.Struct, frozen=True):
+class StatusStep(msgspec.Struct, frozen=True):
     """A status of a record type: its name, how far on its way a record is by it, and which statuses may follow it.
 
     Of two sides of a merge the one that is further on wins; of two that are equally far (accepted or rejected) a person
@@ -62,7 +62,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     examples: tuple[tuple[str, str], ...] = ()  # of the command, each with what it does
     importance: int = 5  # when nobody says
     defaults: Mapping[str, Any] = {}
-    steps: tuple[Status, ...]  # the first is what a new record gets
+    steps: tuple[StatusStep, ...]  # the first is what a new record gets
     resolved: str = ""
     is_knowledge: bool = True  # about the project, and not about who works on it
     merged_files: str = "**"  # which files of the folder are records, as .gitattributes says it
@@ -82,7 +82,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
         """The statuses in which a record no longer takes part."""
         return frozenset(step.name for step in self.steps if step.is_closed)
 
-    def step(self, status: str) -> Status | None:
+    def step(self, status: str) -> StatusStep | None:
         """A status of the type by its name, None for another's."""
         return next((step for step in self.steps if step.name == status), None)
 
@@ -115,11 +115,11 @@ DECISION = Kind(
     ),
     importance=7,  # the lowest that a rehydration loads first; rules.md#rehydration
     steps=(  # the statuses of the MADR and Nygard forms
-        Status("accepted", 1, ("deprecated", "superseded")),
-        Status("proposed", 0, ("accepted", "rejected", "superseded")),
-        Status("rejected", 1, ("proposed",), is_closed=True),
-        Status("deprecated", 2, ("accepted", "superseded"), is_closed=True),
-        Status("superseded", 3, is_closed=True),
+        StatusStep("accepted", 1, ("deprecated", "superseded")),
+        StatusStep("proposed", 0, ("accepted", "rejected", "superseded")),
+        StatusStep("rejected", 1, ("proposed",), is_closed=True),
+        StatusStep("deprecated", 2, ("accepted", "superseded"), is_closed=True),
+        StatusStep("superseded", 3, is_closed=True),
     ),
     fields=(
         Field("decision", "Decision", "decision", "What was decided, in two or three sentences."),
@@ -156,10 +156,10 @@ ISSUE = Kind(
     importance=6,
     defaults={"severity": "medium"},
     steps=(
-        Status("open", 0, ("in-progress", "resolved", "wontfix")),
-        Status("in-progress", 1, ("open", "resolved", "wontfix")),
-        Status("resolved", 2, ("open",), is_closed=True),
-        Status("wontfix", 2, ("open",), is_closed=True),
+        StatusStep("open", 0, ("in-progress", "resolved", "wontfix")),
+        StatusStep("in-progress", 1, ("open", "resolved", "wontfix")),
+        StatusStep("resolved", 2, ("open",), is_closed=True),
+        StatusStep("wontfix", 2, ("open",), is_closed=True),
     ),
     resolved="resolved",
     fields=(
@@ -186,9 +186,9 @@ STATE = Kind(
     ),
     defaults={"completion_percentage": 0},
     steps=(
-        Status("active", 0, ("done", "superseded")),
-        Status("done", 1, ("active", "superseded"), is_closed=True),
-        Status("superseded", 2, is_closed=True),
+        StatusStep("active", 0, ("done", "superseded")),
+        StatusStep("done", 1, ("active", "superseded"), is_closed=True),
+        StatusStep("superseded", 2, is_closed=True),
     ),
     resolved="done",
     fields=(
@@ -213,9 +213,9 @@ LEARNING = Kind(
         ),
     ),
     steps=(
-        Status("active", 0, ("superseded", "retracted")),
-        Status("superseded", 2, is_closed=True),
-        Status("retracted", 1, ("active",), is_closed=True),
+        StatusStep("active", 0, ("superseded", "retracted")),
+        StatusStep("superseded", 2, is_closed=True),
+        StatusStep("retracted", 1, ("active",), is_closed=True),
     ),
     fields=(
         Field("lesson", "Lesson", "lesson", "What was learned."),
@@ -232,10 +232,10 @@ HANDOFF = Kind(
     verb="handoff",
     # Ownership moves with the status: `memctl handoff` changes both, and `edit` neither.
     steps=(
-        Status("offered", 0),
-        Status("accepted", 1, is_closed=True),
-        Status("declined", 1, is_closed=True),
-        Status("withdrawn", 1, is_closed=True),
+        StatusStep("offered", 0),
+        StatusStep("accepted", 1, is_closed=True),
+        StatusStep("declined", 1, is_closed=True),
+        StatusStep("withdrawn", 1, is_closed=True),
     ),
     is_knowledge=False,
     merged_files="**/*.md",  # a package lies beside each

@@ -101,7 +101,7 @@ ORDER = (*_SAID, "paths", "code_refs", "reviewed", "aliases", "timestamp", "agen
 LISTS = ("paths", "code_refs", "reviewed")
 
 
-class Heading(msgspec.Struct, frozen=True):
+class NumberedHeading(msgspec.Struct, frozen=True):
     """A headed part of a page of details: its marker (§3.1.2), its title without a number, its text, its line."""
 
     id: str
@@ -267,7 +267,7 @@ def last_line(reference: str) -> int:
     return int(match[3] or match[2]) if match else 0
 
 
-def parts_of(page: Page) -> tuple[Heading, ...]:
+def parts_of(page: Page) -> tuple[NumberedHeading, ...]:
     """The headed parts of a page of details, each with its marker.
 
     A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number; one without gets the next free
@@ -277,8 +277,8 @@ def parts_of(page: Page) -> tuple[Heading, ...]:
 
 
 @lru_cache(maxsize=8)  # as `headings.split` is
-def _parts(marker: str, body: str) -> tuple[Heading, ...]:
-    found: list[Heading] = []
+def _parts(marker: str, body: str) -> tuple[NumberedHeading, ...]:
+    found: list[NumberedHeading] = []
     highest, line = 0, 1
     parts = headings.split(body)
     numbered = [_numbered(marker[1:], part.heading) for part in parts]
@@ -288,7 +288,7 @@ def _parts(marker: str, body: str) -> tuple[Heading, ...]:
             if not number:
                 number = next(free for free in count(highest + 1) if free not in given)
             highest = max(highest, number)
-            found.append(Heading(f"{marker}.{number}", title, part.body, line))
+            found.append(NumberedHeading(f"{marker}.{number}", title, part.body, line))
         line += part.text.count("\n")
     return tuple(found)
 

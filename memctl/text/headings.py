@@ -20,7 +20,7 @@ _FENCES = re.compile(r"^(?:`{3}|~{3}).*", re.MULTILINE)
 _FENCES_AND_HEADINGS = re.compile(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.MULTILINE)
 # What only a parser of Markdown can tell the meaning of: a line that may begin HTML, a heading or a fence that is
 # indented (in a list item, perhaps), and what may be the underline of a heading. All else of a heading is in its line.
-_ODD = re.compile(r"^ {0,3}<[A-Za-z/!?]|^ {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*$", re.MULTILINE)
+_ODD = re.compile(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
 _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTML that goes on over empty lines
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
@@ -34,7 +34,7 @@ class Heading(msgspec.Struct, frozen=True):
     end: int
 
 
-class Part(msgspec.Struct, frozen=True):
+class HeadedPart(msgspec.Struct, frozen=True):
     """A part of a body: its heading ("" for what precedes the first one), its text with the heading, and without."""
 
     heading: str
@@ -51,12 +51,16 @@ class Part(msgspec.Struct, frozen=True):
         return len(self.body) < len(self.text)
 
 
+def _is_odd(text: str) -> bool:
+    return _ODD.search("\n" + text) is not None  # `^` would be tried at each character, which takes three times as long
+
+
 def of(text: str) -> list[Heading]:
     """The headings of a text as CommonMark has them, but for those in quotations and list items.
 
     A line in fenced code or in a comment is none; a line with `---` below it is one of level 2.
     """
-    return _by_markdown_it(text) if _ODD.search(text) else _by_lines(text)
+    return _by_markdown_it(text) if _is_odd(text) else _by_lines(text)
 
 
 def _by_lines(text: str) -> list[Heading]:
@@ -103,13 +107,13 @@ def _title(line: str) -> str:
 
 
 @lru_cache(maxsize=8)  # a page is asked for its parts by many rules and documents, one after the other
-def split(body: str) -> tuple[Part, ...]:
+def split(body: str) -> tuple[HeadedPart, ...]:
     """Cut a body at its headings of level 2; joining the texts gives the body back."""
     sections = [heading for heading in of(body) if heading.level == 2]
     ends = [*(section.start for section in sections), len(body)]
-    found = [Part("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
+    found = [HeadedPart("", body[: ends[0]], body[: ends[0]])] if ends[0] else []
     for section, end in zip(sections, ends[1:], strict=True):
-        found.append(Part(section.title, body[section.start : end], body[section.end : end]))
+        found.append(HeadedPart(section.title, body[section.start : end], body[section.end : end]))
     return tuple(found)
 
 
@@ -123,7 +127,7 @@ def take_title(text: str) -> tuple[str, str]:
 
 def close_fence(text: str) -> str:
     """The text, with code or a comment that it leaves open closed, so that what follows is not swallowed."""
-    if not _ODD.search(text):
+    if not _is_odd(text):
         fence = ""
         for match in _FENCES.finditer(text):
             fence = _fence_after(match[0], fence)
@@ -156,7 +160,7 @@ def stretches(text: str) -> Iterator[tuple[str, bool]]:
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
     """The lines of a text, and of each whether it is outside of fenced code; one that closes it is."""
-    if not _ODD.search(text):
+    if not _is_odd(text):
         return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
     lines = text.split("\n")
     inside: set[int] = set()

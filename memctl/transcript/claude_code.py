@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from memctl.record import timestamps
-from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, Session, Usage, event_of
+from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, Session, Usage, event_of, time_in
 from memctl.transcript.files import LONGEST_LINE
 from memctl.transcript.line import Line, text_in, without_host_tags
 from memctl.transcript.messages import RESULT, blocks_of, decode_json
@@ -58,7 +57,7 @@ class SessionReader:
 
     def take(self, line: Line) -> Sequence[Event]:
         """Take the next line, and return the events in it."""
-        moment = _moment(line)
+        moment = time_in(line.fields)
         if moment > self._ended:
             self._ended = moment
         if moment and (not self._started or moment < self._started):
@@ -121,10 +120,3 @@ def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
             text = without_host_tags(event.text).strip()
             if text and not text.startswith(_INTERRUPTED):
                 yield Event(PROMPT, text, **around)
-
-
-def _moment(line: Line) -> str:
-    try:
-        return timestamps.parse(text_in(line.fields, "timestamp"))
-    except ValueError:
-        return ""

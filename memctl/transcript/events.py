@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from memctl.record import timestamps
 from memctl.record.frontmatter import clean_newlines
 from memctl.transcript import messages
+from memctl.transcript.line import text_in
 from memctl.transcript.messages import Block, decode_json
 
 PROMPT, ANSWER, CALL, RESULT, COMPACTION, DIGEST = "prompt", "answer", "call", "result", "compaction", "digest"
@@ -104,6 +106,20 @@ def unanswered(events: Iterable[Event]) -> frozenset[str]:
     for event in events:
         calls.take(event)
     return calls.ids
+
+
+def session_of(form: str, events: Sequence[Event], **facts: Any) -> Session:
+    """Return the session of some events, which began and ended with the first and the last of them."""
+    times = [event.moment for event in events if event.moment]
+    return Session(form, tuple(events), started=min(times, default=""), ended=max(times, default=""), **facts)
+
+
+def time_in(fields: Mapping[str, Any]) -> str:
+    """Return the `timestamp` of a line in canonical form, "" if it is none."""
+    try:
+        return timestamps.parse(text_in(fields, "timestamp"))
+    except ValueError:
+        return ""
 
 
 def joined(sessions: list[Session]) -> Session:

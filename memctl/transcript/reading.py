@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from itertools import chain
 from typing import Any
@@ -9,16 +11,19 @@ from typing import Any
 import msgspec
 
 from memctl.record.frontmatter import clean_newlines
-from memctl.transcript import plain_text
+from memctl.transcript import codex, gemini, plain_text
 from memctl.transcript.claude_code import LineReader, SessionReader
-from memctl.transcript.events import RESULT, Event, Session, event_of
+from memctl.transcript.events import CALL, RESULT, Event, Session, event_of
+from memctl.transcript.files import lines_after
+from memctl.transcript.line import Line
 from memctl.transcript.messages import SYSTEM_ROLES, decode_json, elements
 
+_REACH = 16 * 1024 * 1024  # bytes from the end of a transcript; a host keeps some 10 kB of a result
 _LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many
 
 
 def read(data: bytes) -> Session:
-    """Return the session that a transcript tells of: Claude Code's JSON Lines, messages as JSON, or plain text.
+    """Return the session that a transcript tells of: that of an agent's program, messages as JSON, or plain text.
 
     Without events if it is none: a binary file, or JSON of something else, such as `null`, or a number a line.
     """
@@ -29,6 +34,8 @@ def read(data: bytes) -> Session:
     whole = decode_json(data) if start in (b"{", b"[") else None
     if isinstance(whole, list):
         return of_messages(whole)
+    if isinstance(whole, dict) and gemini.is_chat(whole):
+        return gemini.read([Line(whole)])
     if isinstance(whole, dict) and {"messages", "input"} & set(whole):
         return of_messages(whole.get("messages", whole.get("input")), whole)
     return _of_lines(data) if start == b"{" else _of_text(data)
@@ -42,20 +49,47 @@ def _of_text(data: bytes) -> Session:
 
 
 def _of_lines(data: bytes) -> Session:
-    """Return the session of JSON Lines; the first that can be read tells whether they are messages."""
+    """Return the session of JSON Lines; the first that can be read tells what wrote them."""
     reader, session = LineReader(), SessionReader()
     lines = reader.lines(BytesIO(data))
     first = next(lines, None)
-    if first is not None and ("role" in first.fields or "call_id" in first.fields):
-        found = of_messages([line.fields for line in chain([first], lines)])
+    lines = chain([first] if first is not None else [], lines)
+    fields = first.fields if first is not None else {}
+    found: Session | None = None
+    if "role" in fields or "call_id" in fields:
+        found = of_messages([line.fields for line in lines])
+    elif (read_host := _reader_of(fields)) is not None:
+        found = read_host(lines)
+    if found is not None:
         return msgspec.structs.replace(found, broken=reader.broken)
     is_transcript = False
-    for line in chain([first] if first is not None else [], lines):
+    for line in lines:
         is_transcript = is_transcript or isinstance(line.fields.get("type"), str) or bool(line.message)
         session.take(line)
     if is_transcript:
         return session.session(reader.broken)
     return _of_text(data) if reader.broken else Session("", ())
+
+
+def tool_calls(path: str) -> list[Event]:
+    """Return the calls in a transcript of Codex or Gemini CLI that have a result, and the results: they tell what
+    failed, which Git does not. Of a long transcript from `_REACH` bytes before its end; none of another file.
+    """
+    first = decode_json(next((row for _, row in lines_after(path, 0)), b""))
+    read_host = _reader_of(first) if isinstance(first, dict) else None
+    if read_host is None:
+        return []
+    rows = (row for _, row in lines_after(path, max(os.stat(path).st_size - _REACH, 0)))
+    events = read_host(LineReader().lines(rows)).events
+    answered = {event.call for event in events if event.kind == RESULT and event.call}
+    return [event for event in events if event.kind in (CALL, RESULT) and event.call in answered]
+
+
+def _reader_of(first: Mapping[str, Any]) -> Callable[[Iterable[Line]], Session] | None:
+    """Return what reads the lines of a file whose first line has some fields; None if it is no host's with one."""
+    if codex.is_rollout(first):
+        return codex.read
+    return gemini.read if gemini.is_chat(first) else None
 
 
 def of_messages(given: Any, body: Any = None) -> Session:

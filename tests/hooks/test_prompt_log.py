@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from memctl.hooks.hosts import CODEX, GEMINI, STOP, Host
 from memctl.store.session_dir import SessionDir
 from tests.conftest import Memctl
 from tests.hooks.session import Session
+from tests.transcript import test_codex, test_gemini
 
 SAID = (
     "Done so far.\n\nDECISION: Round half to even, because the bank does so.\n\nNext steps:\n- Test with half a cent\n"
@@ -37,6 +39,26 @@ def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
     assert "session" in memctl("search", "round half even").out
     everything = b"".join(file.read_bytes() for file in session.root.rglob("*") if file.is_file())
     assert key.encode() not in everything
+    assert session.faults() == []
+
+
+@pytest.mark.parametrize("host", [CODEX, GEMINI], ids=lambda host: host.name)
+def test_a_page_names_the_errors_that_the_hosts_transcript_tells_of(repo: Path, tmp_path: Path, host: Host) -> None:
+    session = Session(repo, tmp_path / "a.jsonl", "first", host)
+    session.said("SessionStart", source="startup")
+    session.send("BeforeAgent" if host is GEMINI else "UserPromptSubmit", prompt="Refunds by card")
+    (repo / "card.py").write_text("def refund(): ...\n")
+    if host is CODEX:
+        rows = test_codex.start(str(repo)) + test_codex.run(1, "pytest", "ImportError: no module named card\n", code=1)
+    else:
+        output = "Output: ImportError: no module named card\nExit Code: 1"
+        chat = (test_gemini.HEAD, test_gemini.called(1, "pytest", output=output))
+        rows = "".join(json.dumps(line) + "\n" for line in chat)
+    session.transcript.raw(rows.rstrip("\n"))
+    session.send("SessionEnd", reason="exit")
+    page = (repo / ".memory" / "sessions" / "first.md").read_text()
+    assert "ImportError: no module named card" in page
+    assert "| `card.py` | created |" in page
     assert session.faults() == []
 
 

@@ -112,7 +112,8 @@ def test_a_document_is_its_page_with_a_head() -> None:
     making = renderer(memory(*PAGES))
     for name in making.names():
         opened = generated_header.opened(making.document(name))
-        assert opened == generated_header.Document(making.page(name), "", True)
+        layout = generated_header.LAYOUTS.get(name, 1)
+        assert opened == generated_header.Document(making.page(name), "", True, layout)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memctl.record.snapshot import Snapshot
-from memctl.store import load
+from memctl.store import cache, load
 from memctl.store.cache import Cache, Undecodable
 from memctl.store.catalogue import StoredCatalogue
 from memctl.store.files import FolderReader
@@ -132,6 +132,28 @@ def test_a_cache_that_a_build_with_another_type_made_is_made_anew(repo: Path, me
     assert listed.data["total"] == 2
     assert "questions/" not in listed.out
     assert memctl("search", "why", "--json").data["total"] == 0
+
+
+def test_verdicts_by_another_table_of_credentials_are_made_anew(
+    repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verdicts() -> tuple[int, bool]:
+        catalogue = StoredCatalogue(load.open_cache(opened(repo)))
+        return len(catalogue.suspicious()), catalogue.is_clean(b"a text")
+
+    write(repo, memctl, 2)
+    other = tmp_path / "rules.txt"
+    other.write_bytes(cache._RULES.read_bytes() + b"# of another version\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "_RULES", other)
+        read(opened(repo))
+        made = load.open_cache(opened(repo))
+        made.database.execute("UPDATE records SET is_suspicious = 1")
+        made.database.execute("INSERT INTO clean VALUES (?)", (b"a text",))
+        made.database.close()
+        assert verdicts() == (2, True)
+    assert verdicts() == (0, False)
+    assert len(read(opened(repo)).records) == 2
 
 
 @pytest.mark.parametrize("question", ["faults", "mentions", "latest"])

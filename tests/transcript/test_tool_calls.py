@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from memctl.session import failures
-from memctl.transcript import tool_calls
+from memctl.transcript import reading
 from memctl.transcript.events import CALL
 
 TIME = "2026-11-22T22:40:39.120Z"
+HEAD = {"sessionId": "s", "projectHash": "p"}
 FAILS = "echo '1 failed'; exit 1"
 
 
@@ -49,34 +50,38 @@ def write(file: Path, *lines: Any) -> str:
 
 
 CODEX = [
+    {"type": "session_meta", "payload": {}},
     *codex("c1", "cat app.py", "Process exited with code 0\nOutput:\nprint('shop')\n"),
     *codex("c2", FAILS, "Process exited with code 1\nOutput:\n1 failed\n"),
 ]
 GEMINI = [
+    HEAD,
     gemini(("c1", "cat app.py", "Output: print('shop')")),
     gemini(("c1", "cat app.py", "Output: print('shop')"), ("c2", FAILS, "Output: run\n1 failed\nExit Code: 1")),
 ]
 
 
-@pytest.mark.parametrize("lines", [CODEX, GEMINI])
+@pytest.mark.parametrize("lines", [CODEX, GEMINI], ids=["codex", "gemini"])
 def test_calls_come_once_with_their_results_and_tell_what_failed(tmp_path: Path, lines: list[Any]) -> None:
     beside = {"type": "event_msg", "payload": {"type": "function_call", "name": "no item"}}
-    path = write(tmp_path / "t.jsonl", {"sessionId": "s"}, beside, *lines, [1], {"toolCalls": "odd"})
-    events = tool_calls.read(path)
+    path = write(tmp_path / "t.jsonl", *lines, beside, [1], {"toolCalls": "odd"})
+    events = reading.tool_calls(path)
     assert [event.call for event in events] == ["c1", "c1", "c2", "c2"]
-    assert [event.arguments.popitem()[1] for event in events if event.kind == CALL] == ["cat app.py", FAILS]
-    assert {event.moment for event in events} == {"2026-11-22T22:40:39Z"}
-    assert [(one.step, one.message) for one in failures.of_events(tool_calls.read(path))] == [("exit 1", "1 failed")]
+    assert [[*event.arguments.values()] for event in events if event.kind == CALL] == [["cat app.py"], [FAILS]]
+    assert [(one.step, one.message) for one in failures.of_events(events)] == [("exit 1", "1 failed")]
 
 
-@pytest.mark.parametrize("lines", [CODEX[:3], [gemini(("c1", "cat app.py", "out"), ("c2", FAILS, ""))]])
+@pytest.mark.parametrize("lines", [CODEX[:4], [HEAD, gemini(("c1", "cat app.py", "out"), ("c2", FAILS, ""))]])
 def test_a_call_without_a_result_is_left_out(tmp_path: Path, lines: list[Any]) -> None:
-    assert [event.call for event in tool_calls.read(write(tmp_path / "t.jsonl", *lines))] == ["c1", "c1"]
+    assert [event.call for event in reading.tool_calls(write(tmp_path / "t.jsonl", *lines))] == ["c1", "c1"]
 
 
 @pytest.mark.parametrize("nested", ['{"a":' * 900 + "1" + "}" * 900, "[" * 100_000, "\x00", '"\\ud800"'])
 def test_what_is_no_transcript_has_none(tmp_path: Path, nested: str) -> None:
     file = tmp_path / "t.jsonl"
-    file.write_text(f'{{"type": "response_item", "payload": {{"type": "function_call", "arguments": {nested}}}}}\n')
-    assert tool_calls.read(str(file)) == []
-    assert tool_calls.read(str(tmp_path / "none.jsonl")) == []
+    file.write_text(
+        f"{json.dumps(CODEX[0])}\n"
+        f'{{"type": "response_item", "payload": {{"type": "function_call", "arguments": {nested}}}}}\n'
+    )
+    assert reading.tool_calls(str(file)) == []
+    assert reading.tool_calls(str(tmp_path / "none.jsonl")) == []

@@ -1,0 +1,98 @@
+"""Codex's transcripts, which it calls rollouts: JSON Lines of items as OpenAI's responses have them, and of events.
+
+Seen with version 0.169.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from memctl.errors import MemctlError
+from memctl.transcript.events import (
+    COMPACTION,
+    DIGEST,
+    PROMPT,
+    RESULT,
+    Event,
+    Session,
+    Usage,
+    event_of,
+    session_of,
+    time_in,
+)
+from memctl.transcript.line import Line, text_in
+from memctl.transcript.messages import SYSTEM_ROLES, elements
+
+# A patch is a call of a tool whose input is a text.
+_TYPES = {"custom_tool_call": "function_call", "custom_tool_call_output": "function_call_output"}
+# What the host says in the user's name.
+_OF_HOST = re.compile(
+    r"<(?:environment_context|user_instructions|turn_aborted|subagent_notification)>|# AGENTS\.md instructions for "
+)
+# What it says of a command before its output, and how a patch begins that does not fit.
+_FRAME = re.compile(r"(?:(?:Chunk ID|Wall time|Exit code|Process exited|Original token count)[^\n]*\n)+Output:\n")
+_STATUS = re.compile(r"(?:exited with code|Exit code:) (-?\d+)")
+_NO_PATCH = "apply_patch verification failed"
+
+
+def is_rollout(fields: Mapping[str, Any]) -> bool:
+    """Whether a file whose first line has some fields is a rollout."""
+    return fields.get("type") == "session_meta"
+
+
+def read(lines: Iterable[Line]) -> Session:
+    """Return the session that the lines of a rollout tell of."""
+    events: list[Event] = []
+    identifier = model = branch = cwd = ""
+    usage, answers = Usage(), 0
+    for line in lines:
+        kind, payload = line.fields.get("type"), line.fields.get("payload")
+        if not isinstance(payload, dict):
+            continue
+        origin: dict[str, Any] = {"moment": time_in(line.fields), "cwd": cwd}
+        if kind in ("session_meta", "turn_context"):
+            git = payload.get("git")
+            identifier = identifier or text_in(payload, "id")
+            branch = text_in(git, "branch") if isinstance(git, dict) else branch
+            model, cwd = text_in(payload, "model") or model, text_in(payload, "cwd") or cwd
+        elif kind == "compacted":
+            events += [Event(COMPACTION, **origin), Event(DIGEST, text_in(payload, "message"), **origin)]
+        elif kind == "response_item":
+            with suppress(MemctlError, RecursionError):  # nested too deep
+                events += list(_events(payload, origin))
+        elif (total := _total(payload)) is not None and total != usage:
+            usage, answers = total, answers + 1
+    return session_of("Codex", events, id=identifier, model=model, branch=branch, usage=usage, answers=answers)
+
+
+def _events(item: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
+    item = {**item, "type": _TYPES.get(str(item.get("type")), item.get("type"))}
+    for element in elements(item):
+        for block in element.blocks:
+            event = event_of(block, origin) if block.role not in SYSTEM_ROLES else None
+            if event is None or (event.kind == PROMPT and _OF_HOST.match(event.text)):
+                continue
+            yield _result(event, origin) if event.kind == RESULT else event
+
+
+def _result(event: Event, origin: dict[str, Any]) -> Event:
+    """Return a result without what the host says of it, but with whether the call failed."""
+    frame = _FRAME.match(event.text)
+    status = _STATUS.search(frame[0]) if frame else None
+    is_error = event.text.startswith(_NO_PATCH) or (status is not None and int(status[1]) != 0)
+    details = {"status": int(status[1])} if status else {}
+    text = event.text[frame.end() :] if frame else event.text
+    return Event(RESULT, text, call=event.call, is_error=is_error, details=details, **origin)
+
+
+def _total(payload: dict[str, Any]) -> Usage | None:
+    """Return the tokens of all requests so far; None if an event does not say them."""
+    info = payload.get("info")
+    total = info.get("total_token_usage") if isinstance(info, dict) else None
+    if not isinstance(total, dict):
+        return None
+    read, written = total.get("input_tokens"), total.get("output_tokens")
+    return Usage(read if isinstance(read, int) else 0, written if isinstance(written, int) else 0)

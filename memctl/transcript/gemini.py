@@ -1,0 +1,117 @@
+"""Gemini CLI's transcripts, which it calls chats: JSON Lines, or one JSON document of older versions.
+
+A line is a message, written again with the same `id` once there is more of it, or sets fields of the whole. `messages`
+that are set, after a compression or a resumption, tell again in another form what the lines before them told; of them
+only a compression's summary is new. Seen with version 0.61.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from memctl.transcript.events import (
+    ANSWER,
+    CALL,
+    COMPACTION,
+    DIGEST,
+    PROMPT,
+    RESULT,
+    Event,
+    Session,
+    Usage,
+    session_of,
+    time_in,
+)
+from memctl.transcript.line import Line, text_in
+
+_ACKNOWLEDGED = "Got it. Thanks for the additional context!"  # what the program has the model say to a summary
+_SUMMARY = "summary"  # the type that a summary gets here: none of a chat's own
+_FIRST = 4  # messages among which that is: the session's context, the summary, then it
+_OF_HOST = re.compile(r"<(session_context|hook_context)>.*?</\1>\s*", re.DOTALL)
+_FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+$", re.MULTILINE)
+
+
+def is_chat(fields: Mapping[str, Any]) -> bool:
+    """Whether a document, or the first line of a file, is a chat's."""
+    return "sessionId" in fields and "projectHash" in fields
+
+
+def read(lines: Iterable[Line]) -> Session:
+    """Return the session that the lines of a chat tell of."""
+    messages: dict[str, dict[str, Any]] = {}  # by their ids, as they were written last
+    summaries: list[str] = []
+    identifier = ""
+    for line in lines:
+        identifier = identifier or text_in(line.fields, "sessionId")
+        changes = line.fields.get("$set")
+        if isinstance(changes, dict):
+            restated = _dicts(changes.get("messages"))
+            if (place := summary_place(restated)) and (text := text_of(restated[place - 1])) not in summaries:
+                summaries.append(text)
+                said = {"type": _SUMMARY, "content": text, "timestamp": changes.get("lastUpdated")}
+                messages[f"summary {len(summaries)}"] = said
+            continue
+        for message in _dicts(line.fields["messages"]) if "messages" in line.fields else [line.fields]:
+            messages[text_in(message, "id") or str(len(messages))] = message
+    events: list[Event] = []
+    model, usage, answers = "", Usage(), 0
+    for message in messages.values():
+        events += _events(message)
+        tokens = message.get("tokens")
+        if isinstance(tokens, dict):
+            read, written = (tokens.get(name) for name in ("input", "output"))
+            usage = Usage(usage.read + _number(read), usage.written + _number(written))
+            answers += 1
+        model = text_in(message, "model") or model
+    return session_of("Gemini CLI", events, id=identifier, model=model, usage=usage, answers=answers)
+
+
+def summary_place(messages: list[Any]) -> int:
+    """Return the place of the answer behind the summary with which messages begin after a compression; 0 for none."""
+    texts = [text_of(message) for message in messages[:_FIRST]]
+    return texts.index(_ACKNOWLEDGED) if _ACKNOWLEDGED in texts[1:] else 0
+
+
+def text_of(message: Any) -> str:
+    """Return the text of a message's last part, "" if it has none."""
+    content = message.get("content") if isinstance(message, dict) else None
+    part = content[-1] if isinstance(content, list) and content else None
+    text = part.get("text") if isinstance(part, dict) else content
+    return text if isinstance(text, str) else ""
+
+
+def _events(message: dict[str, Any]) -> Iterator[Event]:
+    origin: dict[str, Any] = {"moment": time_in(message)}
+    content, kind = message.get("content"), message.get("type")
+    for text in [content] if isinstance(content, str) else [text_in(part, "text") for part in _dicts(content)]:
+        if kind == _SUMMARY:
+            yield Event(COMPACTION, **origin)
+            yield Event(DIGEST, text, **origin)
+        elif kind == "user" and (said := _OF_HOST.sub("", text).strip()):
+            yield Event(PROMPT, said, **origin)
+        elif kind == "gemini" and text.strip():
+            yield Event(ANSWER, text, **origin)
+    for call in _dicts(message.get("toolCalls")):
+        yield from _call(call, origin)
+
+
+def _call(call: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
+    given, identifier = call.get("args"), text_in(call, "id")
+    arguments = given if isinstance(given, dict) else {}
+    yield Event(CALL, tool=text_in(call, "name"), arguments=arguments, call=identifier, **origin)
+    parts = [part.get("functionResponse") for part in _dicts(call.get("result"))]
+    responses = [part.get("response") for part in parts if isinstance(part, dict)]
+    texts = [text_in(one, "error") or text_in(one, "output") for one in responses if isinstance(one, dict)]
+    if texts:
+        text = _OF_HOST.sub("", _FRAME.sub("", "\n".join(texts))).strip().removeprefix("Output: ")
+        yield Event(RESULT, text, call=identifier, is_error=call.get("status") == "error", **origin)
+
+
+def _dicts(given: Any) -> list[dict[str, Any]]:
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+
+
+def _number(given: Any) -> int:
+    return given if isinstance(given, int) else 0

@@ -69,6 +69,8 @@ class Renderer:
         self.snapshot = snapshot
         self._is_trusted = trusted
         self.links = Links(snapshot)
+        outline = snapshot.outline  # of pages with one name the first is shown, as everywhere
+        self._by_document = {document_of(page): page for page in reversed((*outline.sections, *outline.details))}
         self._pages: dict[str, str] = {}
         self._estimate = estimate
         self._seconds = _SECONDS
@@ -121,8 +123,7 @@ class Renderer:
             return self._fill(INDEX, levels.index(self.snapshot, self.links))
         if name == EXECUTIVE:
             return self._fill(EXECUTIVE, levels.executive(self.snapshot, self.links))
-        outline = self.snapshot.outline
-        page = next(page for page in (*outline.sections, *outline.details) if document_of(page) == name)
+        page = self._by_document[name]
         return self._section(page) if page.kind.name == "section" else self._detail(page)
 
     def _section(self, page: Page) -> str:

@@ -105,6 +105,14 @@ def headed(repo: Path) -> None:
     fill(repo, "".join(f"## a{number:06}\n\nb\n" for number in range(LARGE // 16)))
 
 
+def many_pages(repo: Path) -> None:
+    for number in range(1, 1_501):
+        section = PAGE.replace("§2.1", f"§2.{number}").format(paths=f"  - src/f{number}.py\n", body="Short.")
+        write(repo, f".memory/sections/2.{number}-s.md", section)
+        detail = DETAIL.replace("§3.1", f"§3.{number}").replace("§2.1", f"§2.{number}").format(body="Short.")
+        write(repo, f".memory/details/3.{number}-d.md", detail)
+
+
 def references(repo: Path) -> None:
     """Many files, and a page and a record that refer to as many that are not there."""
     fill(repo, "Short.")
@@ -214,7 +222,11 @@ OTHERS: dict[str, Callable[[Path], None]] = {
     "references": references,
     "many texts": together,
 }
-EACH: dict[str, Callable[[Path], None]] = {**{repr(unit): text(unit) for unit in UNITS}, "headings": headed}
+EACH: dict[str, Callable[[Path], None]] = {
+    **{repr(unit): text(unit) for unit in UNITS},
+    "headings": headed,
+    "many pages": many_pages,
+}
 
 
 def commit(repo: Path) -> None:

@@ -10,6 +10,7 @@ from memctl.text.credentials.rules import CredentialRule
 
 _KEYS = ("PRIVATE KEY", "PuTTY-User-Key-File")  # of these the end is looked for; the others have it in their shape
 _LONGEST = 16_000  # characters of a key; one of 16,384 bits takes 12,800
+_AROUND = 60  # characters in which the first line of a private key stands before and behind these words
 _FEWEST = 16  # characters of a line of a key
 
 
@@ -18,8 +19,22 @@ def find(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
     if rule.words[0] in _KEYS:
         yield from _keys(flat, rule)
     else:
-        first = flat.find(rule.words[0])
-        yield from (match.span() for match in rule.pattern.finditer(flat, max(0, first - 2)))
+        yield from _shapes(flat, rule)
+
+
+def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
+    """Where the shape of a rule is: around its word, which is found ten times as fast as the shape."""
+    word = rule.words[0]
+    place, done = flat.find(word), 0
+    while place >= 0:
+        if word == _KEYS[0]:  # its line begins before it
+            match = rule.pattern.search(flat, max(done, place - _AROUND), place + _AROUND)
+        else:
+            match = rule.pattern.match(flat, place)
+        if match:
+            yield match.span()
+            done = match.end()
+        place = flat.find(word, max(done, place + 1))
 
 
 @cache
@@ -37,7 +52,7 @@ def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 def _keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
     """Private keys: from the first line to the last, or as far as lines of a key follow each other."""
     end_of_key, line, body_line = _parts()
-    begins = [match.span() for match in rule.pattern.finditer(flat)]
+    begins = list(_shapes(flat, rule))
     for number, (start, body) in enumerate(begins, 1):
         limit = min(begins[number][0] if number < len(begins) else len(flat), body + _LONGEST)
         last = end_of_key.search(flat, body, limit)

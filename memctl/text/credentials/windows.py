@@ -25,59 +25,13 @@ _NAME = rb"(?:[A-Z]{2,19}|[a-z]{0,19}(?:[A-Z][a-z]{1,19}){0,6})\d{0,4}"
 _SECRETS = ("pass", "pw", "secret", "token", "key", "auth", "cred")
 _PASSWORDS = ("pass", "pw")  # which may be without a digit
 _KEY_LINES = ("key-----", "key -----", "key block", "key-file-")  # the ends of lines with which private keys begin
-_PHRASES = (
-    "identified",
-    "mnemonic",
-    "phrase",
-    "kennwort",
-    "contrase",
-    "senha",
-    "wachtwoord",
-    "/user:",
-    "sqlplus",
-    "rediscli_auth",
-    "net user",
-    "vault ",
-    "cargo ",
-    "rabbitmqctl",
-    "freerdp",
-    "psk",
-    "rar ",
-    "--encrypt",
-    "http-basic",
-    "jwt.",
-    "secretsmanager",
-    "securestring",
-    "keyvault",
-    "--body",
-    "--stdin",
-    "--data-file=-",
-    "secret set",
-    "secret put",
-    "secret create",
-    "jdbc:oracle",
-    "ssh-keygen",
-    "<<<",
-    "encrypt_string",
-    "pulumi",
-    "chamber",
-    "alias set",
-    "authorize",
-    "masterauth",
-    "key-string",
-    "snmp-server",
-    "cryptsetup",
-    "steamcmd",
-    "nickserv",
-    "{plain",
-    "sensitive(",
-    "recovery code",
-    "backup code",
-    "]:",
-    "auth(",
-    "auth=(",
-    "credential(",
-    "credentials(",
+_PHRASES = (  # parted by bars
+    "identified|mnemonic|phrase|kennwort|contrase|senha|wachtwoord|/user:|sqlplus|rediscli_auth|net user|"
+    "vault |cargo |rabbitmqctl|freerdp|psk|rar |--encrypt|http-basic|jwt.|secretsmanager|securestring|"
+    "keyvault|--body|--stdin|--data-file=-|secret set|secret put|secret create|jdbc:oracle|ssh-keygen|"
+    "<<<|encrypt_string|pulumi|chamber|alias set|authorize|masterauth|key-string|snmp-server|cryptsetup|"
+    "steamcmd|nickserv|{plain|sensitive(|recovery code|backup code|]:|auth(|auth=(|credential(|"
+    "credentials("
 )
 _PIECE, _LONGEST_PHRASE = 65_536, 20  # characters
 _LOGINS = ("cred", "login", "log in", "account")  # with a sign between a name and its password
@@ -167,7 +121,7 @@ def _said(lower: str) -> Iterator[str]:
     for start in range(0, len(lower), _PIECE):
         words.update(lower[start : start + _PIECE + _LONGEST_PHRASE].split())
     distinct = " ".join(words)
-    return (phrase for phrase in _PHRASES if all(word in distinct for word in phrase.split()))
+    return (phrase for phrase in _PHRASES.split("|") if all(word in distinct for word in phrase.split()))
 
 
 def _lines_of_block(text: str, start: int) -> Iterator[int]:

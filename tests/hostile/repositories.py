@@ -106,7 +106,8 @@ def headed(repo: Path) -> None:
 
 
 def many_pages(repo: Path) -> None:
-    for number in range(1, 1_501):
+    fill(repo, "Short.")
+    for number in range(2, 1_501):
         section = PAGE.replace("§2.1", f"§2.{number}").format(paths=f"  - src/f{number}.py\n", body="Short.")
         write(repo, f".memory/sections/2.{number}-s.md", section)
         detail = DETAIL.replace("§3.1", f"§3.{number}").replace("§2.1", f"§2.{number}").format(body="Short.")

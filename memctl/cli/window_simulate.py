@@ -29,7 +29,7 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
 
 @command(
     "simulate",
-    ("memctl window simulate session.jsonl --budget 100000", "All six policies at the same budget."),
+    ("memctl window simulate session.jsonl --budget 100000", "All policies at the same budget."),
     ("memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9", "Two, evicting later."),
     ("memctl window simulate session.jsonl --budget 100000 --json", "With the curve of each, for a program."),
 )

@@ -10,8 +10,8 @@ from memctl.errors import MemctlError
 
 HEADING, TEXT, LIST, CODE, DATA = "heading", "text", "list", "code", "data"
 
-# Parts of a text: pieces, and the elements and keys of which they consist. Each takes 30 to 70 µs and 500 bytes: so many
-# end within 5 seconds, and nobody reads a text of more.
+# Parts of a text: pieces, and the elements and keys of which they consist. Each takes 30 to 70 µs and 500 bytes, so
+# that as many end within 5 seconds; nobody reads a text of more.
 _MOST = 60_000
 
 WORD = re.compile(r"[^\W_]+")

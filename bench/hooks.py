@@ -97,9 +97,11 @@ def tables(here: World, repetitions: int, megabytes: int) -> None:
     for number, (name, (event, source)) in enumerate(_EVENTS.items()):
         given = here.folder / f"event-{number}.json"
         values = {"session_id": f"bench-{number}", "transcript_path": str(file), "cwd": str(where), "trigger": "auto"}
-        given.write_text(json.dumps({**values, "hook_event_name": event, "source": source}))
+        values |= {"hook_event_name": event, "source": source}
         line = f"{shlex.quote(MEMCTL)} hook claude-code <{shlex.quote(str(given))}"
-        steps[name] = measure.step(where, ["sh", "-c", line], before=_growing(file, where))
+        steps[name] = measure.step(
+            where, ["sh", "-c", line], before=_with_new_event(given, values, _growing(file, where))
+        )
     steps |= _much_new(here, where)
     found = measure.compare(here, steps, repetitions)
     baseline = found.pop("python -c pass")
@@ -121,9 +123,11 @@ def _much_new(here: World, where: Path) -> dict[str, Step]:
         }.items()
     ):
         given = here.folder / f"long-{number}.json"
-        given.write_text(json.dumps({**values, "session_id": f"long-{number}"}))
         line = f"{shlex.quote(MEMCTL)} hook claude-code <{shlex.quote(str(given))}{rest}"
-        steps[name] = measure.step(where, ["sh", "-c", line], before=_growing(file, where, _NEW_MB * 1_000_000))
+        grow = _growing(file, where, _NEW_MB * 1_000_000)
+        steps[name] = measure.step(
+            where, ["sh", "-c", line], before=_with_new_event(given, {**values, "session_id": f"long-{number}"}, grow)
+        )
     return steps
 
 
@@ -151,6 +155,16 @@ def _write(file: Path, size: int, cwd: Path) -> None:
         while stream.tell() < size:
             stream.write(_turn(number, cwd))
             number += 1
+
+
+def _with_new_event(given: Path, values: dict[str, str], before: Callable[[], None]) -> Callable[[], None]:
+    """Do something, then write an event with a time: one of the same bytes counts once in ten seconds."""
+
+    def write() -> None:
+        before()
+        given.write_text(json.dumps({**values, "time": str(time.time_ns())}))
+
+    return write
 
 
 def _growing(file: Path, cwd: Path, size: int = 1) -> Callable[[], None]:

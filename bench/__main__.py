@@ -14,11 +14,13 @@ from bench import (
     breakdown,
     comparisons,
     credentials,
+    file_ranking,
     hierarchy,
     hooks,
     house,
     policies,
     repositories,
+    retrieval,
     sources,
     world,
     writers,
@@ -82,6 +84,10 @@ def _files(here: World, options: argparse.Namespace) -> bool:
     return True
 
 
+def _file_ranking(here: World, options: argparse.Namespace) -> bool:
+    return file_ranking.tables(here, options.data, options.against, options.half)
+
+
 def _hooks(here: World, options: argparse.Namespace) -> bool:
     hooks.live(here, 1_000 if options.quick else 10_000, 5 if options.quick else 15, options.data)
     hooks.tables(here, 5 if options.quick else 15, 20 if options.quick else 100)
@@ -97,6 +103,10 @@ def _credentials(here: World, options: argparse.Namespace) -> bool:
     return credentials.tables(options.data)
 
 
+def _retrieval(here: World, options: argparse.Namespace) -> bool:
+    return retrieval.tables(here, options.data)
+
+
 def _house(here: World, options: argparse.Namespace) -> bool:
     house.table(here, options.against, 3 if options.quick else 9, is_installed=options.install)
     return True
@@ -109,9 +119,11 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "writers": _writers,
     "hierarchy": _hierarchy,
     "files": _files,
+    "file_ranking": _file_ranking,
     "hooks": _hooks,
     "policies": _policies,
     "credentials": _credentials,
+    "retrieval": _retrieval,
     "house": _house,  # only if asked for: its ratios are those of other tables
 }
 
@@ -121,8 +133,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", choices=_TABLES, help="only this table")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, and up to 1,000 records")
     parser.add_argument("--large", action="store_true", help="100,000 records too; takes several minutes")
-    parser.add_argument("--data", default=os.environ.get("DATA", ""), help="folder with real transcripts, if any")
-    parser.add_argument("--against", default="", metavar="DIR", help="house: another checkout to compare with")
+    parser.add_argument(
+        "--data", default=os.environ.get("DATA", ""), help="folder with real transcripts or histories, if any"
+    )
+    parser.add_argument(
+        "--against", default="", metavar="DIR", help="house, file_ranking: another checkout to compare with"
+    )
+    parser.add_argument("--half", type=int, choices=(0, 1), default=1, help="file_ranking: 0 for that used to choose")
     parser.add_argument("--install", action="store_true", help="house: what a plain install brings, too")
     parser.add_argument("--profile", action="store_true", help="say where the time of some commands goes")
     return parser.parse_args()

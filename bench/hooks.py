@@ -34,9 +34,9 @@ _UNDONE = ".git/memctl/hooks/.memory/undone"
 _TURN = 6_000  # bytes; in real sessions a turn has about two calls, and tool results are 68 % of the characters
 _READING = """\
 import resource, sys, time
-from memctl.transcript import parts
+from memctl.transcript.claude_code import read_parts
 started = time.perf_counter()
-events = sum(len(part.session.events) for part in parts.read(sys.argv[1], {}))
+events = sum(len(part.session.events) for part in read_parts(sys.argv[1], {}))
 print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, events)
 """
 

@@ -16,7 +16,7 @@ from memctl.write import create
 
 TRACKED_FILES = 20_000
 _PER_FOLDER = 100
-_CACHES = ("cache.db*", "templates/*")
+_CACHES = ("*/cache.db*", "*/templates/*", "index.db*")
 
 
 def with_code(world: World, name: str) -> Path:
@@ -108,5 +108,5 @@ def _settle(world: World, folder: Path) -> None:
 def forget_caches(folder: Path) -> None:
     """Delete what memctl has read and compiled before."""
     for pattern in _CACHES:
-        for file in (folder / ".git/memctl").glob(f"*/{pattern}"):
+        for file in (folder / ".git/memctl").glob(pattern):
             file.unlink()

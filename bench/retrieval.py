@@ -1,31 +1,32 @@
-"""`python -m bench.retrieval`: how well search finds what answers a query, on labelled queries.
+"""How well search finds what answers a query: on labelled texts, and in real conversations.
 
-Measured are the order by text alone and the order that `memctl search` prints, against plain FTS5 BM25 over the same
-texts: porter stems, any of the query's words without stop words. nDCG counts grades (2 answers the query, 1 helps),
-recall and MRR whatever has a label. The two halves are every second query of each kind: what can be tuned was tuned on
-the first, and the second confirms it. With `--model`, or if a package that has a model is installed, both orders are
-measured with embeddings too.
+Measured are the order by an entry's own words alone and the order that `memctl search` prints, against plain FTS5 BM25
+over the same entries: porter stems, any of the query's words without stop words. What can be tuned was tuned on the
+first half of each set, and the second confirms it. Intervals of 95 % are of the difference from BM25, by bootstrap over
+queries, or over conversations.
+
+The labelled set: bench/labelled. The conversations: bench/conversations.py says how they become queries.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
 import json
-import math
 import os
+import random
 import re
 import sqlite3
-import tempfile
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bench import world
-from bench.world import MEMCTL, NOW
-from memctl.record.snapshot import Snapshot
+from bench import conversations
+from bench.conversations import Conversation, Recollection
+from bench.world import MEMCTL, NOW, World
+from memctl.record import frontmatter
+from memctl.record.snapshot import SESSION, Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.store import load
@@ -33,9 +34,10 @@ from memctl.store.memory import open_memory
 from memctl.text.words import STOP_WORDS
 
 _FOLDER = Path(__file__).parent / "labelled"
-_MOST = 100  # results that a ranking gives
-_PACKAGES = ("wordllama",)
-Ranking = Callable[[str], list[str]]
+_MOST, _DEPTH = 300, 10  # results that are looked at, and that count
+_SAMPLES = 2_000  # of the bootstrap
+_BASELINE = "plain FTS5 BM25"
+Ranking = Callable[[str], list[str]]  # the keys of entries, best first
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -43,131 +45,241 @@ class Query(msgspec.Struct, frozen=True):
 
     query: str
     relevant: dict[str, int]
-    kind: str = ""
+    kind: str
 
 
 class Quality(msgspec.Struct, frozen=True):
-    """Means over queries of what the first ten results hold."""
+    """What the first ten results of a query hold; `group` is drawn as one by the bootstrap."""
 
+    group: int
     recall: float
     mrr: float
-    ndcg: float
 
 
-def main() -> None:
-    options = _options()
-    documents = [json.loads(line) for line in options.documents.read_text(encoding="utf-8").splitlines()]
+def tables(here: World, data: str) -> bool:
+    """Print both tables; `data` is the folder with the transcripts, "" if there is none."""
+    _labelled(here)
+    tuning, reporting = conversations.read(data)
+    if not tuning:
+        print(f"\nConversations: left out, there is no {conversations.ARCHIVE} (make bench DATA=FOLDER)")
+    for name, half in (("first", tuning), ("second", reporting)) if tuning else ():
+        _conversations(here, name, half)
+    return True
+
+
+def _labelled(here: World) -> None:
+    records = _lines("documents.jsonl")
+    pages = _lines("pages.jsonl")
     decode = msgspec.json.Decoder(Query).decode
-    queries = [decode(line) for line in options.queries.read_text(encoding="utf-8").splitlines()]
-    print(f"{len(queries):,} queries on {len(documents):,} documents; the first {options.depth} results count")
-    with tempfile.TemporaryDirectory(prefix="memctl-bench-") as name:
-        rankings = {"plain FTS5 BM25": _plain(documents)}
-        repository = _memory(Path(name).resolve(), documents)
-        rankings |= {f"memctl, {order}": ranked for order, ranked in _memctl(repository).items()}
-        if model := options.model or _installed():
-            (repository / ".memory" / "config.yaml").open("a").write(f"semantic_model: {model}\n")
-            rankings |= {f"memctl, {order}, {model}": ranked for order, ranked in _memctl(repository).items()}
-        for title, ranked in rankings.items():
-            _report(title, [(query, _quality(query, ranked(query.query), options.depth)) for query in queries])
-
-
-def _report(title: str, results: Sequence[tuple[Query, Quality]]) -> None:
-    print(f"\n{title}\n{'':16} queries  recall     MRR    nDCG")
-    _print("all", [quality for _, quality in results])
-    by_kind: dict[str, list[Quality]] = {}
-    for query, quality in results:
-        by_kind.setdefault(query.kind, []).append(quality)
+    queries = [decode(line) for line in (_FOLDER / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    print(f"\nSearch: {len(queries):,} labelled queries on {len(records):,} records, and pages, sessions, checkpoints")
+    repository = _memory(here, "labelled", records)
+    _write(repository, dict(_files(pages)))
+    entries = [*((d["id"], _text_of(d)) for d in records), *(pair for d in pages for pair in _entries_of(d))]
+    kinds = {d["id"]: "records" for d in records} | {_label(d): f"{d['type']}s" for d in pages}
+    kinds |= {key: "pages" for key, _ in entries if key.startswith("§")}
+    rankings = {_BASELINE: _plain(entries), **_memctl(repository, _labels)}
+    halves = _halves(queries)
     for half, name in enumerate(("first half", "second half")):
-        _print(name, [quality for qualities in by_kind.values() for quality in qualities[half::2]])
-    for kind, qualities in sorted(by_kind.items()):
-        if kind:
-            _print(kind, qualities)
+        print(f"\n{name + ', recall and MRR':36}", *(f"{title:>20}" for title in rankings), "  search less BM25")
+        chosen = [query for number, query in enumerate(queries) if halves[number] == half]
+        found = {
+            title: [_quality(n, q, ranked(q.query)) for n, q in enumerate(chosen)] for title, ranked in rankings.items()
+        }
+        groups = {"all": [True] * len(chosen)}
+        groups |= {kind: [q.kind == kind for q in chosen] for kind in sorted({q.kind for q in chosen})}
+        groups |= {
+            f"answers are {kind}": [kinds[next(iter(q.relevant))] == kind for q in chosen]
+            for kind in ("records", "pages", "sessions", "checkpoints")
+        }
+        _print(groups, found)
 
 
-def _print(title: str, qualities: Sequence[Quality]) -> None:
-    count = len(qualities)
-    means = (sum(getattr(quality, name) for quality in qualities) / count for name in ("recall", "mrr", "ndcg"))
-    print(f"  {title:<14} {count:>7}  " + "   ".join(f"{mean:.3f}" for mean in means))
+def _conversations(here: World, name: str, half: Sequence[Conversation]) -> None:
+    asked = list(conversations.recollections(half))
+    turns = [
+        (f"§3.{place}.{turn}", text) for place, one in enumerate(half, 1) for turn, (_, text) in enumerate(one.turns, 1)
+    ]
+    repository = _memory(here, f"conversations-{name}", [])
+    _write(repository, dict(_pages(half)))
+    rankings = {_BASELINE: _plain(turns), **_memctl(repository, lambda result: result.id)}
+    numbers = {key: number for number, (key, _) in enumerate(turns)}
+    print(f"\n{name} half of conversations, {len(asked):,} queries, {len(turns):,} turns: recall and MRR")
+    print(" " * 36, *(f"{title:>20}" for title in rankings), "  search less BM25")
+    found = {title: [_recalled(one, ranked(one.query), numbers) for one in asked] for title, ranked in rankings.items()}
+    groups = {kind: [one.kind == kind for one in asked] for kind in ("user", "agent")}
+    _print({"all": [True] * len(asked), **{f"asked by the {kind}": chosen for kind, chosen in groups.items()}}, found)
 
 
-def _quality(query: Query, ranked: Sequence[str], depth: int) -> Quality:
-    grades = [query.relevant.get(identifier, 0) for identifier in ranked[:depth]]
-    ideal = sorted(query.relevant.values(), reverse=True)[:depth]
-    first = next((place for place, grade in enumerate(grades, 1) if grade), 0)
-    return Quality(
-        recall=sum(grade > 0 for grade in grades) / len(query.relevant),
-        mrr=1 / first if first else 0.0,
-        ndcg=_gain(grades) / _gain(ideal),
-    )
+def _print(groups: Mapping[str, Sequence[bool]], found: Mapping[str, Sequence[Quality]]) -> None:
+    for name, chosen in groups.items():
+        some = {
+            title: [q for q, is_in in zip(qualities, chosen, strict=True) if is_in]
+            for title, qualities in found.items()
+        }
+        count = len(some[_BASELINE])
+        if count:
+            cells = [f"{_mean(q.recall for q in part):.3f} {_mean(q.mrr for q in part):.3f}" for part in some.values()]
+            low, middle, high = _interval(some[_BASELINE], list(some.values())[-1])
+            print(
+                f"  {name:<27}{count:>6} ", *(f"{c:>20}" for c in cells), f"  {middle:+.3f} [{low:+.3f}, {high:+.3f}]"
+            )
 
 
-def _gain(grades: Sequence[int]) -> float:
-    return sum((2**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
+def _interval(before: Sequence[Quality], after: Sequence[Quality]) -> tuple[float, float, float]:
+    """The difference of recall and the bounds of its 95 % interval, by bootstrap over groups."""
+    groups: dict[int, list[float]] = defaultdict(list)
+    for one, other in zip(before, after, strict=True):
+        groups[one.group].append(other.recall - one.recall)
+    sums = [(sum(values), len(values)) for values in groups.values()]
+    chance, drawn = random.Random(1), []
+    for _ in range(_SAMPLES):
+        sample = chance.choices(sums, k=len(sums))
+        drawn.append(sum(total for total, _ in sample) / sum(count for _, count in sample))
+    drawn.sort()
+    middle = sum(total for total, _ in sums) / sum(count for _, count in sums)
+    return drawn[_SAMPLES // 40], middle, drawn[-_SAMPLES // 40]
 
 
-def _plain(documents: Sequence[dict[str, Any]]) -> Ranking:
+def _mean(values: Iterable[float]) -> float:
+    known = list(values)
+    return sum(known) / len(known)
+
+
+def _quality(group: int, query: Query, ranked: Sequence[str]) -> Quality:
+    hits = [key in query.relevant for key in dict.fromkeys(ranked)][:_DEPTH]
+    return Quality(group, sum(hits) / len(query.relevant), _reciprocal(hits))
+
+
+def _recalled(one: Recollection, ranked: Sequence[str], numbers: Mapping[str, int]) -> Quality:
+    known = [numbers[key] for key in ranked if key in numbers]
+    earlier = [number for number in known if number < one.limit or number < one.start]
+    hits = [number in one.answers for number in earlier[:_DEPTH]]
+    return Quality(one.conversation, sum(hits) / len(one.answers), _reciprocal(hits))
+
+
+def _reciprocal(hits: Sequence[bool]) -> float:
+    return next((1 / place for place, is_hit in enumerate(hits, 1) if is_hit), 0.0)
+
+
+def _halves(queries: Sequence[Query]) -> list[int]:
+    """For each query which half it is of: of each kind every second is of the other."""
+    seen: dict[str, int] = defaultdict(int)
+    halves = []
+    for query in queries:
+        halves.append(seen[query.kind] % 2)
+        seen[query.kind] += 1
+    return halves
+
+
+def _plain(entries: Sequence[tuple[str, str]]) -> Ranking:
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'porter unicode61')")
-    for document in documents:
-        parts = (document["title"], document["body"], *document["tags"], *document["code_refs"])
-        database.execute("INSERT INTO texts VALUES (?)", ("\n".join(parts),))
+    database.executemany("INSERT INTO texts VALUES (?)", ((text,) for _, text in entries))
 
     def ranked(query: str) -> list[str]:
         words = [word for word in re.findall(r"\w+", query.lower()) if word not in STOP_WORDS]
-        if not words:
-            return []
         expression = " OR ".join(f'"{word}"' for word in words)
-        found = database.execute(
-            "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?", (expression, _MOST)
-        )
-        return [documents[number - 1]["id"] for (number,) in found]
+        find = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank"
+        return [entries[number - 1][0] for (number,) in database.execute(find, (expression,))] if words else []
 
     return ranked
 
 
-def _memory(folder: Path, documents: Sequence[dict[str, Any]]) -> Path:
-    """A repository with a memory that holds the documents."""
-    here = world.make(folder)
-    repository = folder / "labelled"
-    here.git(folder, "init", "-q", str(repository))
+def _memctl(repository: Path, key: Callable[[ranking.Result], str]) -> dict[str, Ranking]:
+    """The orders of memctl: by an entry's own words alone, and as `memctl search` has it."""
+    snapshot: Snapshot = load.disk(open_memory(repository, os.environ))
+
+    def found(query: str) -> list[ranking.Result]:
+        return ranking.search(snapshot, query, NOW, Filters(archived=None))
+
+    def own(query: str) -> list[str]:
+        return [key(one) for one in sorted(found(query), key=lambda one: -one.own)]
+
+    return {"own words": own, "search": lambda query: [key(one) for one in found(query)]}
+
+
+def _labels(result: ranking.Result) -> str:
+    return f"session:{result.id}" if result.kind == SESSION else result.id
+
+
+def _memory(here: World, name: str, records: Sequence[dict[str, Any]]) -> Path:
+    """A repository with a memory that holds some records."""
+    repository = here.folder / name
+    here.git(here.folder, "init", "-q", str(repository))
     here.run([MEMCTL, "init"], repository)
-    lines = [json.dumps({"memory_type": d["type"], **{k: v for k, v in d.items() if k != "type"}}) for d in documents]
-    here.run([MEMCTL, "import", "-"], repository, "\n".join(lines))
+    lines = [json.dumps({"memory_type": d["type"], **{k: v for k, v in d.items() if k != "type"}}) for d in records]
+    if lines:
+        here.run([MEMCTL, "import", "-"], repository, "\n".join(lines))
     return repository
 
 
-def _memctl(repository: Path) -> dict[str, Ranking]:
-    """The orders of memctl: by text alone, and as `memctl search` has it."""
-    snapshot: Snapshot = load.disk(open_memory(repository, os.environ))
-    ids = {record.path: record.id for record in snapshot.records}
-
-    def by_text(query: str) -> list[str]:
-        found = ranking.similarities(snapshot, query)
-        return [ids[path] for path in sorted(found, key=lambda path: (-found[path].content, path))[:_MOST]]
-
-    def blended(query: str) -> list[str]:
-        return [result.record.id for result in ranking.search(snapshot, query, Filters(archived=None), NOW)[:_MOST]]
-
-    return {"text alone": by_text, "search": blended}
+def _write(repository: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        file = repository / ".memory" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
 
 
-def _installed() -> str:
-    """The name of a package that has a model, if one is installed."""
-    return next((name for name in _PACKAGES if importlib.util.find_spec(name)), "")
+def _lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (_FOLDER / name).read_text(encoding="utf-8").splitlines()]
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.retrieval", description=__doc__)
-    parser.add_argument(
-        "--documents", type=Path, default=_FOLDER / "documents.jsonl", help="JSON Lines; see bench/labelled"
-    )
-    parser.add_argument(
-        "--queries", type=Path, default=_FOLDER / "queries.jsonl", help="JSON Lines; see bench/labelled"
-    )
-    parser.add_argument("--depth", type=int, default=10, help="how many results count (default: 10)")
-    parser.add_argument("--model", help="what `semantic_model` is to name")
-    return parser.parse_args()
+def _text_of(record: Mapping[str, Any]) -> str:
+    return "\n".join([record["title"], record["body"], *record["tags"], *record["code_refs"]])
 
 
-if __name__ == "__main__":
-    main()
+def _label(page: Mapping[str, Any]) -> str:
+    return f"session:{page['id']}" if page["type"] == "session" else str(page["id"])
+
+
+def _entries_of(page: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """What of a page, a session or a checkpoint is found by itself, with its text."""
+    parts = page.get("parts", ())
+    if page["type"] == "page" and page["id"].startswith("§2"):
+        yield page["id"], "\n".join([page["title"], *(line for part in parts for line in part), *page["paths"]])
+    elif page["type"] == "page":
+        yield page["id"], page["title"]
+        yield from ((f"{page['id']}.{number}", "\n".join(part)) for number, part in enumerate(parts, 1))
+    elif page["type"] == "session":
+        yield from ((_label(page), "\n".join(part)) for part in parts)
+    else:
+        lists = (line for value in page.values() if isinstance(value, list) for line in value)
+        yield page["id"], "\n".join([page["mission"], page["phase"], *lists])
+
+
+def _files(pages: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str]]:
+    """The files of pages, sessions and checkpoints, by their paths below `.memory/`."""
+    for page in pages:
+        identifier = page["id"]
+        if page["type"] == "checkpoint":
+            workflow, window, version, mark = identifier.rsplit("-", 3)
+            yield f"checkpoints/{workflow}/{window}-{version}-{mark}.json", _checkpoint(page, workflow, window, version)
+            continue
+        if page["type"] == "session":
+            head = {"session_id": identifier, "started": page["started"]}
+        else:
+            head = {key: page[key] for key in ("id", "title", "section", "paths") if key in page}
+        level = "###" if page["type"] == "session" else "##"
+        body = "\n".join(f"{level} {heading}\n\n{text}\n" for heading, text in page["parts"])
+        folder = "sessions" if page["type"] == "session" else "sections" if identifier[1] == "2" else "details"
+        name = identifier if page["type"] == "session" else f"{identifier[1:]}-page"
+        yield f"{folder}/{name}.md", frontmatter.compose(head, body)
+
+
+def _checkpoint(page: Mapping[str, Any], workflow: str, window: str, version: str) -> str:
+    values = {key: value for key, value in page.items() if key not in ("id", "type")}
+    known = {"format": 1, "checkpoint_id": page["id"], "workflow_id": workflow, "saved_at": NOW, "saved_by": "ada"}
+    numbers = {"window_id": int(window[1:]), "version": int(version[1:])}
+    return json.dumps({**known, **numbers, "session": "", "branch": "main", "head": "", **values})
+
+
+def _pages(half: Sequence[Conversation]) -> Iterable[tuple[str, str]]:
+    """A page for each conversation, with a heading for each turn."""
+    yield "sections/2.1-conversations.md", frontmatter.compose({"id": "§2.1", "title": "Conversations"}, "")
+    for number, one in enumerate(half, 1):
+        head = {"id": f"§3.{number}", "title": f"Conversation {number}", "section": "§2.1"}
+        # What would be read as a heading, or hide one, is no part of what was said.
+        texts = (re.sub(r"(?m)^([ \t]*)(#|```|~~~|===|---|<)", r"\1\\\2", text) for _, text in one.turns)
+        body = "\n".join(f"## Turn\n\n{text}\n" for text in texts)
+        yield f"details/3.{number}-conversation.md", frontmatter.compose(head, body)

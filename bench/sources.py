@@ -50,6 +50,9 @@ def tables(world: World, files: int, warm: int, cold: int) -> None:
     }
     found = compare(world, steps, cold, warm_up=0)
     show(f"Ranking {files:,} files, cold", baseline, [Row(first, found[first], found["read"])])
+    index = (folder / ".git/memctl/index.db").stat().st_size
+    texts = sum(file.stat().st_size for file in (folder / "src").rglob("*.*"))
+    print(f"  the index of what they say: {index / 1e6:.1f} MB for {texts / 1e6:.1f} MB of files")
 
 
 def _repository(world: World, files: int) -> Path:

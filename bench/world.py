@@ -30,6 +30,7 @@ class World(msgspec.Struct, frozen=True):
             input=given,
             capture_output=True,
             encoding="utf-8",
+            errors="surrogateescape",  # a path of a real history may be no UTF-8
             check=False,
         )
         if process.returncode:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from memctl.write.example import build
+from memctl.write.setup import build_example
 from tests.world import WORLD
 
 ROOT = Path(__file__).parents[1]
@@ -23,7 +23,7 @@ def regenerate_example() -> None:
     """Write the rendered pages of `.memory.example/` anew, and the stamps of the pages whose files have changed."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "shop"
-        build(folder)
+        build_example(folder)
         _memctl(folder, "review", *MARKERS)
         _memctl(folder, "render", "--force")
         for part in ("details", "docs"):

@@ -12,7 +12,7 @@ from memctl.pack.draft import Item, PackDraft
 from memctl.pack.filling import Pack, fill
 from memctl.record import frontmatter
 from memctl.record.config import Config
-from memctl.record.kinds import KINDS, Kind
+from memctl.record.kinds import BY_FOLDER, KINDS, Kind
 from memctl.record.record import ORDER, Record, build
 from memctl.record.snapshot import Hit, Snapshot
 from memctl.tokens.count import Counter
@@ -110,7 +110,8 @@ class Memory(msgspec.Struct):
         for path, text in sorted(self.texts.items()):
             counts = [text.casefold().count(word) for word in query.casefold().split()]
             if any(counts):
-                hits.append(Hit(path, 0.0, sum(bool(count) + min(count, 9) / 10 for count in counts), all(counts)))
+                score = sum(bool(count) + min(count, 9) / 10 for count in counts)
+                hits.append(Hit(path, 0.0, score, all(counts), BY_FOLDER[path.partition("/")[0]].name))
         return hits
 
     def item(self, identifier: str) -> Item:

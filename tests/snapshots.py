@@ -12,7 +12,7 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
 from memctl.store.cache import Cache, ParsedFile
 from memctl.store.catalogue import StoredCatalogue
-from memctl.tokens.pieces import markdown_estimator
+from memctl.tokens.families import markdown_estimator
 
 SHOP = Config(format=1, project="shop")
 
@@ -69,13 +69,22 @@ class GivenTexts:
     def __init__(self, match: Callable[[str], list[Hit]]) -> None:
         self._match = match
 
-    def match(self, query: str, most: int | None = None) -> list[Hit]:
-        return self._match(query)
+    def match(self, query: str, most: int | None = None, kinds: Collection[str] = ()) -> list[Hit]:
+        return [hit for hit in self._match(query) if hit.kind in kinds]
+
+    def around(self, query: str, kinds: Collection[str] = (), numbers: Collection[int] | None = None) -> list[Hit]:
+        return []
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         raise NotImplementedError
 
-    def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:
+    def titles(self, numbers: Sequence[int]) -> dict[int, str]:
+        return {}
+
+    def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
+        raise NotImplementedError
+
+    def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
         raise NotImplementedError
 
     def alike(self, path: str) -> dict[str, float]:

@@ -22,7 +22,7 @@ from memctl.store import load
 from memctl.store.memory import Memory, open_memory
 from memctl.text import markdown
 from memctl.write import documents
-from memctl.write.example import build
+from memctl.write.setup import build_example
 from tests.conftest import Memctl, commits, git
 from tests.example import MEMORY, SHOP
 
@@ -33,7 +33,7 @@ SHOWN = re.compile(r"§([1-4](?:\.[\w@*][\w./*@+-]*)?)")
 @pytest.fixture(scope="session")
 def built_showcase(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("showcase") / "shop"
-    build(folder)
+    build_example(folder)
     return folder
 
 

@@ -9,13 +9,14 @@ from memctl.check.findings import Finding, Subject
 
 def expiry(subject: Subject) -> Iterator[Finding]:
     """Nothing open has expired, and nothing was recorded in the future."""
-    for record in subject.snapshot.records:
-        if record.expires_at is not None and record.expires_at <= subject.now and record.is_open:
+    catalogue = subject.snapshot.catalogue
+    for record in catalogue.select([("expires_at", "<=", subject.now)], "id")[0]:
+        if record.is_open:
             line = subject.line_of(record.path, "expires_at")
             yield Finding("MEM401", record.path, line, f"it expired at {record.expires_at}")
-        if record.timestamp > subject.now:
-            line = subject.line_of(record.path, "timestamp")
-            yield Finding("MEM404", record.path, line, f"timestamp: {record.timestamp} lies in the future")
+    for record in catalogue.select([("timestamp", ">", subject.now)], "id")[0]:
+        line = subject.line_of(record.path, "timestamp")
+        yield Finding("MEM404", record.path, line, f"timestamp: {record.timestamp} lies in the future")
 
 
 def superseding(subject: Subject) -> Iterator[Finding]:
@@ -32,9 +33,7 @@ def superseding(subject: Subject) -> Iterator[Finding]:
 
 def finishing(subject: Subject) -> Iterator[Finding]:
     """What is finished is closed, and what waits waits for something open."""
-    for record in subject.snapshot.records:
-        if not record.is_open:
-            continue
+    for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
             line = subject.line_of(record.path, "completion_percentage")
             yield Finding("MEM406", record.path, line, "it has 100 % and is active", f"`memctl resolve {record.id}`")
@@ -43,6 +42,10 @@ def finishing(subject: Subject) -> Iterator[Finding]:
             if other is not None and not other.is_open:
                 line = subject.line_of(record.path, "blocked_by", identifier)
                 yield Finding("MEM407", record.path, line, f"blocked_by: {identifier} is {other.status}")
+
+
+def declared(subject: Subject) -> Iterator[Finding]:
+    """Nothing severe is open in a section that is declared finished."""
     outline = subject.snapshot.outline
     for page in outline.sections:
         if page.completion_percentage == 100:

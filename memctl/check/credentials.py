@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
 from memctl.record.errors import InvalidRecord, NoPlainFile
-from memctl.record.kinds import BY_FOLDER
-from memctl.store import files
 from memctl.store.cache import digest
 from memctl.text import credentials
 
@@ -31,10 +29,8 @@ def secrets(subject: Subject) -> Iterator[Finding]:
                 yield from _findings(path, path, "in the file's name, ", "rename it, and have the credential revoked")
         else:
             clean.append(key)
-    for path in names:
-        is_record = files.is_record_path(path, BY_FOLDER)
-        if is_record and path not in suspicious:
-            continue
+    suspects = [(path, True) for path in sorted(suspicious.intersection(names).difference(subject.others))]
+    for path, is_record in (*suspects, *((path, False) for path in subject.others)):
         try:
             text = subject.snapshot.read(path)
         except InvalidRecord as error:

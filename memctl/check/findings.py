@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import msgspec
 
 from memctl.check.rendering import Remembering
 from memctl.check.rules import RULES, Rule
 from memctl.pages.render import Renderer
-from memctl.record import frontmatter, frontmatter_writer, ids, pages
+from memctl.record import frontmatter, ids, pages
 from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.store import files
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
@@ -91,6 +94,26 @@ class Subject:
         return self.snapshot.names("")
 
     @cached_property
+    def others(self) -> list[str]:
+        """The paths of all files of the memory that are none of records."""
+        return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
+
+    def settled(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
+        """The findings among records of a rule on records, what pages say and names of files, kept until these change.
+
+        They hold for the text that the rule's module has. Many are not kept: hints are given to the first ones alone.
+        """
+        with open(rule.__code__.co_filename, "rb") as module:
+            seen = (rule.__name__, crc32(module.read()), *sorted(self.broken_pages))
+        key = repr(seen).encode() + self.making.key
+        if (kept := self.snapshot.catalogue.recall(key)) is not None:
+            return msgspec.msgpack.decode(kept, type=list[Finding])
+        found = list(rule(self))
+        if len(found) <= _SUGGESTED:
+            self.snapshot.catalogue.keep(key, msgspec.msgpack.encode(found))
+        return found
+
+    @cached_property
     def by_id(self) -> dict[str, Record]:
         """Records by id and alias."""
         found = {alias: record for record in self.snapshot.records for alias in record.aliases}
@@ -117,7 +140,9 @@ class Subject:
 
     def known_id(self, identifier: str) -> bool:
         """Whether there is such a record; one that can't be read counts, since that is another finding."""
-        return identifier in self.by_id or identifier in self._unreadable
+        if "by_id" in vars(self):
+            return identifier in self.by_id or identifier in self._unreadable
+        return identifier in self._unreadable or self.snapshot.find(identifier) is not None
 
     def knows(self, marker: str) -> bool:
         """Whether a marker leads somewhere; to a page that can't be read counts."""
@@ -206,6 +231,6 @@ def _item(line: str) -> str:
     """The value of an item of a list in a front matter."""
     item = line.strip().removeprefix("- ").strip()
     if item.startswith(("'", '"')):
-        quoted = frontmatter_writer.read(f"x: {item}\n")
+        quoted = frontmatter.read_canonical(f"x: {item}\n")
         item = str(quoted["x"]) if quoted else item[1:-1].replace("''", "'")
     return item

@@ -24,12 +24,12 @@ _MODEL = "take it out; `git config --global memctl.semanticModel NAME` sets your
 
 def foreign(subject: Subject) -> Iterator[Finding]:
     """Every file is one that memctl knows, and a plain one."""
-    for path in (*subject.names, *subject.leftovers):
+    for path in (*subject.others, *subject.leftovers):
         if files.is_temporary(path):
             hint = "`memctl commit` deletes it; if Git has it, `git rm` it"
             yield Finding("MEM511", path, 1, "a write that was killed left this temporary file", hint)
             continue
-        if files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
+        if pages.kind_at(path) is not None:
             continue
         found = list(special(subject, path))
         yield from found

@@ -9,7 +9,8 @@ from memctl.check.findings import Finding, StagedWork, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
 from memctl.store.file_sections import sections
-from memctl.team import guard, reconcile
+from memctl.team import guard
+from memctl.team import handoffs as team_handoffs
 from memctl.team.state import Ownership
 
 _LISTED = 3  # files of a section that a finding names
@@ -26,10 +27,10 @@ def owned(subject: Subject) -> Iterator[Finding]:
 def answered(subject: Subject) -> Iterator[Finding]:
     """Sections are whose the answers of handoffs say, unless they went on to somebody else since."""
     state = subject.agreed
-    if state is None or not reconcile.concerns(state):
+    if state is None or not team_handoffs.concerns(state):
         return
     handoffs = handoff.found(subject.snapshot, everything=True)
-    for one in reconcile.contradictions(handoffs, state, subject.now):
+    for one in team_handoffs.contradictions(handoffs, state, subject.now):
         path = one.handoff.record.path
         hint = "`memctl handoff recover` sets it as the record says, with `--remote NAME` at a remote too"
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.told, hint)

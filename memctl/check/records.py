@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.record import handoff
+from memctl.record import handoff, ids
 from memctl.record.change import rewords
 from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.record.kinds import OTHER_END
@@ -130,10 +130,9 @@ def _circles(graph: dict[str, list[str]]) -> list[list[str]]:
 
 def accepted(subject: Subject) -> Iterator[Finding]:
     """What was decided stays as it was put."""
-    decisions = {record.path: record for record in subject.snapshot.records if record.memory_type == "decision"}
     for path in subject.changed:
-        record = decisions.get(path)
-        before = subject.earlier(path) if record else None
+        record = subject.snapshot.catalogue.find(ids.id_in_path(path) or "")
+        before = subject.earlier(path) if record and record.path == path else None
         if record is None or before is None:
             continue
         if rewords(before, _renamed_back(subject, subject.snapshot.read(path)), path):

@@ -38,7 +38,7 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
 def code_of_records(subject: Subject) -> Iterator[Finding]:
     """What open records say of code is there, down to the line."""
     beyond: list[tuple[str, str, str]] = []
-    referring = [(record, ref) for record in subject.snapshot.records if record.is_open for ref in record.code_refs]
+    referring = [(record, ref) for record in subject.snapshot.open_records for ref in record.code_refs]
     names = subject.snapshot.files.names() if referring else frozenset()
     for record, reference in referring:
         path = reference if reference in names else pages.code_path(reference)
@@ -91,14 +91,14 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
 
 def mentions_of_records(subject: Subject) -> Iterator[Finding]:
     """The § markers and ids in the text of open records lead somewhere."""
-    open_paths = {record.path for record in subject.snapshot.records if record.is_open}
+    records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, found in subject.snapshot.catalogue.mentions().items():
         for mention in found if path in open_paths else ():
             if mention.text == IGNORE:
                 continue
             if (message := _dangling(subject, mention, has_pages)) is not None:
-                known: Iterable[str] = subject.markers if mention.text.startswith("§") else subject.by_id
+                known: Iterable[str] = subject.markers if mention.text.startswith("§") else records
                 yield Finding("MEM207", path, mention.line, message, subject.near(mention.text, known))
 
 

@@ -33,7 +33,7 @@ class Remembering(Renderer):
         """Keep the digests of what was rendered, until something changes that the documents show."""
         digests = {name: generated_header.digest(text) for name, text in self._rendered.items()}
         if not digests.items() <= self._known.items():
-            self.snapshot.catalogue.keep(self._key, msgspec.msgpack.encode(self._known | digests))
+            self.snapshot.catalogue.keep(self.key, msgspec.msgpack.encode(self._known | digests))
 
     @cached_property
     def _renderer(self) -> Renderer:
@@ -50,12 +50,13 @@ class Remembering(Renderer):
     @cached_property
     def _known(self) -> dict[str, str]:
         """The digests of documents that were rendered before from what there is now."""
-        kept = self.snapshot.catalogue.recall(self._key)
+        kept = self.snapshot.catalogue.recall(self.key)
         return msgspec.msgpack.decode(kept, type=dict[str, str]) if kept else {}
 
     @cached_property
-    def _key(self) -> bytes:
-        """A digest of everything that documents show but for the records, whose changes the cache sees itself."""
+    def key(self) -> bytes:
+        """A digest of everything that documents show but for the records, whose changes the cache sees itself: pages,
+        settings, templates and the names of the repository's files."""
         found = blake2b(digest_size=16)
         shown = (__version__, self.snapshot.prefix, self.snapshot.config, self.snapshot.outline.pages)
         found.update(msgspec.msgpack.encode(shown))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from memctl.check.findings import Finding, Subject
 from memctl.check.inventory import special
 from memctl.pages import documents, generated_header, levels
+from memctl.pages.contents import BrokenTemplate
 from memctl.pages.links import FOLDER, SOURCES, document_of
-from memctl.pages.render import BrokenTemplate
 from memctl.record import content_fields, pages
 from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.text import headings, markdown

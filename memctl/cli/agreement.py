@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from memctl.cli import output
-from memctl.cli.command import json_option, said
+from memctl.cli.command import json_option
+from memctl.cli.write_options import said
 from memctl.store.memory import Memory
 from memctl.team import ref_state, remote_state
 from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import output, surroundings
-from memctl.cli.command import Several, files_option, reading
+from memctl.cli.command import reading
 from memctl.cli.counting import model_option
+from memctl.cli.groups import Several, files_option
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.policy import capacity, profiles
-from memctl.policy.allocation import DEFAULT_WINDOW, Portion, allocate
-from memctl.policy.profiles import PROFILES
+from memctl.policy import allocation
+from memctl.policy.allocation import DEFAULT_WINDOW, PROFILES, Portion, allocate
 
 if TYPE_CHECKING:
-    from memctl.policy.capacity import Occupancy, TypeUsage
-    from memctl.policy.profiles import Team
+    from memctl.policy.allocation import Occupancy, Team, TypeUsage
     from memctl.tokens.count import Counter
 
 _TYPES = ("system", "active", "session", "buffer", "shared")
@@ -54,7 +53,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @click.option(
     "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them: trusted before counts."
 )
-@click.option("--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="In a team.")
+@click.option("--agents", type=click.IntRange(min=1), default=allocation.AGENTS, show_default=True, help="In a team.")
 @model_option
 @click.option("--strict", is_flag=True, help="Exit code 1 at orange or red, or if a hard limit is exceeded.")
 @reading
@@ -84,9 +83,9 @@ def budget_command(
         raise MemctlError(f"--{wrong} has no share in the profile {name}", "use --profile multi-agent", USAGE)
     around = surroundings.find(ctx, model, at)
     counted = {kind: _count(around.counter, given[kind]) for kind in known}
-    found = capacity.occupancy(window, portions, counted, used)
+    found = allocation.occupancy(window, portions, counted, used)
     is_measured = used is not None or any(given.values())
-    team = profiles.team(window, agents) if profile is profiles.MULTI_AGENT else None
+    team = allocation.team(window, agents) if profile is allocation.MULTI_AGENT else None
     advice, own = profile.lines(window), _own(around)
     if as_json:
         data = _data(found, profile.name, is_measured, advice, own)

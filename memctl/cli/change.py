@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, output, report
-from memctl.cli.command import command, complete_id, discard_option, said, write_options, writing
+from memctl.cli.command import command, complete_id
 from memctl.cli.source import read
+from memctl.cli.write_options import discard_option, said, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.snapshot import Snapshot

@@ -10,19 +10,18 @@ from msgspec.structs import replace
 from memctl import __version__
 from memctl.check import formats, run
 from memctl.check.findings import StagedWork, Subject
-from memctl.check.rules import INFO, RULES
+from memctl.check.rules import DOCUMENTS, INFO, RULES
 from memctl.check.run import Report
-from memctl.cli import opening, output, report
+from memctl.cli import opening, output
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import differences, git, history, hook_commits, index
-from memctl.record.change import WriteOptions
+from memctl.git import differences, git, hook_commits
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, files, load
+from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
-from memctl.write import autofix, documents, render, transaction
+from memctl.write import documents
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -91,11 +90,11 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
     if staged and (git.committing() or not _is_touched(memory)):
-        ignore = (*ignore, *autofix.DOCUMENTS)
+        ignore = (*ignore, *DOCUMENTS)
     _tell_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
-        ignore = (*ignore, *autofix.DOCUMENTS)
+        ignore = (*ignore, *DOCUMENTS)
     return run.check(_subject(memory, snapshot, staged, at), select, ignore)
 
 
@@ -119,6 +118,7 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
     after = memory.repository.resolve(at) if at else None
     before = f"{after}^" if after else "HEAD"
     changed: set[str] = set()
+    _ = snapshot.catalogue  # for it Git says which files differ from HEAD
     # In a hook of our own commit the write path has judged already what may be changed.
     if not git.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
         paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
@@ -149,6 +149,10 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
 
 def _overdue(memory: Memory) -> list[tuple[str, str]]:
     """What has waited for its commit for too long: a file of each change, and what is to be said of it."""
+    if not opening.has_pending(memory):
+        return []
+    from memctl.store import entry_state
+
     found = []
     for entry in entry_state.overdue(memory, entry_state.outstanding(memory)):
         why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
@@ -165,6 +169,8 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
     told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
     others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
     parents = (before, *(other for other in others if _exists(memory, other)))
+    if not staged and after is None and len(parents) == 1:  # Git has said so as the memory was read
+        return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}
     sides = [set(differences.changed(memory.repository, folder, parent, after, staged=staged)) for parent in parents]
     return set.intersection(*sides)
 
@@ -175,6 +181,8 @@ def _staged(memory: Memory) -> StagedWork | None:
     if git.committing() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
+        from memctl.git import index
+
         return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
     return StagedWork(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
 
@@ -190,6 +198,8 @@ def _agreed(memory: Memory) -> State | None:
 
 def _is_ours(memory: Memory, commit: str) -> bool:
     """Whether memctl made a commit: then what it changes in accepted decisions was asked for."""
+    from memctl.git import history
+
     found = history.commits(memory.repository, [memory.prefix], commit, 1)
     return bool(found and found[0].commit == commit and found[0].trailers.ops)
 
@@ -207,9 +217,13 @@ def _exists(memory: Memory, revision: str) -> bool:
 
 def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Mend records in one commit (with their documents), then whatever documents are still stale."""
+    from memctl.cli import report  # a check that only looks needs none of what writes
+    from memctl.record.change import WriteOptions
+    from memctl.write import autofix, render, transaction
+
     say = output.text if style == "text" else output.note
     mended = [finding for finding in found.findings if finding.rule.is_mended]
-    in_records = [(finding.code, finding.path) for finding in mended if finding.code not in autofix.DOCUMENTS]
+    in_records = [(finding.code, finding.path) for finding in mended if finding.code not in DOCUMENTS]
     if in_records:
         result = transaction.carry_out(
             memory, lambda _: autofix.fix(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
@@ -219,7 +233,7 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
             report.pending(result)
-    if any(finding.code in autofix.DOCUMENTS for finding in mended):
+    if any(finding.code in DOCUMENTS for finding in mended):
         if dry_run:
             say("would render the documents")
             return

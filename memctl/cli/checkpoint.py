@@ -8,18 +8,20 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Group, command, json_option, naming_options, reading, write_options, writing
+from memctl.cli.command import command, json_option, reading
 from memctl.cli.event import workflow_option
+from memctl.cli.groups import Group
+from memctl.cli.write_options import naming_options, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.store.memory import Memory
-from memctl.task import checkpoint_xml, completeness, keeping, names, resuming, versions
+from memctl.task import bootstrap, events, resume, save, versions, xml_output
 from memctl.task.markdown import document
-from memctl.task.resuming import Resumption
-from memctl.task.saving import StatedProgress
+from memctl.task.resume import Resumption
+from memctl.task.save import StatedProgress
 
 _FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "as_json")
-_FORMS = {"markdown": document, "xml": checkpoint_xml.written}
+_FORMS = {"markdown": document, "xml": xml_output.checkpoint_xml}
 
 
 def _said(function: Any) -> Any:
@@ -79,15 +81,15 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     flags = {name: given.pop(name) for name in _FLAGS}
     memory = opening.memory(ctx)
     given["issues"] = given["issues"] or None
-    said = StatedProgress(workflow=names.workflow(memory, workflow), **given)
+    said = StatedProgress(workflow=events.workflow(memory, workflow), **given)
     with naming_options(ctx):
-        kept = keeping.keep(memory, said, write_options(flags))
+        kept = save.keep(memory, said, write_options(flags))
     made, result = kept.checkpoint, kept.outcome
     if kept.untold:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
-    for one in completeness.missing(made):
+    for one in bootstrap.missing(made):
         output.note(f"missing to resume: {one.what}: {one.why}")
 
 
@@ -114,9 +116,9 @@ def list_command(
         raise MemctlError("--all is about the worktree, and goes without --at", exit_code=USAGE)
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    found = versions.read(snapshot, names.slug(workflow))
+    found = versions.read(snapshot, events.slug(workflow))
     shown = found.checkpoints[: limit or None]
-    gone = [one.id for one in versions.deleted(memory, snapshot, names.slug(workflow))] if everything else []
+    gone = [one.id for one in versions.deleted(memory, snapshot, events.slug(workflow))] if everything else []
     if as_json:
         opened = [versions.readable(snapshot, one)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
@@ -155,7 +157,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     """Print a checkpoint as it was saved."""
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, names.workflow(memory, workflow)))
+    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, events.workflow(memory, workflow)))
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
@@ -186,7 +188,7 @@ def resume_command(
     can't be resumed, since it is stale or lacks the task or the next step.
     """
     memory = opening.memory(ctx)
-    found = resuming.look(memory, opening.readable(memory, None), id, names.workflow(memory, workflow))
+    found = resume.look(memory, opening.readable(memory, None), id, events.workflow(memory, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
         output.json("resumption", _resumption_data(memory, found, obstacles))

@@ -10,12 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from memctl.errors import CredentialFound
-from memctl.record.change import WriteOptions
-from memctl.record.required_text import Wrong, refuse_stand_in
 
 F = TypeVar("F", bound=Callable[..., Any])
-_MANY = "FILE…"  # metavar of an option that takes several files at once: `--active src/*.py`
-_WHOLE = 1000  # characters: the first sentence of any command's help
 
 
 class Command(click.Command):
@@ -27,68 +23,18 @@ class Command(click.Command):
         self.examples = examples
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _naming_allow_secret(ctx):
+        with naming_allow_secret(ctx):
             return super().invoke(ctx)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
-        _write_examples(formatter, self.examples)
-        self.format_help_text(ctx, formatter)
-        self.format_options(ctx, formatter)
-
-
-class Several(Command):
-    """A command in which an option whose metavar is `FILE…` takes all arguments up to the next option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        names = {name for param in self.params if getattr(param, "metavar", "") == _MANY for name in param.opts}
-        names = {name for name in names if name.startswith("-")}
-        return super().parse_args(ctx, list(_spread(args, names)))
-
-
-class Group(click.Group):
-    """A command with subcommands, which its help lists whole, after an example of each."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
-        super().__init__(*args, **kwargs)
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_usage(ctx, formatter)
-        _write_examples(formatter, [one for _, command in self._listed(ctx) for one in _examples(command)[:1]])
-        self.format_help_text(ctx, formatter)
-        self.format_options(ctx, formatter)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in self._listed(ctx)])
-
-    def _listed(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        return [(name, command) for name, command in found if command is not None and not command.hidden]
-
-
-class Defaulting(Group):
-    """A group that does something by itself if no subcommand is given; its help begins with examples."""
-
-    def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
-        super().__init__(*args, invoke_without_command=True, **kwargs)
-        self.examples = examples
-        self.subcommand_metavar = "[COMMAND …]"
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _naming_allow_secret(ctx):
-            return super().invoke(ctx)
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_usage(ctx, formatter)
-        _write_examples(formatter, self.examples)
+        write_examples(formatter, self.examples)
         self.format_help_text(ctx, formatter)
         self.format_options(ctx, formatter)
 
 
 @contextmanager
-def _naming_allow_secret(ctx: click.Context) -> Iterator[None]:
+def naming_allow_secret(ctx: click.Context) -> Iterator[None]:
     """Whatever is refused as a credential, is told with the option that lets it pass, where the command has that."""
     try:
         yield
@@ -102,11 +48,7 @@ def _naming_allow_secret(ctx: click.Context) -> Iterator[None]:
         raise
 
 
-def _examples(command: click.Command) -> Sequence[tuple[str, str]]:
-    return command.examples if isinstance(command, (Command, Defaulting)) else ()
-
-
-def _write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
     if examples:
         with formatter.section("Examples"):
             for line, meaning in examples:
@@ -114,9 +56,18 @@ def _write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str
                 formatter.write(f"{indent}{line}\n{indent}    {meaning}\n")
 
 
-def command(name: str, *examples: tuple[str, str]) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a memctl command; its docstring is the help."""
-    return click.command(name, cls=Command, examples=examples)
+def command(
+    name: str, *examples: tuple[str, str], group: click.Group | None = None
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a function a memctl command, of a group if one is given; its docstring is the help."""
+
+    def make(function: Callable[..., Any]) -> Command:
+        made = click.command(name, cls=Command, examples=examples)(function)
+        if group is not None:
+            group.add_command(made)
+        return made
+
+    return make
 
 
 def json_option(function: F) -> F:
@@ -136,39 +87,6 @@ def reading(function: F) -> F:
     return at_option(json_option(function))
 
 
-def write_options(flags: dict[str, Any]) -> WriteOptions:
-    """Return the flags of a writing command as options of the write; `as_json` is none of them."""
-    return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
-
-
-@contextmanager
-def naming_options(ctx: click.Context) -> Iterator[None]:
-    """Whatever is wrong with something said, is told with the option that says it."""
-    try:
-        yield
-    except Wrong as error:
-        options = {param.name: param.opts[0] for param in ctx.command.params if isinstance(param, click.Option)}
-        told = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
-        fields = [(field, message) for (field, _), message in zip(error.fields, told, strict=True)]
-        raise Wrong(error.title, fields, error.hint, error.exit_code) from None
-
-
-def said(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The value of an option or argument that has to say something if it is given at all."""
-    refuse_stand_in(value or "", param.opts[0] if isinstance(param, click.Option) else param.human_readable_name)
-    return value
-
-
-def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The same for an option that may be given several times."""
-    for value in values:
-        said(ctx, param, value)
-    return values
-
-
-discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
-
-
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
     """The value of an option that is refused in the shell of an agent that may run the command without asking, but for
     `-`, standard input."""
@@ -184,45 +102,24 @@ def _words(ctx: click.Context) -> str:
     return ctx.command_path.partition(" ")[2]
 
 
-def writing(function: F) -> F:
-    """The options of every command that changes the memory."""
-    for option in reversed(
-        (
-            click.option("--reason", default="", help="Why, for the log."),
-            click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
-            click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
-            click.option(
-                "--allow-secret",
-                is_flag=True,
-                callback=for_people,
-                help="Let text pass that looks like a credential.",
-            ),
-            click.option(
-                "--allow-owned",
-                is_flag=True,
-                callback=for_people,
-                help="Write to another's section; needs --reason.",
-            ),
-        )
-    ):
-        function = option(function)
-    return json_option(function)
-
-
 def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """Tags as they are given: several options, or one with commas, which no tag can hold."""
     return tuple(tag.strip() for value in given for tag in value.split(",") if tag.strip())
 
 
-def filtering(function: F) -> F:
-    """The filters of `list`, `search` and `export`."""
+def filtering(function: F, more_types: Sequence[str] = ()) -> F:
+    """The filters of `list`, `search` and `export`; `more_types` are further choices for `--type`."""
     from memctl.record.kinds import KINDS, SEVERITIES
 
     statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))
     for option in reversed(
         (
             click.option(
-                "--type", "types", multiple=True, type=click.Choice(list(KINDS)), help="Only this type. Repeatable."
+                "--type",
+                "types",
+                multiple=True,
+                type=click.Choice([*KINDS, *more_types]),
+                help="Only this type. Repeatable.",
             ),
             click.option(
                 "--status", "statuses", multiple=True, type=click.Choice(statuses), help="Only this. Repeatable."
@@ -282,22 +179,3 @@ def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     wanted = incomplete.upper()
     matching = sorted((r for r in records if r.id.startswith(wanted)), key=lambda r: r.timestamp, reverse=True)
     return [CompletionItem(record.id, help=record.title) for record in matching]
-
-
-def files_option(name: str, help_: str) -> Callable[[F], F]:
-    """An option for several files."""
-    return click.option(f"--{name}", name, multiple=True, metavar=_MANY, help=help_)
-
-
-def _spread(args: list[str], names: set[str]) -> list[str]:
-    """The arguments with the option repeated before each of its values."""
-    found: list[str] = []
-    option, is_first = "", False
-    for arg in args:
-        if arg.startswith("-") and arg != "-":
-            option, is_first = (arg, True) if arg in names else ("", False)
-            found.append(arg)
-        else:
-            found += [arg] if not option or is_first else [option, arg]
-            is_first = False
-    return found

@@ -9,7 +9,9 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
-from memctl.cli.command import Command, Group, json_option, said
+from memctl.cli.command import command, json_option
+from memctl.cli.groups import Group
+from memctl.cli.write_options import said
 from memctl.errors import USAGE, MemctlError
 from memctl.record.required_text import refuse_stand_in
 from memctl.team import agents
@@ -21,13 +23,11 @@ coordination_command = Group(
 _REMOTE = click.option("--remote", metavar="NAME", help="Fetch the state of a remote first, and take it in.")
 
 
-@coordination_command.command(
+@command(
     "show",
-    cls=Command,
-    examples=(
-        ("memctl coordination show", "Who is at work, who has what, what blocks."),
-        ("memctl coordination show --remote origin --json", "Also what other machines have told, for a program."),
-    ),
+    ("memctl coordination show", "Who is at work, who has what, what blocks."),
+    ("memctl coordination show --remote origin --json", "Also what other machines have told, for a program."),
+    group=coordination_command,
 )
 @_REMOTE
 @json_option
@@ -43,10 +43,10 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
         output.text(output.plain(line))
 
 
-@coordination_command.command(
+@command(
     "join",
-    cls=Command,
-    examples=(("memctl coordination join --task 'Refunds'", "Tell the others that you are at work, and at what."),),
+    ("memctl coordination join --task 'Refunds'", "Tell the others that you are at work, and at what."),
+    group=coordination_command,
 )
 @click.option("--task", default="", metavar="TEXT", callback=said, help="What you work at.")
 @agreeing
@@ -57,10 +57,10 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
     carry_out(memory, agents.join(memory.actor, memory.now, task), given)
 
 
-@coordination_command.command(
+@command(
     "leave",
-    cls=Command,
-    examples=(("memctl coordination leave --release", "Be gone, and give your sections back."),),
+    ("memctl coordination leave --release", "Be gone, and give your sections back."),
+    group=coordination_command,
 )
 @click.option("--agent", default="", help="Somebody else, who is gone without saying so; needs --reason.")
 @click.option("--release", is_flag=True, help="Give all sections of the agent back.")
@@ -74,13 +74,11 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
     carry_out(memory, agents.leave(agent or memory.actor, release=release), given)
 
 
-@coordination_command.command(
+@command(
     "assign",
-    cls=Command,
-    examples=(
-        ("memctl coordination assign elena 'Write the refund worker'", "Give an agent a task."),
-        ("memctl coordination assign elena 'Write the refund worker' --remove", "It is done, or somebody else's."),
-    ),
+    ("memctl coordination assign elena 'Write the refund worker'", "Give an agent a task."),
+    ("memctl coordination assign elena 'Write the refund worker' --remove", "It is done, or somebody else's."),
+    group=coordination_command,
 )
 @click.argument("agent")
 @click.argument("task")
@@ -94,8 +92,10 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
     carry_out(opening.memory(ctx), agents.assign(agent, task, remove=remove), given)
 
 
-@coordination_command.command(
-    "block", cls=Command, examples=(("memctl coordination block 'Staging is down'", "Tell all that nobody can go on."),)
+@command(
+    "block",
+    ("memctl coordination block 'Staging is down'", "Tell all that nobody can go on."),
+    group=coordination_command,
 )
 @click.argument("text", callback=said)
 @agreeing
@@ -106,8 +106,10 @@ def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
     carry_out(memory, agents.block(text, memory.actor, memory.now), given)
 
 
-@coordination_command.command(
-    "unblock", cls=Command, examples=(("memctl coordination unblock 'Staging is down'", "It no longer is."),)
+@command(
+    "unblock",
+    ("memctl coordination unblock 'Staging is down'", "It no longer is."),
+    group=coordination_command,
 )
 @click.argument("blocker")
 @agreeing
@@ -117,13 +119,11 @@ def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
     carry_out(opening.memory(ctx), agents.unblock(blocker), given)
 
 
-@coordination_command.command(
+@command(
     "share",
-    cls=Command,
-    examples=(
-        ("memctl coordination share staging 'elena, until noon'", "Tell all about something that they share."),
-        ("memctl coordination share staging ''", "Take it out."),
-    ),
+    ("memctl coordination share staging 'elena, until noon'", "Tell all about something that they share."),
+    ("memctl coordination share staging ''", "Take it out."),
+    group=coordination_command,
 )
 @click.argument("name")
 @click.argument("value")

@@ -9,9 +9,8 @@ from memctl.errors import MemctlError
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.tokens.calibration import learnt
-from memctl.tokens.count import Counter
+from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
-from memctl.tokens.reconstruction import Tokenizer
 
 MODELS = ", ".join(FAMILIES)
 model_option = click.option(

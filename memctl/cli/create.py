@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
 
-from memctl.cli import editor, opening, report
-from memctl.cli.command import Command, all_said, complete_id, for_people, said, split_at_commas, write_options, writing
+from memctl.cli import opening, report
+from memctl.cli.command import Command, complete_id, for_people, split_at_commas
+from memctl.cli.write_options import all_said, said, write_options, writing
 from memctl.errors import USAGE, MemctlError
-from memctl.record.kinds import OTHER_END, SEVERITIES, Kind
-from memctl.record.required_text import refuse_stand_in
-from memctl.store import load
-from memctl.store.sequence import Sequence
-from memctl.write import create, transaction
-from memctl.write.edit import section_marker
+from memctl.record.kinds import SEVERITIES, Kind
+from memctl.write import create
 
 _OPTIONS: dict[str, Callable[[], click.Option]] = {  # of keys that only some types have
     "severity": lambda: click.Option(
@@ -112,30 +110,21 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         from memctl.cli.source import draft_from  # and with it what reads JSON: seldom needed
 
         draft = draft_from(kind, source)
-    fields = {field.name for field in kind.fields}
-    for name, value in given.items():
-        if value is None or value == ():
-            continue
-        value = list(value) if isinstance(value, tuple) else value
-        (draft.content if name in fields else draft.values)[name] = value
-    if draft.values.get("section"):
-        draft.values["section"] = section_marker(str(draft.values["section"]))
+    draft.take(given)
+    kept: AbstractContextManager[None] = nullcontext()
     if use_editor:
+        from memctl.cli import editor
+
         draft.body = editor.compose(
             create.body_of(draft, create.template(memory, kind)) or create.template_text(memory, kind), draft
         )
         draft.content = {}
+        kept = editor.kept(memory, draft.body)
     if not draft.values.get("title"):
         raise MemctlError(
             "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE
         )
-    refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section"))
-
-    def plan(sequence: Sequence) -> Any:
-        return create.create(memory, sequence, load.disk(memory) if refers else None, draft)
-
-    with editor.kept(memory, draft.body if use_editor else ""):
-        refuse_stand_in(str(draft.values["title"]), "TITLE")
-        result = transaction.carry_out(memory, plan, write_options(flags))
+    with kept:
+        result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])

@@ -9,14 +9,17 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Group, command, json_option, naming_options
+from memctl.cli.command import command, json_option
+from memctl.cli.groups import Group
+from memctl.cli.write_options import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import timestamps
-from memctl.record.event import TYPES, ContextSizes, Event
+from memctl.record.event import TYPES, ContextSizes, WorkflowEvent
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
-from memctl.task import emitting, event_xml, names
+from memctl.task import events as task_events
+from memctl.task import xml_output
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
 _SHOWN = 5  # unreadable lines that a warning names
@@ -85,13 +88,13 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
     before, after = (
         ContextSizes(sizes[f"scs_{when}"], sizes[f"aws_{when}"], sizes[f"debt_{when}"]) for when in ("before", "after")
     )
-    name = names.workflow(memory, workflow)
+    name = task_events.workflow(memory, workflow)
     with naming_options(ctx):
-        stream = emitting.emit(memory, name, {**given, "before_state": before, "after_state": after})
+        stream = task_events.emit(memory, name, {**given, "before_state": before, "after_state": after})
     event = stream.events[-1]
-    waiting = emitting.since_checkpoint(stream.events, name)
+    waiting = task_events.since_checkpoint(stream.events, name)
     if as_json:
-        output.json("event", {**_data(event), "since_checkpoint": len(waiting), "is_due": emitting.is_due(waiting)})
+        output.json("event", {**_data(event), "since_checkpoint": len(waiting), "is_due": task_events.is_due(waiting)})
     else:
         output.text(f"{event.sequence} {event.event_type}")
     _warn(memory, stream, name)
@@ -119,7 +122,7 @@ def list_command(
         event
         for event in reversed(stream.events)
         if (not types or event.event_type in types)
-        and (not workflow or event.workflow_id == names.slug(workflow))
+        and (not workflow or event.workflow_id == task_events.slug(workflow))
         and event.timestamp >= earliest
     ]
     shown = found[: limit or None]
@@ -132,7 +135,7 @@ def list_command(
             output.note("there are no such events")
         elif len(found) > len(shown):
             output.note(f"{len(found) - len(shown):,} more: --limit 0 lists all")
-    _warn(memory, stream, names.workflow(memory, workflow))
+    _warn(memory, stream, task_events.workflow(memory, workflow))
     ctx.exit(REFUSED if stream.broken else OK)
 
 
@@ -163,7 +166,7 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
     if as_json or form == "json":
         output.json("event", _data(event))
         return
-    output.text(output.plain(event_xml.written(event, compressions(stream.events, event))), newline=False)
+    output.text(output.plain(xml_output.written(event, compressions(stream.events, event))), newline=False)
 
 
 event_command = Group("event", help="Note and show what happens in a workflow.", no_args_is_help=False)
@@ -171,7 +174,7 @@ for member in (emit_command, list_command, show_command):
     event_command.add_command(member)
 
 
-def compressions(events: Sequence[Event], until: Event) -> int:
+def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
     """How many compression events a workflow has had up to one event."""
     return sum(
         event.event_type == "compression"
@@ -181,7 +184,7 @@ def compressions(events: Sequence[Event], until: Event) -> int:
     )
 
 
-def _data(event: Event) -> dict[str, Any]:
+def _data(event: WorkflowEvent) -> dict[str, Any]:
     """An event for JSON: every field, said or not."""
     data = {name: getattr(event, name) for name in event.__struct_fields__}
     for name in ("before_state", "after_state"):
@@ -189,7 +192,7 @@ def _data(event: Event) -> dict[str, Any]:
     return {**data, "compression_ratio": event.compression_ratio}
 
 
-def _row(event: Event) -> tuple[str, ...]:
+def _row(event: WorkflowEvent) -> tuple[str, ...]:
     about = event.action_taken or event.mission or "; ".join(event.deliverables)
     to = f" -> {event.target_agent}" if event.target_agent else ""
     return str(event.sequence), event.timestamp, event.event_type, event.workflow_id, f"{event.source_agent}{to}", about
@@ -201,7 +204,7 @@ def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
         numbers += f" and {len(stream.broken) - _SHOWN:,} more" if len(stream.broken) > _SHOWN else ""
         output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
         output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints have what matters of it")
-    waiting = emitting.since_checkpoint(stream.events, workflow)
-    if emitting.is_due(waiting):
+    waiting = task_events.since_checkpoint(stream.events, workflow)
+    if task_events.is_due(waiting):
         output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: one is due")
         output.note("hint: `memctl checkpoint save` takes them up")

@@ -9,8 +9,9 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, filtering, reading, write_options, writing
+from memctl.cli.command import command, filtering, reading
 from memctl.cli.source import read
+from memctl.cli.write_options import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.search.filters import select
@@ -18,9 +19,8 @@ from memctl.store import load, named_file
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr_export import Exported
-    from memctl.exchange.adr_forms import Form
-    from memctl.exchange.adr_import import Imported
+    from memctl.exchange.adr_folder import Exported, Imported
+    from memctl.exchange.adr_text import Form
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
     from memctl.store.memory import Memory
@@ -135,13 +135,13 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
 
 
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
-    from memctl.exchange import adr_import
+    from memctl.exchange import adr_folder
 
     found: list[Imported] = []
 
     def plan(sequence: Any) -> Any:
         snapshot = load.disk(memory)
-        found.append(adr_import.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
+        found.append(adr_folder.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
         return found[0].change
 
     result = transaction.carry_out(memory, plan, write_options(flags))
@@ -180,9 +180,9 @@ def _few(names: list[str]) -> str:
 def _export_adr(
     snapshot: Snapshot, records: list[Record], folder: Path, form: Form | None, *, write: bool, force: bool
 ) -> list[Exported]:
-    from memctl.exchange import adr_export
+    from memctl.exchange import adr_folder
 
-    exported = adr_export.export_folder(snapshot, records, folder, form)
+    exported = adr_folder.export_folder(snapshot, records, folder, form)
     changed = [item.file for item in exported if item.state == "changed"]
     if changed and write and not force:
         raise MemctlError(
@@ -191,7 +191,7 @@ def _export_adr(
             REFUSED,
         )
     if write:
-        adr_export.write_folder(folder, exported)
+        adr_folder.write_folder(folder, exported)
     return exported
 
 

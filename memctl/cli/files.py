@@ -25,6 +25,7 @@ from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
 
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
+_OUTLINE = "outline"  # stands for the verdict where only that is loaded
 _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 
 
@@ -73,10 +74,11 @@ def files_command(
 ) -> None:
     """Rank the repository's files for a task, and say which to load ahead.
 
-    A score is made of relevance to the task (50), how recently a file changed (30), and how near it is to the active
-    files in the graph of imports (20). Active are files that the task names, those of --active, and what is not
-    committed. From 70 on a file is worth loading ahead, as those of --active and what they import always are; from 40
-    on when it is needed, below that only on demand.
+    A score is made of relevance (50), how recently a file changed (30), and how near it is to the active files in the
+    graph of imports (20); with a task, of 70, 20 and 10: then relevance is what the files say and how the task names
+    them. Active are files that the task names, those of --active, and what is not committed. From 70 on a file is worth
+    loading ahead, as those of --active and what they import always are; from 40 on when it is needed, below that only
+    on demand. Of large, generated and lock files an outline is loaded (`memctl summarize`).
     .gitignore and .memctlignore are honoured; binary files, and those that seem to hold secrets, never enter.
     """
     memory = opening.memory(ctx)
@@ -110,7 +112,7 @@ def _pack(
     def fill(draft: PackDraft) -> Pack:
         return filling.fill(draft, given.form, budget, lambda text: counter.tokens(text, kind))
 
-    made = packed(memory, found, task, fill)
+    made = packed(memory, snapshot, found, task, counter, fill)
     included = set(made.included())
     more = {"files": [_choice_data(choice) for choice in found.files if choice.path in included]}
     deliver(memory, snapshot, made, given, "files_pack", as_json=as_json, more=more)
@@ -119,14 +121,15 @@ def _pack(
 def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bool) -> None:
     rows: list[tuple[str, ...]] = []
     for choice in shown:
+        form = _OUTLINE if choice.outline and choice.is_loaded else choice.verdict
         mark = "+" if choice.is_loaded else " "
-        rows.append((f"{choice.score.score:5.1f}", f"{mark} {choice.verdict}", _tokens(choice.tokens), choice.path))
+        rows.append((f"{choice.score.score:5.1f}", f"{mark} {form}", _tokens(choice.tokens), choice.path))
     if explain:
         _explain(shown, rows)
     else:
         output.columns([("score", "  verdict", "tokens", "file"), *rows], _STYLES)
     loaded = [choice for choice in found.files if choice.is_loaded]
-    total = sum(choice.tokens.tokens for choice in loaded)
+    total = sum(choice.cost for choice in loaded)
     output.note(f"+ {len(loaded):,} of {len(found.files):,} files to load ahead: {total:,} of {room.budget:,} tokens")
     if explain:
         free = ", ".join(
@@ -139,8 +142,10 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
         output.note(f"never enters: {output.plain(path)}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
         output.note(
-            "JavaScript, TypeScript and Go are read by their lines; `pip install 'git-memctl[languages]'` parses them"
+            "some of this code is read by its lines, or not at all; `pip install 'git-memctl[languages]'` parses it"
         )
+    for path, reason in found.unsearched if explain else ():
+        output.note(f"its text is not searched: {output.plain(path)}: {reason}")
     if later := sum(reason == LATER for _, reason in found.refused):
         output.note(f"hint: {later:,} large files are not looked at yet; the next run goes on with them")
     if found.refused and not explain:
@@ -159,6 +164,9 @@ def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
         lines.append((*row[:3], f"{choice.path}  [{parts.relevance:g} + {parts.recency:g} + {parts.dependency:g}]"))
         lines += [("", "", f"{points:g}", why) for points, why in parts.reasons]
         lines += [("", "", "", f"not loaded ahead: {choice.left_out}")] if choice.left_out else []
+        lines += (
+            [("", "", "", f"an outline is loaded: {choice.outline}")] if choice.outline and choice.is_loaded else []
+        )
     output.columns([("score", "  verdict", "tokens", "file  [relevance + recency + dependency]"), *lines], _STYLES)
 
 
@@ -167,11 +175,12 @@ def _data(found: Priorities, shown: tuple[Choice, ...], room: Room, counter: Cou
         "model": counter.family.name,
         **msgspec.structs.asdict(room),
         "reserve": loading.reserve_of(room.window),
-        "loaded": sum(choice.tokens.tokens for choice in found.files if choice.is_loaded),
+        "loaded": sum(choice.cost for choice in found.files if choice.is_loaded),
         "total": len(found.files),
         "active": list(found.active),
         "files": [_choice_data(choice) for choice in shown],
         "refused": [{"path": path, "reason": reason} for path, reason in found.refused],
+        "unsearched": [{"path": path, "reason": reason} for path, reason in found.unsearched],
     }
 
 
@@ -183,6 +192,7 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
         "verdict": choice.verdict,
         "loaded": choice.is_loaded,
         "left_out": choice.left_out or None,
+        "outline": choice.outline or None,
         "tokens": {"tokens": tokens.tokens, "source": tokens.source, "error": tokens.error},
         "relevance": parts.relevance,
         "recency": parts.recency,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, filtering, reading
+from memctl.cli.command import command, complete_id, filtering, reading
+from memctl.errors import USAGE, MemctlError
 from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, select
 
+_FEW = 3  # of what a record waits for
 STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
 
 
@@ -19,8 +23,14 @@ STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
     ("memctl list --type decision --importance 7", "Decisions that matter, newest first."),
     ("memctl list --type issue --status open --sort severity", "Open issues, the worst first."),
     ("memctl list --since 7d --json", "What the last week brought, for a program."),
+    ("memctl list --ready --sort importance", "Work that nothing open stands in the way of."),
+    ("memctl list --blocked", "Work that waits, and for what."),
+    ("memctl list --parent ISS-2025-11-04-001 --all", "The parts of an issue."),
 )
 @filtering
+@click.option("--ready", is_flag=True, help="Only open work that nothing open blocks; `memctl next` orders it.")
+@click.option("--blocked", is_flag=True, help="Only open work that something open blocks.")
+@click.option("--parent", metavar="ID", help="Only the parts of a record.", shell_complete=complete_id)
 @click.option(
     "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="What to order by."
 )
@@ -29,23 +39,74 @@ STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
 @reading
 @click.pass_context
 def list_command(
-    ctx: click.Context, /, order: str, reverse: bool, limit: int, as_json: bool, at: str | None, **given: Any
+    ctx: click.Context,
+    /,
+    ready: bool,
+    blocked: bool,
+    parent: str | None,
+    order: str,
+    reverse: bool,
+    limit: int,
+    as_json: bool,
+    at: str | None,
+    **given: Any,
 ) -> None:
-    """List records, newest first, without the archived ones."""
+    """List records, newest first, without the archived ones.
+
+    Work are issues and states. It is blocked by open work and by proposals, as `blocked_by` and `blocks` say, its own
+    or its parent's; what has open parts is begun by them.
+    """
+    if ready and blocked:
+        raise MemctlError("what is ready is not blocked", "give --ready or --blocked", USAGE)
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    found = select(snapshot.records, opening.filters(memory, **given), order, reverse=reverse)
-    shown = found[: limit or None]
+    filters = opening.filters(memory, **given)
+    waits: dict[str, Sequence[Record]] = {}
+    if ready or blocked or parent:
+        among, waits = _work(snapshot, ready, blocked, parent)
+        found = select(among, filters, order, reverse=reverse)
+        shown, total = found[: limit or None], len(found)
+    else:
+        shown, total = snapshot.catalogue.select(filters.conditions(), order, reverse=reverse, limit=limit)
     if as_json:
-        data = {"total": len(found), "records": [output.record_data(memory, record) for record in shown]}
+        data: dict[str, Any] = {"total": total, "records": [output.record_data(memory, record) for record in shown]}
+        if blocked:
+            data["waits_for"] = {one.id: [other.id for other in waits[one.memory_id]] for one in shown}
         output.json("records", data, snapshot.faults, memory)
     else:
-        output.columns([row(record) for record in shown], STYLES)
-        if len(found) > len(shown):
-            output.note(f"{len(found) - len(shown):,} more: --limit 0 lists all")
-        if not found:
-            output.note("no records of that kind")
+        below = [_waits(waits.get(record.memory_id, ())) for record in shown]
+        output.columns([row(record) for record in shown], STYLES, below)
+        if total > len(shown):
+            output.note(f"{total - len(shown):,} more: --limit 0 lists all")
+        if not total:
+            is_there = at is None or snapshot.names("")
+            output.note("no records of that kind" if is_there else f"{at} has no memory")
     ctx.exit(output.finish(memory, snapshot))
+
+
+def _work(
+    snapshot: Snapshot, ready: bool, blocked: bool, parent: str | None
+) -> tuple[list[Record], dict[str, Sequence[Record]]]:
+    """The records that are ready or blocked, or all, below a parent; and what blocked ones wait for, by memory_id."""
+    waits: dict[str, Sequence[Record]] = {}
+    among: Sequence[Record] = ()
+    if ready or blocked:
+        from memctl.search.readiness import OpenWork
+
+        work = OpenWork(snapshot.open_records)
+        among = work.ready if ready else work.blocked
+        waits = {record.memory_id: work.blockers(record) for record in among} if blocked else {}
+    if parent is None:
+        return list(among), waits
+    whole = snapshot.resolve(parent).memory_id
+    return [one for one in (among if ready or blocked else snapshot.records) if one.parent_memory_id == whole], waits
+
+
+def _waits(blockers: Sequence[Record]) -> str:
+    """The line below a blocked record: what it waits for."""
+    said = "; ".join(f"{record.id} ({record.status}) {record.title}" for record in blockers[:_FEW])
+    more = f"; and {len(blockers) - _FEW} more" if len(blockers) > _FEW else ""
+    return f"      waits for {output.plain(said)}{more}" if said else ""
 
 
 def row(record: Record) -> tuple[str, ...]:

@@ -8,22 +8,20 @@ import click
 import msgspec
 
 from memctl.cli import handoff_answers, opening, output
-from memctl.cli.command import Defaulting, json_option, write_options
+from memctl.cli.command import json_option
+from memctl.cli.groups import Defaulting
 from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_undeliverable
+from memctl.cli.write_options import write_options
 from memctl.errors import REFUSED, USAGE, MemctlError
-from memctl.pack import handoff
+from memctl.pack import handoff, handoff_offer
 from memctl.pack.formats.choice import AUTO
-from memctl.pack.handoff_offer import HandoffRefused, HandoffTerms, Offering
-from memctl.pack.handoff_said import EMERGENCY, HandoffText
-from memctl.pack.supply import sources
+from memctl.pack.handoff_offer import HandoffRefused, HandoffTerms, Offered
+from memctl.pack.handoff_said import HandoffText
 from memctl.record.change import Change
 from memctl.record.handoff import OFFERED
-from memctl.sources import recency
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.task import emitting
-from memctl.team import ownership
-from memctl.write import transaction, two_phase
-from memctl.write.two_phase import Done
+from memctl.task import events
 
 _FLAGS = ("reason", "dry_run", "allow_secret", "as_json")
 _LINES = ("immediate", "short_term", "success_criteria", "observation", "approach", "pitfall", "resource")
@@ -104,38 +102,33 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     flags = {name: given.pop(name) for name in _FLAGS}
     memory = opening.memory(ctx)
     remote, kind = given.pop("remote"), given.pop("kind")
-    sections, said = _sections(memory, given.pop("sections")), _said(given, flags["reason"])
+    said, named = _said(given, flags["reason"]), given.pop("sections")
     pack_options = Packing(**given)
-    wish = HandoffTerms(
-        giver=_giver(memory, giver, kind),
-        taker=ownership.agent_name(taker),
+
+    def read() -> Snapshot:
+        return opening.readable(memory, None)
+
+    wish = handoff_offer.terms(
+        memory,
+        read,
+        giver=giver,
+        taker=taker,
         kind=kind,
-        sections=sections,
+        sections=[opening.section(read(), one) for one in named],
         said=said,
         form=pack_options.form,
-        budget=_budget(pack_options.budget, kind),
-        changes=_changes(memory, sections),
+        budget=pack_options.budget,
     )
-    _refuse_same(wish)
     refuse_undeliverable(pack_options)
-    offering = Offering(
-        memory,
-        wish,
-        lambda: opening.readable(memory, None),
-        lambda snapshot: sources(memory, snapshot, None),
-        counter_of(memory, pack_options).tokens,
-    )
+    count = counter_of(memory, pack_options).tokens
     try:
-        offering.prepare()
-        done = two_phase.carry_out(
-            memory, transaction.write, offering.plan, offering.make, write_options(flags), remote
-        )
+        offered = handoff_offer.offer(memory, wish, read, count, write_options(flags), remote)
     except HandoffRefused as error:
         if not flags["as_json"]:
             raise
         output.json("handoff-findings", {"findings": msgspec.to_builtins(error.findings)})
         ctx.exit(REFUSED)
-    _tell(memory, offering, wish, done, pack_options, flags)
+    _tell(memory, offered, wish, pack_options, flags)
 
 
 for member in handoff_answers.COMMANDS:
@@ -148,51 +141,10 @@ def _said(given: dict[str, Any], reason: str) -> HandoffText:
     return HandoffText(reason=reason, summary=given.pop("summary"), task=given.pop("task"), **values)
 
 
-def _giver(memory: Memory, given: str, kind: str) -> str:
-    name = ownership.agent_name(given) if given else memory.actor
-    if name != memory.actor and kind != EMERGENCY:
-        raise MemctlError(
-            f"only {name} can hand over its work", "for an agent that failed: --type emergency --reason WHY", USAGE
-        )
-    return name
-
-
-def _sections(memory: Memory, given: tuple[str, ...]) -> tuple[str, ...]:
-    if not given:
-        return ()
-    snapshot = opening.readable(memory, None)
-    return tuple(dict.fromkeys(ownership.section_id(opening.section(snapshot, section)) for section in given))
-
-
-def _changes(memory: Memory, sections: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The files that were changed last, of those that the sections cover if they cover any."""
-    outline = opening.readable(memory, None).outline if sections else None
-    pages = [page for section in sections if outline and (page := outline.find(section))]
-    parents = [outline.find(page.section) for page in pages if outline and page.section]
-    globs = tuple(glob for page in (*pages, *filter(None, parents)) for glob in page.paths)
-    return tuple(recency.last_files(memory.repository, globs=globs))
-
-
-def _budget(given: int | None, kind: str) -> int:
-    most = handoff.BUDGETS[kind]
-    if given is not None and given > most:
-        raise MemctlError(f"a handoff of type {kind} has at most {most:,} tokens", exit_code=USAGE)
-    return given or most
-
-
-def _refuse_same(wish: HandoffTerms) -> None:
-    if wish.giver == wish.taker and wish.kind != "continuation":
-        raise MemctlError(
-            f"{wish.taker} would hand over to itself", "--type continuation goes on in a fresh window", USAGE
-        )
-
-
-def _tell(
-    memory: Memory, offering: Offering, wish: HandoffTerms, done: Done, options: Packing, flags: dict[str, Any]
-) -> None:
+def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing, flags: dict[str, Any]) -> None:
     """The package on stdout, and on stderr what became of it."""
-    change, package = done.written.change, offering.package
-    assert package is not None
+    done, package = offered.done, offered.package
+    change = done.written.change
     more = {
         "id": change.ids[0],
         "path": memory.tracked(change.writes[0].path),
@@ -208,7 +160,9 @@ def _tell(
     snapshot = opening.snapshot(memory, None)
     for line in done.agreed.lost:
         output.note(f"warning: {output.plain(line)}")
-    if not flags["dry_run"] and (wrong := emitting.handed(memory, change.ids[0], OFFERED, wish.taker, wish.sections)):
+    if not flags["dry_run"] and (
+        wrong := events.note_handoff(memory, change.ids[0], OFFERED, wish.taker, wish.sections)
+    ):
         output.note(f"warning: {output.plain(wrong)}")
     try:  # what is recorded is told by now: a package that goes nowhere, or a reader that goes away, ends the command
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)

@@ -8,7 +8,8 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Command, command, complete_id, json_option, reading, said, write_options
+from memctl.cli.command import command, complete_id, json_option, reading
+from memctl.cli.write_options import said, write_options
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
@@ -16,8 +17,9 @@ from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, packag
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.task import emitting
-from memctl.team import handoff_ownership, ownership, ref_state
+from memctl.task import events
+from memctl.team import handoffs as team_handoffs
+from memctl.team import ownership, ref_state
 from memctl.team.state import State
 from memctl.write import handoffs, transaction, two_phase
 from memctl.write.handoffs import HandoffAnswer
@@ -101,13 +103,10 @@ def _answering(function: Any) -> Any:
     return json_option(function)
 
 
-@click.command(
+@command(
     "accept",
-    cls=Command,
-    examples=(
-        ("memctl handoff accept HND-2025-11-04-001", "Take it over; you are at work on its task from now on."),
-        ("memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'", "But for one section."),
-    ),
+    ("memctl handoff accept HND-2025-11-04-001", "Take it over; you are at work on its task from now on."),
+    ("memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'", "But for one section."),
 )
 @click.argument("id", shell_complete=complete_id)
 @click.option(
@@ -122,10 +121,9 @@ def accept_command(ctx: click.Context, /, id: str, declined: tuple[str, ...], no
     _answer(ctx, id, ACCEPTED, given, note=note, declined=sections)
 
 
-@click.command(
+@command(
     "decline",
-    cls=Command,
-    examples=(("memctl handoff decline HND-2025-11-04-001 --reason 'No access to staging'", "Its sections go back."),),
+    ("memctl handoff decline HND-2025-11-04-001 --reason 'No access to staging'", "Its sections go back."),
 )
 @click.argument("id", shell_complete=complete_id)
 @_answering
@@ -135,10 +133,9 @@ def decline_command(ctx: click.Context, /, id: str, **given: Any) -> None:
     _answer(ctx, id, DECLINED, given, note=given["reason"])
 
 
-@click.command(
+@command(
     "withdraw",
-    cls=Command,
-    examples=(("memctl handoff withdraw HND-2025-11-04-001 --reason 'Done after all'", "Take its sections back."),),
+    ("memctl handoff withdraw HND-2025-11-04-001 --reason 'Done after all'", "Take its sections back."),
 )
 @click.argument("id", shell_complete=complete_id)
 @_answering
@@ -148,13 +145,10 @@ def withdraw_command(ctx: click.Context, /, id: str, **given: Any) -> None:
     _answer(ctx, id, WITHDRAWN, given, note=given["reason"])
 
 
-@click.command(
+@command(
     "recover",
-    cls=Command,
-    examples=(
-        ("memctl handoff recover", "After a handoff that was interrupted, or that two clones answered."),
-        ("memctl handoff recover --remote origin", "And let the remote have the ownership, too."),
-    ),
+    ("memctl handoff recover", "After a handoff that was interrupted, or that two clones answered."),
+    ("memctl handoff recover --remote origin", "And let the remote have the ownership, too."),
 )
 @click.option("--remote", default="", metavar="NAME", help="Settle it at a remote too: fetch, change, push.")
 @click.pass_context
@@ -210,7 +204,7 @@ def _answer(
         _note_kept(answered, status, declined)
         who = one.parties
         told = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
-        if wrong := emitting.handed(memory, one.record.id, status, told, who.sections):
+        if wrong := events.note_handoff(memory, one.record.id, status, told, who.sections):
             output.note(f"warning: {output.plain(wrong)}")
     report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
 
@@ -220,7 +214,7 @@ def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) 
     given = answered.given
     if status == ACCEPTED:
         given = msgspec.structs.replace(given, sections=declined)
-    for held in handoff_ownership.kept(answered.done.agreed.before, given):
+    for held in team_handoffs.kept(answered.done.agreed.before, given):
         output.note(output.plain(f"stays as it is: {held.told}"))
 
 
@@ -250,7 +244,7 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
     """Sections that a handoff made this agent's, and whose record lies on another branch; and what was interrupted."""
     state: State = ref_state.read(memory).state
     for held in state.section_ownership_map.values():
-        by = handoff_ownership.named_in(held.lock_reason) if held.previous_owner else ""
+        by = team_handoffs.named_in(held.lock_reason) if held.previous_owner else ""
         if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
             output.note(output.plain(f"{by} gave you {held.section_id}, and is not on this branch: merge its own"))
     for line in two_phase.interrupted(memory):

@@ -13,12 +13,34 @@ from memctl.cli.command import command, json_option
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
 from memctl.git.differences import RENAMED, FileChange
-from memctl.pages import impact, path_args
-from memctl.pages.impact import MATRIX, NOT, Reach, StalePage
+from memctl.pages import impact, repository_paths
+from memctl.pages.impact import MATRIX, Reach, StalePage
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
+
+_FEW = 3  # files of a kind that no page is about and that are named one by one
+# When a document is to be brought up to date, or what of the change goes into it.
+_IN_WORDS = {
+    "Always": "bring up to date",
+    "Rarely": "rarely to be brought up to date",
+    "If significant": "if the change is significant",
+    "If impacts status": "if it changes the status",
+    "If changes status %": "if it changes the percentage",
+    "If notable": "if the fix is notable",
+    "If critical bug": "if the bug was critical",
+    "If was blocker": "if the bug was a blocker",
+    "If architecture": "if the architecture changes",
+    "If impacts design": "if the design changes",
+    "If major feature": "if the feature is a major one",
+    "Status only": "its status",
+    "Status + %": "its status and percentage",
+    "Reference": "a reference to it",
+    "Full details": "all of it",
+    "Summary": "a summary",
+    "Link only": "a link",
+}
 
 
 class ImpactQuery(msgspec.Struct, frozen=True):
@@ -97,14 +119,18 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
     changes = differences.changed_between(repository, before, after, from_base=dots == "...")
     rows = impact.by_subject(history.commits(repository, [], f"{before}..{after}"))
-    return ImpactQuery(paths[0], load.revision(memory, after), after, changes, rows)
+    snapshot = load.revision(memory, after)
+    if not snapshot.names(""):
+        hint = "give a range that ends where there is one, or the files: `memctl impact PATH`"
+        raise MemctlError(f"{second or 'HEAD'} has no memory, so no page of it can be stale", hint)
+    return ImpactQuery(paths[0], snapshot, after, changes, rows)
 
 
 def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
     """Whether an argument is REV..REV and no path, be it `../other` or a file with such a name."""
     if ".." not in text or ".." in text.split("/"):
         return False
-    return not disk.files.names().intersection(path_args.readings(memory.repository.top, folder, text))
+    return not disk.files.names().intersection(repository_paths.readings(memory.repository.top, folder, text))
 
 
 def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None:
@@ -112,7 +138,12 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     blocks = [(title, changed) for name, title in rows if (changed := [item for item in reaches if item.row == name])]
     for number, (title, changed) in enumerate(blocks):
         output.text(("\n" if number else "") + click.style(title, bold=True))
-        output.columns([_change_row(item) for item in changed])
+        known = [item for item in changed if item.pages]
+        others = [item for item in changed if not item.pages]
+        shown = [*known, *others] if len(others) <= _FEW else known
+        output.columns([_change_row(item) for item in shown])
+        if len(shown) < len(changed):
+            output.text(f"  {len(others):,} files that no page is about")
         output.columns(_document_rows(changed), ({"fg": "cyan"},))
     if stale:
         output.text(("\n" if blocks else "") + click.style("Stale pages", bold=True))
@@ -126,14 +157,10 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
     """What is to be brought up to date for files with one row of the matrix, or for those without one."""
     if changed[0].row:
-        levels = impact.levels(changed[0].row, changed)
         return [
-            (
-                f"  L{item.level}",
-                item.condition,
-                ", ".join(item.documents) or ("" if item.condition == NOT else "no page"),
-            )
-            for item in levels
+            (f"  {', '.join(item.documents)}", _IN_WORDS[item.condition])
+            for item in impact.levels(changed[0].row, changed)
+            if item.documents
         ]
     documents = dict.fromkeys(name for item in changed for name in item.documents)
     return [("  Documents", ", ".join(documents))]

@@ -14,7 +14,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import Repository, open_repository
 from memctl.store import agent_env
-from memctl.write import install, refspec, schedule
+from memctl.write import install
 from memctl.write.install import InstallStep
 
 
@@ -32,7 +32,7 @@ from memctl.write.install import InstallStep
 )
 @click.argument("what", type=click.Choice(["git", "cron", *install_agents.WHAT]))
 @click.option(
-    "--for", "target", type=click.Choice(schedule.TARGETS), help="For cron: what to print a job for (default: crontab)."
+    "--for", "target", type=click.Choice(install.TARGETS), help="For cron: what to print a job for (default: crontab)."
 )
 @click.option("--user", is_flag=True, help="For agents: in your home, for all projects.")
 @click.option("--local", "own", is_flag=True, help="For Claude Code: in settings.local.json, for you in this project.")
@@ -103,7 +103,7 @@ def install_command(
 
 def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
     memory = opening.memory(ctx)
-    text = schedule.text(memory, target, install.own_program(sys.argv[0], sys.executable))
+    text = install.schedule(memory, target, install.own_program(sys.argv[0], sys.executable))
     if as_json:
         output.json("install", {"what": "cron", "for": target, "text": text})
     else:
@@ -113,10 +113,10 @@ def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
 def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[InstallStep]]:
     if uninstall:  # which must work when the memory is gone, too
         repository = open_repository(ctx.obj.folder)
-        return repository, [*install.plan_removal(repository), *refspec.plan_removal(repository)]
+        return repository, [*install.plan_removal(repository), *install.plan_refspec_removal(repository)]
     memory = opening.memory(ctx)
     steps = install.plan(memory, install.own_program(sys.argv[0], sys.executable))
-    return memory.repository, [*steps, *refspec.plan(memory.repository)]
+    return memory.repository, [*steps, *install.plan_refspec(memory.repository)]
 
 
 def _data(step: InstallStep) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from memctl.hooks.host_files import Allowed, Edit, Keeping
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.store import agent_env
 from memctl.store.agent_env import READ, RECORD
-from memctl.write import install, refspec
+from memctl.write import install
 
 AGENTS_MD = "agents-md"
 ALL = "all"
@@ -98,14 +98,14 @@ def _mode(repository: Repository | None) -> str:
 def _set_up(asked: InstallOptions, repository: Repository) -> None:
     """What an installation for a project means for its clone: it is trusted, and has settings of its own."""
     if asked.uninstall:
-        install.carry_out(repository, refspec.plan_removal(repository))
+        install.carry_out(repository, install.plan_refspec_removal(repository))
         return
     if agent_env.shell_of(os.environ) is None:  # an agent trusts no clone, and no hook
         trust.grant(repository)
         edited_hooks.accept(repository, repository.branch()[1])
     if asked.what in HOSTS:
         hook_commits.decide(repository)
-        install.carry_out(repository, refspec.plan(repository))
+        install.carry_out(repository, install.plan_refspec(repository))
 
 
 def _refuse_what_does_not_go(asked: InstallOptions) -> None:

@@ -15,7 +15,7 @@ from memctl.cli.source import read
 from memctl.errors import OK, REFUSED
 from memctl.pack import directives, filling, requested
 from memctl.pack.supply import places, sources
-from memctl.pages.path_args import file_named
+from memctl.pages.repository_paths import file_named
 from memctl.sources.summary import BUDGET, summary
 
 

@@ -36,8 +36,12 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Find": {
         "list": ("find", "List records."),
-        "search": ("search", "Search the text of all records, pages and sessions, best match first."),
+        "search": ("search", "Search records, pages and their headings, sessions and checkpoints, best match first."),
         "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
+        "next": (
+            "next_work",
+            "Say what to begin: the issues and states that nothing open blocks, best first.",
+        ),
         "index": ("navigate", "Show the navigation index: which § markers there are."),
         "why": ("why", "Say which sections, records and commits explain a file or a line."),
         "impact": ("impact", "Say what a change of files touches, and which pages have grown stale."),

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, write_options, writing
+from memctl.cli.command import command
+from memctl.cli.write_options import write_options, writing
 from memctl.store.memory import Memory
 from memctl.write import maintenance
 from memctl.write.maintenance import Maintained

@@ -14,13 +14,12 @@ from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
-from memctl.transcript import locations, reading
+from memctl.transcript import claude_code, reading
 from memctl.transcript.events import Session, joined
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
-    from memctl.session.asking import Reply
-    from memctl.session.dimensions import Dimension
+    from memctl.session.grades import Dimension, Reply
 
 transcripts = click.option(
     "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
@@ -74,7 +73,7 @@ def _read(sources: tuple[str, ...]) -> list[Session]:
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
     """What the sub-agents of a session did; a transcript of theirs that can't be read, or is named too, is passed
     over."""
-    for path in locations.of_sub_agents(source):
+    for path in claude_code.of_sub_agents(source):
         if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
             continue
         with suppress(OSError):
@@ -127,14 +126,15 @@ def judged(
 ) -> tuple[list[Reply], Dimension | None]:
     """Replies as a language model judges them, if the user has one, and how a summary respects instructions (if there
     is a transcript that tells of them); the exact replies and a warning if that fails."""
-    from memctl.session import asking, dimensions
+    from memctl.session import grades
+    from memctl.session import grades as session_grades
 
     try:
         judge = provider_of(memory)
         if judge is None:
             return made, None
-        found = asking.judged(made, text, judge)
-        return found, dimensions.instructions(session, text, judge) if session is not None else None
+        found = grades.judged_replies(made, text, judge)
+        return found, session_grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
         output.note(f"warning: no judge: {error.message}{f' ({error.hint})' if error.hint else ''}")
         return made, None

@@ -9,7 +9,7 @@ import click
 from memctl.cli import output
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.git import threeway
+from memctl.git import tree_merge
 from memctl.write import merge
 from memctl.write.merge import Merged
 
@@ -46,7 +46,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
         raise  # Git itself can't merge them
     except Exception as error:  # whatever is wrong with memctl, nobody gets less than Git's own merge
         output.note(f"warning: {output.name(path)} is merged as plain lines: {error}")
-        text, count = threeway.texts(*versions)
+        text, count = tree_merge.texts(*versions)
         merged = Merged(text, ("the text",) if count else ())
     except KeyboardInterrupt:  # Git takes a code above 128 for a driver that is broken, and stops half-way
         ctx.exit(REFUSED)
@@ -61,8 +61,8 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
 def _merged(kind: str, base: str, ours: str, theirs: str) -> Merged:
     if kind == "record":
         return merge.merge(base, ours, theirs)
-    from memctl.session import versions
+    from memctl.session import merge as session_merge
     from memctl.tokens.count import Counter
     from memctl.tokens.families import family_of
 
-    return versions.merge(base, ours, theirs, Counter(family_of(_MODEL)))
+    return session_merge.merge_versions(base, ours, theirs, Counter(family_of(_MODEL)))

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,10 +20,14 @@ from memctl.store import agent_env, load, lock
 from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 
+if TYPE_CHECKING:
+    from memctl.search.filters import Filters
+
 _STEP = 250
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
 _SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
-_SAYS_UNDONE = ("list", "show", "search", "index", "why", "rehydrate")  # `status` lists such changes, and writes say it
+# They take no lock, and say what was undone: `status` lists such changes, and writes say it.
+_READS = ("list", "show", "search", "index", "why", "rehydrate")
 _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 
@@ -32,25 +37,36 @@ def memory(ctx: click.Context) -> Memory:
     opened = open_memory(ctx.obj.folder, agent_env.named(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
-    lock.announce = output.note
     opened.by_agent = agent_env.shell_of(os.environ) is not None
     if opened.has_jobs:
         _finish_jobs(ctx, opened)
     if not ctx.params.get("at"):
         _tell_not_checked_out(opened)
-        if ctx.info_name in _SAYS_UNDONE:
+        if ctx.info_name in _READS:
             _tell_undone(opened)
     if ctx.info_name in _SAYS_WHOSE and not opened.is_trusted:
         opened.remarks.append(f"these records are of a clone that is not trusted (`{trust.COMMAND}` changes that)")
 
+    if ctx.info_name not in _READS:
+        _announce_locks(ctx)
+
     def remark() -> None:
-        lock.announce = None
         for line in opened.remarks:
             output.note(line)
 
     ctx.call_on_close(opened.repository.close)
     ctx.call_on_close(remark)
     return opened
+
+
+def _announce_locks(ctx: click.Context) -> None:
+    """Say on stderr when a lock is waited for, until the command ends."""
+
+    def silence() -> None:
+        lock.announce = None
+
+    lock.announce = output.note
+    ctx.call_on_close(silence)
 
 
 def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
@@ -82,7 +98,7 @@ def _tell_not_checked_out(opened: Memory) -> None:
 
 def _tell_undone(opened: Memory) -> None:
     """Remark what Git took back before it had a commit. Git is asked only if a text that waits is not on the disk."""
-    if not any(opened.private.glob("pending/*.json")):
+    if not has_pending(opened):
         return
     from memctl.store import entry_state
 
@@ -92,6 +108,13 @@ def _tell_undone(opened: Memory) -> None:
         what = entry_state.AGAIN if len(names) == 1 else entry_state.AGAIN.replace(" it", " them")
         verb = "was" if len(names) == 1 else "were"
         opened.remarks.append(f"warning: {names[0]}{more} {verb} {entry_state.WHY}; {what}")
+
+
+def has_pending(opened: Memory) -> bool:
+    """Whether a change waits for its commit, or for Git to say that somebody else made that."""
+    with suppress(OSError):
+        return any(name.endswith(".json") for name in os.listdir(f"{opened.private}/pending"))
+    return False
 
 
 def _writes(ctx: click.Context) -> bool:
@@ -163,6 +186,8 @@ def filters(
     everything: bool,
 ) -> Filters:
     """The filters that the options of `command.filtering` describe."""
+    from memctl.search.filters import Filters
+
     return Filters(
         types=types,
         statuses=statuses,

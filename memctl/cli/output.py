@@ -93,8 +93,7 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     """Say on stderr where an id that somebody gave was once also that of another record than the one that has it."""
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
-        others = snapshot.once_called(identifier)
-        if others and any(record.id == identifier for record in snapshot.records):
+        if (others := snapshot.once_called(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
                 note(f"note: {other.id} ({plain(other.title)}) was once called {identifier} too")
 

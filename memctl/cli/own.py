@@ -10,15 +10,16 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
-from memctl.cli.command import Command, Group, json_option
+from memctl.cli.command import command, json_option
+from memctl.cli.groups import Group
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.pages.section_check import missing
+from memctl.pages.links import missing_section
 from memctl.record import timestamps
 from memctl.record.pages import PROJECT_ID, Outline
 from memctl.store import load
 from memctl.team import ownership
 from memctl.team.ownership import Claim
-from memctl.team.state import TYPES, Ownership, State
+from memctl.team.state import TYPES, Ownership, State, agent_name
 
 own_command = Group(
     "own", help="Say who owns which section, and take, give back and hand over sections.", no_args_is_help=True
@@ -26,16 +27,14 @@ own_command = Group(
 _FORCE = "Although another owns it; needs --reason."
 
 
-@own_command.command(
+@command(
     "acquire",
-    cls=Command,
-    examples=(
-        ("memctl own acquire §2.1 --for 4h --reason 'New schema'", "Only you write there for the next four hours."),
-        ("memctl own acquire §2.1 §3.2 --type shared-write", "All may write there, and see that it is shared."),
-        ("memctl own acquire §3.2 --reader elena", "Besides you, only Elena reads these details."),
-        ("memctl own acquire §1.0 --type read-only", "Nobody writes to what is said of the project."),
-        ("memctl own acquire §2.1 --reason ''", "It is yours still, for no reason any more."),
-    ),
+    ("memctl own acquire §2.1 --for 4h --reason 'New schema'", "Only you write there for the next four hours."),
+    ("memctl own acquire §2.1 §3.2 --type shared-write", "All may write there, and see that it is shared."),
+    ("memctl own acquire §3.2 --reader elena", "Besides you, only Elena reads these details."),
+    ("memctl own acquire §1.0 --type read-only", "Nobody writes to what is said of the project."),
+    ("memctl own acquire §2.1 --reason ''", "It is yours still, for no reason any more."),
+    group=own_command,
 )
 @click.argument("sections", metavar="§2.N…", nargs=-1, required=True)
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
@@ -78,15 +77,13 @@ def acquire_command(
         ownership_type=ownership_type,
         expires_at=timestamps.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
         reason=given["reason"],
-        readers=tuple(map(ownership.agent_name, readers)) if readers else None,
+        readers=tuple(map(agent_name, readers)) if readers else None,
         force=force,
     )
     carry_out(memory, ownership.acquire(claim), given, lambda result: _told(result.step.state, markers))
 
 
-@own_command.command(
-    "release", cls=Command, examples=(("memctl own release §2.1", "Give it back."),)
-)  # fmt: skip
+@command("release", ("memctl own release §2.1", "Give it back."), group=own_command,)  # fmt: skip
 @click.argument("sections", metavar="§2.N…", nargs=-1, required=True)
 @click.option("--force", is_flag=True, help=_FORCE)
 @agreeing
@@ -99,10 +96,10 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
     carry_out(memory, plan, given, lambda _: f"release {', '.join(markers)}")
 
 
-@own_command.command(
+@command(
     "transfer",
-    cls=Command,
-    examples=(("memctl own transfer §2.1 --to elena --reason 'She knows the schema'", "Hand it to another agent."),),
+    ("memctl own transfer §2.1 --to elena --reason 'She knows the schema'", "Hand it to another agent."),
+    group=own_command,
 )
 @click.argument("sections", metavar="§2.N…", nargs=-1, required=True)
 @click.option("--to", required=True, metavar="AGENT", help="Who is to own it.")
@@ -117,13 +114,11 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     carry_out(memory, plan, given, lambda result: _told(result.step.state, markers))
 
 
-@own_command.command(
+@command(
     "list",
-    cls=Command,
-    examples=(
-        ("memctl own list", "Every section that somebody owns."),
-        ("memctl own list --agent elena --json", "What one agent has, for a program."),
-    ),
+    ("memctl own list", "Every section that somebody owns."),
+    ("memctl own list --agent elena --json", "What one agent has, for a program."),
+    group=own_command,
 )
 @click.option("--agent", default="", help="Only what this agent owns.")
 @click.option("--all", "everything", is_flag=True, help="Also what has come to its end.")
@@ -153,13 +148,11 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
         output.note("nobody owns a section")
 
 
-@own_command.command(
+@command(
     "check",
-    cls=Command,
-    examples=(
-        ("memctl own check §2.1 src/auth/jwt.py", "Whether you may write there; the exit code says it too."),
-        ("memctl own check §3.2 --read --agent elena", "Whether Elena may read these details."),
-    ),
+    ("memctl own check §2.1 src/auth/jwt.py", "Whether you may write there; the exit code says it too."),
+    ("memctl own check §3.2 --read --agent elena", "Whether Elena may read these details."),
+    group=own_command,
 )
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
 @click.option("--agent", default="", help="Somebody else than you.")
@@ -179,7 +172,7 @@ def check_command(
     from memctl.team import guard
 
     memory = opening.memory(ctx)
-    name = ownership.agent_name(agent) if agent else memory.actor
+    name = agent_name(agent) if agent else memory.actor
     state, snapshot = seen(memory, remote).state, load.disk(memory)
     rows = []
     for place in places:
@@ -228,5 +221,5 @@ def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
     markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
     for marker in markers:
         if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
-            raise missing(outline, marker)
+            raise missing_section(outline, marker)
     return markers

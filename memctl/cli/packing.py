@@ -17,7 +17,6 @@ from memctl.pack.draft import PackDraft
 from memctl.pack.filling import Pack
 from memctl.pack.formats import choice
 from memctl.providers import clipboard
-from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
 from memctl.store.memory import Memory
@@ -122,9 +121,5 @@ def deliver(
         places += ["the clipboard"] if options.copy else []
         output.note(f"{pack.tokens:,} tokens of {family} in {' and '.join(places)}")
     if snapshot.source == "disk":
-        included = set(pack.included())
-        access.count(memory.repository.shared, [r.memory_id for r in _records(snapshot, included)], memory.now)
-
-
-def _records(snapshot: Snapshot, included: set[str]) -> list[Record]:
-    return [record for record in snapshot.records if record.id in included] if included else []
+        shown = (record for name in set(pack.included()) for record in snapshot.catalogue.named(name))
+        access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)

@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, output, page_text, report
-from memctl.cli.command import Command, Group, at_option, command, json_option, write_options, writing
+from memctl.cli.command import Command, at_option, command, json_option
+from memctl.cli.groups import Group
+from memctl.cli.write_options import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record.change import Change

@@ -8,17 +8,16 @@ import click
 import msgspec
 
 from memctl.cli import output, surroundings
-from memctl.cli.command import Group, Several, files_option, reading
+from memctl.cli.command import reading
 from memctl.cli.counting import model_option
+from memctl.cli.groups import Group, Several, files_option
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
 from memctl.cli.threshold import threshold_command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.policy import contexts, measures, parallel, tiers, triggers
-from memctl.policy import state as description
+from memctl.policy import contexts, measures, parallel, triggers
 from memctl.policy.blocks import take_apart
-from memctl.policy.contexts import Context, Debt, Slice
-from memctl.policy.state import ContextState
+from memctl.policy.contexts import Context, ContextState, Debt, Slice
 from memctl.tokens.families import kind_of_text
 
 _WINDOW = 200_000
@@ -59,7 +58,7 @@ class _Inputs:
         around = surroundings.find(ctx, given["model"], given["at"])
         self.around, count = around, around.counter.tokens
         named = given["described"]
-        self.state = description.parse(read(named), named) if named else ContextState()
+        self.state = contexts.parse(read(named), named) if named else ContextState()
         if given["delta"] is not None:
             self.state = msgspec.structs.replace(self.state, delta_payload=given["delta"])
         self.contexts = [_context(source, around) for source in sources]
@@ -191,8 +190,8 @@ def triggers_command(
     found = _Inputs(ctx, _some(sources), given)
     now = _situation(found, events, phase_boundary)
     judged, escalated = triggers.judge(now), triggers.escalations(now)
-    tier = tiers.choose(found.shared, found.aws, found.around.counter.tokens)
-    ways = {item.name: tiers.strategies(item.measures, found.around.counter.tokens) for item in found.contexts}
+    tier = triggers.choose(found.shared, found.aws, found.around.counter.tokens)
+    ways = {item.name: triggers.strategies(item.measures, found.around.counter.tokens) for item in found.contexts}
     fired = [trigger for trigger in judged if trigger.fired]
     if as_json:
         data = {
@@ -237,8 +236,8 @@ def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> trig
 
 def _print_triggers(
     judged: list[triggers.Trigger],
-    tier: tiers.Tier | None,
-    ways: dict[str, list[tiers.Strategy]],
+    tier: triggers.Tier | None,
+    ways: dict[str, list[triggers.Strategy]],
     escalated: list[triggers.Escalation],
 ) -> None:
     states = {True: "fires", False: "quiet", None: "unknown"}

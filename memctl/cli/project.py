@@ -12,17 +12,20 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, json_option, reading, write_options, writing
+from memctl.cli.command import command, json_option, reading
+from memctl.cli.write_options import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.git.repository import find_top
+from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import entry_state, files
 from memctl.store.memory import Memory
-from memctl.write import checkout_log, commit, example, reinstate, setup, transaction, two_phase
+from memctl.write import checkout_log, commit, remove, setup, transaction, two_phase
 from memctl.write.commit import Outcome
 
+_FEW_PAGES = 3  # stale ones that `status` names
 _TRY = (
     "memctl status                        # what it holds",
     "memctl rehydrate | less              # what an agent gets when it starts to work",
@@ -80,9 +83,9 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     """
     place = ctx.obj.folder / folder.expanduser()
     if dry_run:
-        example.refuse_used(place)
+        setup.refuse_used_folder(place)
     else:
-        example.build(place)
+        setup.build_example(place)
     if as_json:
         output.json("demo", {"folder": str(place), "made": not dry_run})
         return
@@ -154,11 +157,11 @@ def commit_command(
         memory.grant_trust()
         two_phase.recover(memory, transaction.write, ask_remote=True)
     if drop:
-        forgotten = reinstate.forget(memory, ids, dry_run=dry_run)
+        forgotten = remove.forget(memory, ids, dry_run=dry_run)
         _print_commits(memory, [Outcome(change) for change in forgotten], "drop", as_json=as_json, dry_run=dry_run)
         return
     if again:
-        results = reinstate.reinstate(memory, ids, dry_run=dry_run)
+        results = remove.reinstate(memory, ids, dry_run=dry_run)
     else:
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
         results = commit.commit_all(memory, dry_run=dry_run, **allowed)
@@ -206,6 +209,7 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
         "records": counts,
         "last_change": _change_data(changes[0]) if changes else None,
         "duplicate_ids": _duplicates(snapshot),
+        "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated(snapshot)],
     }
     if at is None:
         data["trusted"] = memory.is_trusted
@@ -292,12 +296,27 @@ def _print_memory(data: dict[str, Any]) -> None:
         output.text("  no records yet")
 
 
+def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
+    """Which pages are stale, and by which files, in a line, with the command that says more."""
+    shown = [f"{one['id']} {_file_names(one['files'])}" for one in stale[:_FEW_PAGES]]
+    more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
+    pages = "1 page" if len(stale) == 1 else f"{len(stale):,} pages"
+    return f"{pages} stale ({', '.join([*shown, *more])}): `memctl impact --all`"
+
+
+def _file_names(paths: Sequence[str]) -> str:
+    first = paths[0].rpartition("/")[2]
+    return first if len(paths) == 1 else f"{first} and {len(paths) - 1:,} more"
+
+
 def _print_status(data: dict[str, Any]) -> None:
     _print_memory(data)
     if last := data["last_change"]:
         output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
     for identifier, found in data["duplicate_ids"].items():
         output.text(f"{identifier} is the id of {len(found)} records: {', '.join(found)}")
+    if stale := data["stale_pages"]:
+        output.one_line(_stale_line(stale))
     for entry in data.get("pending", ()):
         late = f" since {entry['since']}" if entry["overdue"] else ""
         output.one_line(f"pending{late}: {entry['op']} {entry['title']} ({entry['why'] or 'not committed'})")

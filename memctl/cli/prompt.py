@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import Command, Group, reading
+from memctl.cli.command import command, reading
+from memctl.cli.groups import Group
 from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
@@ -20,13 +21,11 @@ def prompt_command() -> None:
     """Print the memory as part of a prompt: as a system prompt, or behind a user's message."""
 
 
-@prompt_command.command(
+@command(
     "system",
-    cls=Command,
-    examples=(
-        ('memctl prompt system --agent codex --task "refunds by card"', "What an agent is told in every turn."),
-        ('memctl prompt system --role-file role.md --criterion "All tests pass"', "With a role of your own."),
-    ),
+    ('memctl prompt system --agent codex --task "refunds by card"', "What an agent is told in every turn."),
+    ('memctl prompt system --role-file role.md --criterion "All tests pass"', "With a role of your own."),
+    group=prompt_command,
 )
 @click.option(
     "--agent", default="", metavar="NAME", help="Whom it is for; its role stands in config.yaml under agents."
@@ -67,13 +66,11 @@ def system(
     ctx.exit(output.finish(memory, snapshot))
 
 
-@prompt_command.command(
+@command(
     "user",
-    cls=Command,
-    examples=(
-        ('memctl prompt user "Why does checkout time out?"', "A question, and what the memory knows that bears on it."),
-        ("echo 'Mend the pool' | memctl prompt user - --format xml --budget 8000", "From standard input, in XML."),
-    ),
+    ('memctl prompt user "Why does checkout time out?"', "A question, and what the memory knows that bears on it."),
+    ("echo 'Mend the pool' | memctl prompt user - --format xml --budget 8000", "From standard input, in XML."),
+    group=prompt_command,
 )
 @click.argument("query", metavar="QUERY|-")
 @click.option(

@@ -16,8 +16,7 @@ from memctl.errors import OK, REFUSED
 if TYPE_CHECKING:
     from memctl.policy.advice import Advice
     from memctl.policy.measures import Measures
-    from memctl.policy.quality import QualityMetric
-    from memctl.policy.rot import Signal
+    from memctl.policy.quality import QualityMetric, Signal
 
 _SHOWN = 12  # changes, unless all are asked for
 
@@ -55,14 +54,14 @@ def quality_command(
     messages and plain text are taken apart into blocks by their format. Relevance is measured by words, not by meaning;
     within a memory, its records say what is outdated.
     """
-    from memctl.policy import advice, measures, quality, rot
+    from memctl.policy import advice, measures, quality
     from memctl.policy.blocks import take_apart
 
     around = surroundings.find(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
-    metrics, signals, changes = quality.metrics(found), rot.signals(found), advice.advice(found)
+    metrics, signals, changes = quality.metrics(found), quality.signals(found), advice.advice(found)
     if as_json:
         data = _data(found, metrics, signals, changes, around.counter.family.name)
         output.json("quality", data, around.faults, around.memory)

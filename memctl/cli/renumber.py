@@ -10,21 +10,15 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, write_options, writing
-from memctl.errors import MemctlError
-from memctl.git.authorship import Authorship
+from memctl.cli.command import command
+from memctl.cli.write_options import write_options, writing
 from memctl.pages.links import FOLDER
-from memctl.record.change import Change
-from memctl.record.kinds import HANDOFF
-from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.store.sequence import Sequence
 from memctl.team import ref_state
 from memctl.team.state import SECTION, State
-from memctl.write import handoffs, merge_staging, renumber, transaction
+from memctl.write import renumber_transaction
 from memctl.write.commit import Outcome
-from memctl.write.merge_staging import StagedMerge
-from memctl.write.renumber import Renumbering
+from memctl.write.renumber import Renumbering, StagedMerge
 
 
 @command(
@@ -47,35 +41,28 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     of them has changes that were not staged, nothing is.
     """
     memory = opening.memory(ctx)
-    made: list[Renumbering] = []
-
-    def plan(_: Sequence) -> Change:
-        history = Authorship(memory.repository, memory.prefix)
-        snapshot = load.disk(memory)
-        made.append(renumber.renumber(snapshot, history, renumber.conflicting(memory, snapshot)))
-        return made[0].change
-
-    result = transaction.carry_out(memory, plan, write_options(flags))
-    within = None if flags["dry_run"] or flags["no_commit"] else merge_staging.stage(memory)
-    settled = [] if flags["dry_run"] else _settled(memory, made[0])
+    done = renumber_transaction.carry_out(memory, write_options(flags))
+    made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
-        output.json("renumbering", data | _data(memory, made[0]) | _within_data(memory, within) | {"settled": settled})
+        output.json(
+            "renumbering", data | _data(memory, made) | _within_data(memory, within) | {"settled": list(done.settled)}
+        )
         return
     if within or memory.repository.under_way():
         result = msgspec.structs.replace(result, pending="", hint="")  # said better below
-    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=_lines(made[0]))
-    for one in made[0].unclear:
+    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=_lines(made))
+    for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(output.plain(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now"))
-    for path, lost in made[0].lost:
+    for path, lost in made.lost:
         note = f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} gave way to {lost.kept!r}"
         output.note(output.plain(note))
-    for line in _owned(memory, made[0]):
+    for line in _owned(memory, made):
         output.note(output.plain(line))
-    for line in settled:
+    for line in done.settled:
         output.note(output.plain(line))
-    for path, identifier in made[0].returned:
+    for path, identifier in made.returned:
         name = output.name(memory.tracked(path))
         output.note(f"{name} is {identifier} from before it was renamed: take over what is new there, and delete it")
     if not flags["dry_run"]:
@@ -136,16 +123,6 @@ def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:
         "not_staged": (within.why or None) if within else None,
         "in_conflict": list(within.conflicts) if within else [],
     }
-
-
-def _settled(memory: Memory, made: Renumbering) -> list[str]:
-    """Let the reasons of ownerships have the new ids of handoffs."""
-    if not any(one.record and one.record.memory_type == HANDOFF.name for one in made.renamed):
-        return []
-    try:
-        return [f"ownership: {line}" for line in handoffs.settle(memory).lines]
-    except MemctlError as error:
-        return [f"warning: ownership has the old ids still: {error.message}"]
 
 
 def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""`search`: records, pages and sessions by their words, and records by what they have to do with."""
+"""`search`: all that is recorded by its words, and records by what they have to do with."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -12,13 +13,12 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.find import STYLES, row
-from memctl.pack import relevance
-from memctl.pack.relevance import PagePlace
+from memctl.errors import USAGE, MemctlError
 from memctl.record.config import SearchWeights
-from memctl.record.snapshot import Excerpt, Snapshot
+from memctl.record.snapshot import PAGE, Excerpt, Snapshot
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters
-from memctl.search.ranking import Ranked
+from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
 from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
 from memctl.store.memory import Memory
 from memctl.text.markdown import first_sentence
@@ -27,28 +27,32 @@ _RECORD = re.compile(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]
 _INDENT = " " * 6
 # What results can be put in order of, beside relevance, each with its name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
-_Found = TypeVar("_Found", bound=Ranked | Related | PagePlace)
+_ANY_RECORD = "record"
+_PARTS = ("own", "around", "meaning", "importance", "recency", "access")
+_Found = TypeVar("_Found", bound=Result | Related)
 
 
 @command(
     "search",
-    ("memctl search connection pool", "Records with these words, those with both first."),
+    ("memctl search connection pool", "What has these words, the best match first."),
     ("memctl search '\"rate limit\"' --type decision --explain", "An exact phrase, and how each score came about."),
     ("memctl search 'auth*' --since 30d --json", "Words that begin with auth, for a program."),
     ("memctl search pool --type issue --sort severity", "What matches, the worst first."),
+    ("memctl search retries --type page --type session", "Only pages, and the pages of sessions."),
+    ("memctl search retry payments --type file", "The repository's own files, by what they say."),
     ("memctl search --related DEC-2025-11-04-001 --explain", "What has to do with a record, and why."),
     ("memctl search --related src/auth.py", "The records that have to do with a file."),
 )
 @click.argument("query", nargs=-1)
 @click.option("--related", metavar="ID|PATH", help="Instead of words: what has to do with a record, or with a file.")
-@filtering
+@partial(filtering, more_types=(_ANY_RECORD, *PLACES, FILE))
 @click.option(
     "--sort",
     "order",
     type=click.Choice(["relevance", *_SORTS]),
     default="relevance",
     show_default=True,
-    help="What to order by, the most first; pages and sessions come last then.",
+    help="What to order by, the most first; what is no record comes last then.",
 )
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many at most; 0 for all.")
 @click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
@@ -64,26 +68,54 @@ def search_command(
     explain: bool,
     as_json: bool,
     at: str | None,
+    types: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Search the text of all records, pages and sessions, best match first.
+    """Search records, pages and their headings, sessions and checkpoints, best match first.
 
     Any of the words may occur, an "exact phrase" must, and begin* stands for a beginning. For a word that occurs
-    nowhere those are taken that are spelled most like it. A record's score is made of text (40 %), importance (25 %),
-    recency (20 %) and how often it was retrieved (15 %), if `search_weights` in config.yaml does not say otherwise. Of
-    pages, their headed parts and the pages of sessions it is the share of the words that they have, from .6 on; with an
-    option that chooses records they are left out.
+    nowhere those are taken that are spelled most like it. A score is the share of the best match, by a text's own words
+    and those around it; importance, recency and how often a record was retrieved order what matches about equally well
+    (`search_weights` in config.yaml). Options that choose records by their fields leave out the rest. The repository's
+    own files are searched if --type says so; the first such search reads them all.
     """
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    filters = opening.filters(memory, **given)
+    kinds = _kinds(types)
+    filters = opening.filters(memory, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given)
     if related is None:
-        _search(memory, snapshot, " ".join(query), filters, order, limit, explain, as_json)
+        files = _files(memory, snapshot, " ".join(query), at, filters) if FILE in types else []
+        _search(memory, snapshot, " ".join(query), filters, kinds, files, order, limit, explain, as_json)
     else:
         _relate(ctx, memory, snapshot, related, filters, order, limit, explain, as_json, at)
     ctx.exit(output.finish(memory, snapshot))
+
+
+def _kinds(types: Sequence[str]) -> tuple[str, ...]:
+    """The kinds of entries that are asked for, all if none is."""
+    named = [kind for name in types if name != FILE for kind in (RECORDS if name == _ANY_RECORD else (name,))]
+    return tuple(dict.fromkeys(named)) if types else ALL
+
+
+def _files(memory: Memory, snapshot: Snapshot, query: str, at: str | None, filters: Filters) -> list[Result]:
+    """The files of the repository that a query is about, as results whose title says how one can tell."""
+    if at is not None:
+        raise MemctlError("files are searched as they are now, not at a revision", "leave out --at", USAGE)
+    if msgspec.structs.replace(filters, archived=False, types=()) != Filters():
+        return []
+    from memctl.sources import file_search
+
+    hits = file_search.search(memory, snapshot, query, opening.progress("reading the files"))
+    return [_of_file(hit.path, hit.score, "; ".join(why for _, why in hit.reasons)) for hit in hits]
+
+
+def _of_file(path: str, score: float, why: str) -> Result:
+    rest = dict.fromkeys(_PARTS[1:], 0.0)
+    return Result(
+        kind=FILE, id=path, title=why, score=score, own=score, match=score, path="", number=0, record=None, **rest
+    )
 
 
 def _search(
@@ -91,75 +123,75 @@ def _search(
     snapshot: Snapshot,
     query: str,
     filters: Filters,
+    kinds: Collection[str],
+    files: Sequence[Result],
     order: str,
     limit: int,
     explain: bool,
     as_json: bool,
 ) -> None:
-    found: list[Ranked | PagePlace] = [*ranking.search(snapshot, query, filters, memory.now)]
-    if filters == Filters():  # pages and sessions have none of what a filter asks for
-        found += relevance.found_places(snapshot, query)
-        found.sort(key=lambda result: -result.score)
-    shown = _sorted(found, order)[: limit or None]
-    records = [result for result in shown if isinstance(result, Ranked)]
+    chosen = msgspec.structs.replace(filters, types=())  # the kinds say so
+    recorded = ranking.search(snapshot, query, memory.now, chosen, kinds) if kinds else []
+    mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
+    found = _sorted(mixed, order)
+    shown = found[: limit or None]
     instead = snapshot.texts.instead(query)
-    excerpts = snapshot.texts.excerpts(query, [result.record.path for result in records])
+    numbers = [result.number for result in shown if result.number]
+    excerpts = snapshot.texts.excerpts(query, numbers)
     if as_json:
-        results = [
-            _place_data(r)
-            if isinstance(r, PagePlace)
-            else {
-                "type": "record",
-                **_parts(r),
-                "excerpt": excerpts.get(r.record.path),
-                "record": output.record_data(memory, r.record),
-            }
-            for r in shown
-        ]
+        results = [_data(memory, result, excerpts.get(result.number)) for result in shown]
         data = {"query": query, "instead": instead, "total": len(found), "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
-    for word, others in instead.items() if records else ():
+    for word, others in instead.items() if shown else ():
         output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
     if explain:
-        _explain(records, snapshot.config.search_weights)
-        found_places = [result for result in shown if isinstance(result, PagePlace)]
-        output.columns([(f"{one.score:.3f}", one.marker, one.kind, one.title) for one in found_places])
+        _explain(shown, snapshot.config.search_weights)
     else:
-        rows = [(f"{r.score:.2f}", *(_place_row(r) if isinstance(r, PagePlace) else row(r.record))) for r in shown]
-        output.columns(rows, ({}, *STYLES), [_below(result, excerpts) for result in shown])
+        rows = [(f"{result.score:.2f}", *_row(result)) for result in shown]
+        bodies = snapshot.texts.bodies(
+            [r.number for r in shown if r.number and r.number not in excerpts and not r.record]
+        )
+        below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
+        output.columns(rows, ({}, *STYLES), below)
     _tell(len(found), len(shown), "nothing matches")
 
 
 def _sorted(found: list[_Found], order: str) -> list[_Found]:
-    """Put results, given by relevance, in another order, as `list` has it; pages and sessions come after records."""
+    """Put results, given by relevance, in another order, as `list` has it; what is no record comes last."""
     if order == "relevance":
         return found
     key, large_first = ORDERS[_SORTS[order]]
-    records = [result for result in found if not isinstance(result, PagePlace)]
-    records.sort(key=lambda result: key(result.record), reverse=large_first)
-    return [*records, *(result for result in found if isinstance(result, PagePlace))]
+    records = [(result.record, result) for result in found if result.record is not None]
+    records.sort(key=lambda pair: key(pair[0]), reverse=large_first)
+    return [*(result for _, result in records), *(result for result in found if result.record is None)]
 
 
-def _below(result: Ranked | PagePlace, excerpts: Mapping[str, Excerpt]) -> str:
-    """What stands below a result: the piece of a record's text that matches, of a place how it begins."""
-    if isinstance(result, PagePlace):
-        return _INDENT + output.plain(first_sentence(result.text)) if result.text.strip() else ""
-    return _INDENT + output.marked(excerpts[result.record.path]) if result.record.path in excerpts else ""
+def _row(result: Result) -> tuple[str, ...]:
+    """What a list shows of a result, cell by cell; how to open it where its id does not tell."""
+    if result.record is not None:
+        return row(result.record)
+    opened = "" if result.kind in (PAGE, FILE) else f"  (`{result.opener}`)"
+    return result.id, result.kind, "", result.title + opened
 
 
-def _place_row(place: PagePlace) -> tuple[str, ...]:
-    return place.marker, place.kind, "", place.title
+def _below(excerpt: Excerpt | None, body: str) -> str:
+    """What stands below a result: the piece of its text that matches, of what is no record else how it begins."""
+    if excerpt is not None:
+        return _INDENT + output.marked(excerpt)
+    return _INDENT + output.plain(first_sentence(body)) if body.strip() else ""
 
 
-def _place_data(place: PagePlace) -> dict[str, Any]:
-    return {
-        "type": place.kind,
-        "score": round(place.score, 6),
-        "marker": place.marker,
-        "title": place.title,
-        "excerpt": first_sentence(place.text),
-    }
+def _data(memory: Memory, result: Result, excerpt: Excerpt | None) -> dict[str, Any]:
+    """A result for JSON."""
+    known = {"kind": result.kind, "id": result.id, "title": result.title, "open": result.opener}
+    parts = {name: round(getattr(result, name), 6) for name in ("score", *_PARTS)}
+    found = {**known, **parts, "path": memory.tracked(result.path) if result.path else result.id, "excerpt": excerpt}
+    if result.kind == FILE:
+        return {"type": FILE, **found}
+    if result.record is None:
+        return {"type": result.kind, **found, "marker": result.id}
+    return {"type": _ANY_RECORD, **found, "record": output.record_data(memory, result.record)}
 
 
 def _relate(
@@ -174,7 +206,7 @@ def _relate(
     as_json: bool,
     at: str | None,
 ) -> None:
-    from memctl.pages import coverage, provenance
+    from memctl.pages import freshness, provenance
     from memctl.search import related
 
     if _RECORD.fullmatch(given):
@@ -183,12 +215,12 @@ def _relate(
     else:
         commit = memory.repository.resolve(at) if at is not None else ""
         name = provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
-        sections = [page.id for page in coverage.covering(snapshot, [name])[name]]
+        sections = [page.id for page in freshness.covering(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)
     shown = _sorted(found, order)[: limit or None]
     if as_json:
-        results = [{**_parts(r), "record": output.record_data(memory, r.record)} for r in shown]
+        results = [_related_data(memory, one) for one in shown]
         output.json("related", {"to": name, "total": len(found), "results": results}, snapshot.faults, memory)
         return
     if explain:
@@ -206,30 +238,31 @@ def _tell(found: int, shown: int, nothing: str) -> None:
         output.note(nothing)
 
 
-def _parts(result: Ranked | Related) -> dict[str, Any]:
-    """A result for JSON, but for its record."""
-    parts = msgspec.structs.asdict(result)
-    del parts["record"]
-    return {name: round(value, 6) if isinstance(value, float) else value for name, value in parts.items()}
+def _related_data(memory: Memory, one: Related) -> dict[str, Any]:
+    parts = {name: value for name, value in msgspec.structs.asdict(one).items() if name != "record"}
+    rounded = {name: round(value, 6) if isinstance(value, float) else value for name, value in parts.items()}
+    return {**rounded, "record": output.record_data(memory, one.record)}
 
 
-def _explain(results: Sequence[Ranked], given: SearchWeights) -> None:
-    header = ("score", "title", "text", "importance", "recency", "access", "record")
-    shares = msgspec.structs.astuple(ranking.shares(given))
-    _table(header, shares, [(result, _named(result)) for result in results])
+def _explain(results: Sequence[Result], given: SearchWeights) -> None:
+    most = ranking.limits(given)
+    text = most["text"]
+    header = ("score", *_PARTS, "result")
+    rows = [(result.score, *(getattr(result, name) for name in _PARTS)) for result in results]
+    names = [f"{result.id} {result.title}" for result in results]
+    _table(header, (text, text, text, most["importance"], most["recency"], most["access"]), rows, names)
 
 
 def _explain_related(results: Sequence[Related]) -> None:
     header = ("score", "links", "code", "text", "tags", "section", "record")
-    rows = [(result, f"{_named(result)}  [{', '.join(result.because)}]") for result in results]
-    _table(header, (LINKS, CODE, TEXT, TAGS, SECTION), rows)
+    rows = [(one.score, one.links, one.code, one.text, one.tags, one.section) for one in results]
+    names = [f"{one.record.id} {one.record.title}  [{', '.join(one.because)}]" for one in results]
+    _table(header, (LINKS, CODE, TEXT, TAGS, SECTION), rows, names)
 
 
-def _table(header: tuple[str, ...], most: tuple[float, ...], rows: Sequence[tuple[Ranked | Related, str]]) -> None:
+def _table(
+    header: tuple[str, ...], most: Sequence[float], rows: Sequence[Sequence[float]], names: Sequence[str]
+) -> None:
     limits = (*(f"{value:.3f}" for value in (1.0, *most)), "the most that each part can give")
-    numbers = [(*(f"{v:.3f}" for v in _parts(result).values() if isinstance(v, float)), last) for result, last in rows]
+    numbers = [(*(f"{value:.3f}" for value in row), name) for row, name in zip(rows, names, strict=True)]
     output.columns([header, limits, *numbers])
-
-
-def _named(result: Ranked | Related) -> str:
-    return f"{result.record.id} {result.record.title}"

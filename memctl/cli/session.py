@@ -8,13 +8,15 @@ import click
 import msgspec
 
 from memctl.cli import material, opening, output, report, session_probe, session_text
-from memctl.cli.command import Command, Group, json_option, said, write_options, writing
+from memctl.cli.command import command, json_option
 from memctl.cli.command import reading as reading_options
+from memctl.cli.groups import Group
+from memctl.cli.write_options import said, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.change import Change
-from memctl.session import ending, gathering, listing, proposals, running
-from memctl.session import writing as session_writing
-from memctl.session.running import Running
+from memctl.session import active, collect, proposals
+from memctl.session import pages as session_pages
+from memctl.session.active import Running
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -33,10 +35,10 @@ def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[
     As given; else MEMCTL_SESSION's, if that was started; else the transcript's own, or its file's.
     """
     named = given or memory.session
-    known = running.find(memory, named) if named else None
+    known = active.find(memory, named) if named else None
     if given or known:
-        return running.name(named), known
-    return running.name_like(material.own_name(session, source) or memory.session), None
+        return active.name(named), known
+    return active.name_like(material.own_name(session, source) or memory.session), None
 
 
 _accepting = click.option(
@@ -50,14 +52,12 @@ _accepting = click.option(
 _NOTHING = Session(GIT, ())
 
 
-@session_command.command(
+@command(
     "summarize",
-    cls=Command,
-    examples=(
-        ("memctl session summarize --transcript session.jsonl", "Write .memory/sessions/ID.md, or merge into it."),
-        ("memctl session summarize -t main.jsonl -t agent-1.jsonl --review", "Show which records are proposed."),
-        ("memctl session summarize -t chat.txt --id design --accept 1,3", "Make the records 1 and 3, in one commit."),
-    ),
+    ("memctl session summarize --transcript session.jsonl", "Write .memory/sessions/ID.md, or merge into it."),
+    ("memctl session summarize -t main.jsonl -t agent-1.jsonl --review", "Show which records are proposed."),
+    ("memctl session summarize -t chat.txt --id design --accept 1,3", "Make the records 1 and 3, in one commit."),
+    group=session_command,
 )
 @material.transcripts
 @click.option("--id", "given", default="", metavar="NAME", help="The session's name. [default: the transcript's own]")
@@ -84,7 +84,7 @@ def summarize_command(
     memory = opening.memory(ctx)
     session = material.read(sources)
     identifier, known = name_of(memory, given, session, sources[0])
-    summary = gathering.gather(memory, session, identifier, known)
+    summary = collect.gather(memory, session, identifier, known)
     if review:
         proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
         session_text.review(proposed, as_json=flags["as_json"])
@@ -111,48 +111,44 @@ def _write(
     accepted = session_text.chosen(proposed, accept)
 
     def plan(sequence: Sequence) -> Change:
-        made = session_writing.plan(memory, sequence, summary, accepted)
+        made = session_pages.plan(memory, sequence, summary, accepted)
         if ends and not flags["dry_run"]:
-            ending.begin(memory, ends)  # what is refused has not begun
+            session_pages.mark_ending(memory, ends)  # what is refused has not begun
         return made
 
     terms = write_options(flags)
     result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
-        running.forget(memory, ends.id)
+        active.forget(memory, ends.id)
     if not flags["dry_run"]:
-        from memctl.session import kept_probes, probing
+        from memctl.session import grades, probes
 
-        kept_probes.keep(memory, summary.id, probing.of_transcript(memory, summary, session))
+        probes.keep_probes(memory, summary.id, grades.of_transcript(memory, summary, session))
     left = sum(not one.record for one in proposed) - len(accepted)
     session_text.summarized(memory, result, summary, left, flags)
 
 
-@session_command.command(
+@command(
     "list",
-    cls=Command,
-    examples=(
-        ("memctl session list", "All sessions that were summed up, the latest first."),
-        ("memctl session list --json", "For a program."),
-    ),
+    ("memctl session list", "All sessions that were summed up, the latest first."),
+    ("memctl session list --json", "For a program."),
+    group=session_command,
 )
 @reading_options
 @click.pass_context
 def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     """List the sessions that were summed up, the latest first."""
     memory = opening.memory(ctx)
-    pages, faults = listing.pages(opening.snapshot(memory, at))
+    pages, faults = session_pages.pages(opening.snapshot(memory, at))
     session_text.listed(memory, pages, faults, as_json=as_json)
     ctx.exit(REFUSED if faults else OK)
 
 
-@session_command.command(
+@command(
     "show",
-    cls=Command,
-    examples=(
-        ("memctl session show 5f6c", "The page of a session, by what its name begins with."),
-        ("memctl session show 5f6c --at HEAD~3", "As it was."),
-    ),
+    ("memctl session show 5f6c", "The page of a session, by what its name begins with."),
+    ("memctl session show 5f6c --at HEAD~3", "As it was."),
+    group=session_command,
 )
 @click.argument("given", metavar="NAME")
 @reading_options
@@ -161,19 +157,17 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     """Show what a session came to."""
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
-    path, text = listing.find(snapshot, given)
-    found, faults = listing.read(snapshot, path, text)
+    path, text = session_pages.find(snapshot, given)
+    found, faults = session_pages.read(snapshot, path, text)
     session_text.shown(memory, path, text, found, faults, as_json=as_json)
     ctx.exit(REFUSED if faults else OK)
 
 
-@session_command.command(
+@command(
     "start",
-    cls=Command,
-    examples=(
-        ('memctl session start refunds --intent "Refunds by card"', "From here on, files are those of this session."),
-        ("MEMCTL_SESSION=refunds memctl session start", "Named by the environment."),
-    ),
+    ('memctl session start refunds --intent "Refunds by card"', "From here on, files are those of this session."),
+    ("MEMCTL_SESSION=refunds memctl session start", "Named by the environment."),
+    group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @click.option("--intent", default="", metavar="TEXT", callback=said, help="What the session is to accomplish.")
@@ -185,7 +179,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
     It is kept in the Git directory until `session end`, which sums up what Git saw meanwhile.
     """
     memory = opening.memory(ctx)
-    begun = running.start(memory, _named(memory, given), intent)
+    begun = active.start(memory, _named(memory, given), intent)
     if as_json:
         output.json("session", msgspec.to_builtins(begun))
     else:
@@ -194,25 +188,25 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
             output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names it in every commit of memctl")
 
 
-@session_command.command(
-    "status", cls=Command, examples=(("memctl session status", "The sessions that are under way in this worktree."),)
+@command(
+    "status",
+    ("memctl session status", "The sessions that are under way in this worktree."),
+    group=session_command,
 )
 @json_option
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """Say which sessions are under way, and what Git saw of them."""
     memory = opening.memory(ctx)
-    summaries = [gathering.gather(memory, _NOTHING, one.id, one) for one in running.all_running(memory)]
+    summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in active.all_running(memory)]
     session_text.under_way(memory, summaries, as_json=as_json)
 
 
-@session_command.command(
+@command(
     "end",
-    cls=Command,
-    examples=(
-        ("memctl session end refunds", "Sum up what Git saw of it, in one commit."),
-        ("memctl session end --transcript session.jsonl --accept", "With its transcript, and the records it proposes."),
-    ),
+    ("memctl session end refunds", "Sum up what Git saw of it, in one commit."),
+    ("memctl session end --transcript session.jsonl --accept", "With its transcript, and the records it proposes."),
+    group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @material.transcripts
@@ -230,14 +224,14 @@ def end_command(
     memory = opening.memory(ctx)
     known = _to_end(memory, given)
     name = known.id
-    if not flags["dry_run"] and (done := ending.interrupted(memory, known)):
-        running.forget(memory, name)
+    if not flags["dry_run"] and (done := session_pages.recover(memory, known)):
+        active.forget(memory, name)
         where = f", in {done.commit[:10]}" if done.commit else ""
         lines = [f"{name} was summed up when its end was interrupted{where}"]
         report.outcome(memory, done, as_json=flags["as_json"], dry_run=False, lines=lines)
         return
     session = material.read(sources) if sources else _NOTHING
-    summary = gathering.gather(memory, session, name, known)
+    summary = collect.gather(memory, session, name, known)
     _write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known)
 
 
@@ -246,14 +240,14 @@ session_command.add_command(session_probe.probe_command)
 
 def _to_end(memory: Memory, given: str) -> Running:
     """The session that is to end; raises MemctlError if it is not under way, or if it can't be told which."""
-    under_way = running.all_running(memory)
+    under_way = active.all_running(memory)
     if not given and not memory.session and len(under_way) == 1:
         return under_way[0]
     if not given and not memory.session and under_way:
         names = ", ".join(one.id for one in under_way)
         raise MemctlError("which session?", f"under way are {names}: give a name, or set MEMCTL_SESSION", USAGE)
     name = _named(memory, given)
-    known = running.find(memory, name)
+    known = active.find(memory, name)
     if known is None:
         raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
     return known
@@ -262,4 +256,4 @@ def _to_end(memory: Memory, given: str) -> Running:
 def _named(memory: Memory, given: str) -> str:
     if not given and not memory.session:
         raise MemctlError("which session?", "give a name, or set MEMCTL_SESSION", USAGE)
-    return running.name(given or memory.session)
+    return active.name(given or memory.session)

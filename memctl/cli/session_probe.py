@@ -10,31 +10,27 @@ import click
 import msgspec
 
 from memctl.cli import material, opening, output
-from memctl.cli.command import Command
+from memctl.cli.command import command
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.session import gathering, listing, running
+from memctl.session import active, collect
+from memctl.session import pages as session_pages
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.record.session_page import SessionPage
     from memctl.record.snapshot import Snapshot
-    from memctl.session.asking import Reply
-    from memctl.session.dimensions import Dimension
+    from memctl.session.grades import AnsweredShare, Dimension, ProbeFacts, Reply
     from memctl.session.probes import Probe
-    from memctl.session.probing import AnsweredShare, ProbeFacts
     from memctl.transcript.events import Session
 
 _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#window-health
 
 
-@click.command(
+@command(
     "probe",
-    cls=Command,
-    examples=(
-        ("memctl session probe", "Ask the latest summary for what was kept of its session."),
-        ("memctl session probe 5f6c -t session.jsonl --min 0.9", "For what the transcript says; exit 1 below 90 %."),
-    ),
+    ("memctl session probe", "Ask the latest summary for what was kept of its session."),
+    ("memctl session probe 5f6c -t session.jsonl --min 0.9", "For what the transcript says; exit 1 below 90 %."),
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @material.transcripts
@@ -61,7 +57,8 @@ def probe_command(
     transcript from what was kept when it was summed up, or from Git alone. A fact counts as answered if it stands
     there; if you have set up a language model, it answers and judges all but files.
     """
-    from memctl.session import dimensions, probes, probing
+    from memctl.session import grades, probes
+    from memctl.session import grades as session_grades
     from memctl.transcript.events import joined
 
     memory = opening.memory(ctx)
@@ -70,17 +67,17 @@ def probe_command(
     page, text = _page(memory, opening.snapshot(memory, at), given, session, sources)
     told: list[Probe] = []
     for part in parts:
-        summary = gathering.gather(memory, part, page.id, running.find(memory, page.id))
-        told = probes.merged(told, probing.of_transcript(memory, summary, part))
-    found = probing.facts(memory, page, told, session.ended if session else "")
-    made = probing.replies(found, page)
+        summary = collect.gather(memory, part, page.id, active.find(memory, page.id))
+        told = probes.merge_probes(told, session_grades.of_transcript(memory, summary, part))
+    found = session_grades.facts(memory, page, told, session.ended if session else "")
+    made = session_grades.replies(found, page)
     if not no_llm:
         made, last = material.judged(memory, made, session, text)
     else:
         last = None
-    measured = dimensions.measured(made, page, whole=found.is_whole)
+    measured = grades.dimensions(made, page, whole=found.is_whole)
     measured = [*measured[:-1], last or measured[-1]]
-    shares = probing.shares(made)
+    shares = session_grades.shares(made)
     if as_json:
         output.json("probes", _data(memory, page, found, made, shares, measured))
     else:
@@ -97,8 +94,8 @@ def _page(
 ) -> tuple[SessionPage, str]:
     """The page that is meant, with all its files, and its text; raises MemctlError if it can't be read whole."""
     own = material.own_name(session, sources[0]) if session is not None else ""
-    path, text = listing.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
-    found, faults = listing.read(snapshot, path, text)
+    path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
+    found, faults = session_pages.read(snapshot, path, text)
     if found is None or faults:
         raise MemctlError(f"{memory.prefix}/{faults[0]}", "mend the file first")
     return found, text
@@ -107,8 +104,8 @@ def _page(
 def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool) -> str:
     """The session that is meant if none is named: the transcript's (`own`) or MEMCTL_SESSION's if it has a page, the
     latest if there is no transcript; raises MemctlError if there is none."""
-    own = running.name_like(own) if own else ""
-    pages, _ = listing.pages(snapshot)
+    own = active.name_like(own) if own else ""
+    pages, _ = session_pages.pages(snapshot)
     known = {page.id for page in pages}
     named = next((name for name in (own, memory.session) if name in known), "")
     if not named and has_transcript:

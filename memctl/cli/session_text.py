@@ -12,14 +12,15 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.errors import Fault
 from memctl.record.session_page import SessionPage, path_of
-from memctl.session import labels, listing
-from memctl.session import writing as session_writing
-from memctl.session.fitting import MOST_TOKENS
+from memctl.session import labels
+from memctl.session import pages as session_pages
+from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
-from memctl.session.touches import CREATED, DELETED, MODIFIED, READ
+from memctl.session.trim import MOST_TOKENS
 from memctl.store.memory import Memory
 from memctl.text import markdown
+from memctl.text.fit import cut
 from memctl.write.commit import Outcome
 
 _SHOWN = 60  # characters of an intent in a list
@@ -74,7 +75,7 @@ def summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: i
     lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
     report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=lines)
     output.note(_told(summary))
-    if (tokens := session_writing.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
+    if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
     if left:
         output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
@@ -113,7 +114,12 @@ def _line(made: SessionPage) -> tuple[str, ...]:
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
     counts = f"{changed:,} file{'s' if changed != 1 else ''}, {decided:,} decision{'s' if decided != 1 else ''}"
     intent = markdown.without_escapes((made.lines.get(session_page.INTENT) or ("",))[0])
-    return made.id, listing.ended(made)[0], counts, intent if len(intent) <= _SHOWN else intent[: _SHOWN - 1] + "…"
+    return (
+        made.id,
+        session_pages.ended(made)[0],
+        counts,
+        cut(intent, _SHOWN),
+    )
 
 
 def shown(

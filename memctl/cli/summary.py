@@ -8,7 +8,7 @@ import msgspec
 from memctl.cli import counting, opening, output
 from memctl.cli.command import command, reading
 from memctl.pages.navigate import refuse_closed_file
-from memctl.pages.path_args import file_named
+from memctl.pages.repository_paths import file_named
 from memctl.sources.summary import BUDGET, summary
 
 

@@ -10,7 +10,7 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED
 from memctl.store.memory import Memory
-from memctl.sync import merge_file, result
+from memctl.sync import merge_tree, result
 from memctl.sync import sync as syncing
 from memctl.sync.result import SyncResult
 from memctl.write import id_collisions
@@ -93,8 +93,8 @@ def _data(memory: Memory, done: SyncResult, *, dry_run: bool) -> dict[str, Any]:
                 "id": item.id,
                 "path": output.name(memory.tracked(item.path)),
                 "field": None if item.loss.key == WHOLE else item.loss.key,
-                "lost": merge_file.one_line(item.loss.lost),
-                "kept": merge_file.one_line(item.loss.kept),
+                "lost": merge_tree.one_line(item.loss.lost),
+                "kept": merge_tree.one_line(item.loss.kept),
             }
             for item in (made.lost if made else ())
         ],

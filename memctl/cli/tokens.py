@@ -14,7 +14,8 @@ from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.tokens import messages, reconstruction
+from memctl.tokens import count as tokens_count
+from memctl.tokens import messages
 from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import family_of, kind_of_text
 from memctl.transcript.messages import json_lines
@@ -93,7 +94,7 @@ def tokens_command(
     if counted_by == "anthropic":
         rows = _asked(sources, model, around, allow_secret)
     else:
-        counter = counting.counter(model, around, reconstruction.tokenizer_of(model))
+        counter = counting.counter(model, around, tokens_count.tokenizer_of(model))
         rows = [row for source in sources for row in _counted(source, counter, as_messages)]
     _print(rows, family_of(model).name, as_json, as_messages)
 

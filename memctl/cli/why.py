@@ -2,118 +2,273 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import click
 import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
-from memctl.pages import provenance
-from memctl.pages.provenance import IN_CODE_REFS, IN_COMMIT, SUSPECT, Cause, Reason, RelatedRecord, Told, Why
+from memctl.pages import provenance, reasons
+from memctl.pages.line_references import LineReference
+from memctl.pages.provenance import IN_COMMIT, IN_TEXT, SUSPECT, Cause, Reason, RelatedRecord, Told, Why
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 
 _SHORT = 10  # digits of a commit's id
 _STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"},)
+_INDENT = " " * 6
+_FEW = 3  # lines of the file that name a record
+# A file that so many records name needs no guess at others, which takes as long as a search.
+_ENOUGH = 3
+# Of 24 files of memctl's own, asked with their paths and purposes, 5 had a record of this score, each of them apt; with
+# .26 there were 2 more, one of them apt. Of paths alone 2 of 8 were not.
+_LIKELY = 0.3
+_SIMILAR = 20  # records whose texts are most like a file's path and purpose, among which to look
+
+
+class _Row(NamedTuple):
+    """A row of the answer, and the line below it."""
+
+    cells: tuple[str, ...]
+    below: str = ""
 
 
 @command(
     "why",
-    ("memctl why src/payment/api.py", "What has to do with a file."),
+    ("memctl why src/payment/api.py", "What has to do with a file, and why."),
     ("memctl why src/payment/api.py:120", "With one line of it: first what is about that very line."),
     ("memctl why src/old.py --at v1.0 --json", "As it was in a release, for a program."),
 )
 @click.argument("path", metavar="PATH[:LINE]")
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many commits to look at; 0 for all."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="How many commits to look at, and records of the file to show; 0 for all.",
 )
 @reading
 @click.pass_context
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
     """Say which sections, records and commits explain a file or a line.
 
-    Sections whose globs cover the file; pages that refer to it; records whose code references name it, whose ids stand
-    in its text, or which its commits name; and these commits. PATH is as seen from here or from the worktree's top, and
-    may be a file that is gone. Of a LINE Git tells the commit that brought it.
+    The first line of the answer is the likeliest reason. What is about the LINE comes first: the commit that brought
+    it, and the records that refer to it, wherever it was then. Next are records whose code references name the file,
+    whose ids stand in its text, or which its commits name; pages that refer to it; sections whose globs cover it;
+    records made in the session of the line's commit; and other commits. "Perhaps" are records that name nothing of it
+    and are about the same. PATH is as seen from here or from the worktree's top, and may be a file that is gone.
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
     commit = memory.repository.resolve(at) if at is not None else ""
-    found = provenance.why(
-        memory, snapshot, provenance.locate(memory, snapshot, ctx.obj.folder, path, commit), commit, limit
-    )
+    asked = provenance.locate(memory, snapshot, ctx.obj.folder, path, commit)
+    found = provenance.why(memory, snapshot, asked, commit, limit)
+    indirect = _indirect(snapshot, found)
     if as_json:
-        output.json("why", _data(memory, found), (*snapshot.faults, *snapshot.outline.faults), memory)
+        data = _data(memory, snapshot, found, indirect)
+        output.json("why", data, (*snapshot.faults, *snapshot.outline.faults), memory)
     else:
-        _print(found)
+        _print(snapshot, found, indirect, limit)
+        _print_unknown(memory, found)
         for fault in snapshot.outline.faults:
             output.note(f"warning: {memory.prefix}/{fault}")
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _print(found: Why) -> None:
-    blocks: dict[str, list[tuple[str, ...]]] = {
-        "Sections": [(page.id, f"{page.title}  {_bracketed(*globs)}") for page, globs in found.sections],
+class _Indirect(NamedTuple):
+    """Records that name nothing of a file: those of its pages and sections, and those that are about the same."""
+
+    of_places: Sequence[Record] = ()
+    perhaps: Sequence[Record] = ()
+
+
+def _indirect(snapshot: Snapshot, found: Why) -> _Indirect:
+    """What may explain a file that few records name; of its pages and sections what is most like it."""
+    if sum(item.record is not None for item in found.records) >= _ENOUGH:
+        return _Indirect()
+    from memctl.pages import outline
+    from memctl.search import related
+    from memctl.search.filters import Filters
+
+    path = found.asked.path
+    # Of Markdown and the like it would take a parser, which is loaded for nothing else here.
+    purpose = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, found.text)
+    words = f"{path} {purpose}".replace('"', " ")
+    shares = related.of_words(snapshot, words, _SIMILAR)
+    alike = (record for record in found.of_places if record.path in shares)
+    of_places = sorted(alike, key=lambda record: -shares[record.path])[:_ENOUGH]
+    known = {record.id for record in (*of_places, *found.of_session)} | {item.id for item in found.records}
+    sections = frozenset(page.id for page, _ in found.sections)
+    likely = related.related(
+        snapshot,
+        related.RelatedQuery(None, frozenset([path]), sections, shares),
+        Filters(),
+        [record for record in snapshot.records if record.path in shares and record.id not in known],
+    )
+    return _Indirect(of_places, [one.record for one in likely[:_ENOUGH] if one.score >= _LIKELY])
+
+
+def _print(snapshot: Snapshot, found: Why, indirect: _Indirect, limit: int) -> None:
+    others = [item for item in found.records if not item.is_here]
+    shown = others[: limit or None]
+    blocks: dict[str, list[_Row]] = {
+        "This line": [
+            *(_commit_row(cause) for cause in found.commits if cause.is_here),
+            *(_record_row(snapshot, item) for item in found.records if item.is_here),
+        ],
+        "Records": [_record_row(snapshot, item) for item in shown],
         "Pages": [_page_row(told) for told in found.pages],
-        "Records": [_record_row(record) for record in found.records],
-        "Commits": [_commit_row(cause) for cause in found.commits],
+        "Sections": [_Row((page.id, f"{page.title}  {_bracketed(*globs)}")) for page, globs in found.sections],
+        "Of these pages and sections": [_plain_row(snapshot, record) for record in indirect.of_places],
+        f"Session {found.session}": [_plain_row(snapshot, record) for record in found.of_session],
+        "Perhaps": [_plain_row(snapshot, record) for record in indirect.perhaps],
+        "Commits": [_commit_row(cause) for cause in found.commits if not cause.is_here],
     }
-    for number, (title, rows) in enumerate((title, rows) for title, rows in blocks.items() if rows):
-        output.text(("\n" if number else "") + click.style(title, bold=True))
-        output.columns([(f"  {row[0]}", *row[1:]) for row in rows], _STYLES)
-    asked = found.asked
+    if any(blocks.values()):
+        output.text(output.plain(f"{_name(found)}: {_answer(snapshot, found, indirect)}"))
+    else:
+        output.note(f"nothing in the memory or in the history has to do with {found.asked.path}")
+    for title, rows in blocks.items():
+        if rows:
+            output.text("\n" + click.style(output.plain(title), bold=True))
+        for _, some in groupby(rows, key=lambda row: len(row.cells)):  # a commit has more columns than a record
+            alike = list(some)
+            below = [_INDENT + output.plain(row.below) if row.below else "" for row in alike]
+            output.columns([(f"  {row.cells[0]}", *row.cells[1:]) for row in alike], _STYLES, below)
+    if len(others) > len(shown):
+        output.note(f"{len(others) - len(shown):,} more records name the file: --limit 0 shows all")
+
+
+def _print_unknown(memory: Memory, found: Why) -> None:
+    """Say on stderr what the answer lacks: a file that is gone, a line without a commit, a history that is cut off."""
+    asked, origin = found.asked, found.origin
     if asked.last is not None:
         by = f": {asked.last.removed_by[:_SHORT]} removed it" if asked.last.removed_by else ""
         output.note(f"{asked.path} is not there any more{by}")
-    if found.origin is not None and not found.origin.commit:
+    if origin is not None and origin.is_unknown:
+        output.note(
+            f"which commit brought line {asked.line} is not known: this is a partial clone, and nothing is fetched"
+        )
+        output.note(f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches what it takes")
+    elif origin is not None and not origin.commit:
         output.note(f"line {asked.line} is not committed yet")
+    elif origin is not None and origin.commit in memory.repository.shallow():
+        output.note(
+            f"line {asked.line} may be older: the history of this shallow clone begins with {origin.commit[:_SHORT]}"
+        )
     if found.has_more:
         output.note("there are older commits: --limit 0 looks at all")
-    if not any(blocks.values()):
-        output.note(f"nothing in the memory or in the history has to do with {asked.path}")
 
 
-def _page_row(told: Told) -> tuple[str, ...]:
-    changed = f": changed from {told.reviewed} to {told.now}" if told.state == SUSPECT else ""
-    return told.page.id, told.state, f"{told.page.title}  {_bracketed(*told.references)}{changed}"
+def _name(found: Why) -> str:
+    return found.asked.path + (f":{found.asked.line}" if found.asked.line is not None else "")
 
 
-def _record_row(found: RelatedRecord) -> tuple[str, ...]:
-    here = [_told(reason) for reason in found.reasons if reason.is_here]
-    reasons = _bracketed(
-        *([f"this line: {' and '.join(here)}"] if here else []),
-        *(_told(reason) for reason in found.reasons if not reason.is_here),
-    )
-    if found.record is None:
-        return found.id, "missing", f"not in the memory  {reasons}"
-    by = f" by {', '.join(found.record.superseded_by)}" if found.record.superseded_by else ""
-    return found.id, found.record.status + by, f"{found.record.title}  {reasons}"
+def _answer(snapshot: Snapshot, found: Why, indirect: _Indirect) -> str:
+    """The likeliest reason in one line: a record about the line, the line's commit, or what is known of the file."""
+    known = [item for item in found.records if item.record is not None]
+    own = next((cause for cause in found.commits if cause.is_here), None)
+    if known and (known[0].is_here or own is None):
+        return _because(snapshot, known[0].record)
+    if own is not None:
+        return _of_commit(own)
+    if found.sections:
+        page = found.sections[0][0]
+        return f"{reasons.of_page(page)} ({page.id} {page.title})"
+    if indirect.perhaps:
+        return "perhaps " + _because(snapshot, indirect.perhaps[0])
+    return _of_commit(found.commits[-1]) if found.commits else f"{len(found.pages)} pages refer to it"
 
 
-def _told(reason: Reason) -> str:
-    if reason.by == IN_CODE_REFS:
-        return reason.where
-    return f"{reason.how} of {reason.where[:_SHORT]}" if reason.by == IN_COMMIT else f"named in line {reason.where}"
+def _because(snapshot: Snapshot, record: Record | None) -> str:
+    assert record is not None
+    name = f"{record.id} {record.title}{_instead(record)}"
+    said = reasons.of_record(snapshot, record)
+    return f"{said} ({name})" if said else name
 
 
-def _commit_row(cause: Cause) -> tuple[str, ...]:
+def _of_commit(cause: Cause) -> str:
     touch = cause.touch
-    words = [*(["this line"] if cause.is_here else []), *cause.records]
-    subject = touch.message.partition("\n")[0]
-    return touch.commit[:_SHORT], touch.date[:10], touch.author, f"{subject}  {_bracketed(*words)}".rstrip()
+    said = reasons.of_commit(touch.message)
+    what = f"{cause.subject.rstrip('.')}. {said}" if said else cause.subject
+    return f"{what} ({touch.commit[:_SHORT]}, {touch.date[:10]}, {touch.author})"
+
+
+def _instead(record: Record) -> str:
+    return f", superseded by {', '.join(record.superseded_by)}" if record.superseded_by else ""
+
+
+def _plain_row(snapshot: Snapshot, record: Record) -> _Row:
+    return _Row((record.id, record.status, record.title), reasons.of_record(snapshot, record))
+
+
+def _page_row(told: Told) -> _Row:
+    changed = f": changed from {told.reviewed} to {told.now}" if told.state == SUSPECT else ""
+    return _Row((told.page.id, told.state, f"{told.page.title}  {_bracketed(*told.references)}{changed}"))
+
+
+def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _Row:
+    here = _told([reason for reason in found.reasons if reason.is_here])
+    elsewhere = _told([reason for reason in found.reasons if not reason.is_here])
+    because = _bracketed(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
+    record = found.record
+    if record is None:
+        return _Row((found.id, "missing", f"not in the memory  {because}"))
+    by = f" by {', '.join(record.superseded_by)}" if record.superseded_by else ""
+    return _Row((found.id, record.status + by, f"{record.title}  {because}"), reasons.of_record(snapshot, record))
+
+
+def _told(reasons: Sequence[Reason]) -> list[str]:
+    """Reasons in words; of lines that name a record the first ones."""
+    lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
+    more = f" and {len(lines) - _FEW} more" if len(lines) > _FEW else ""
+    shown = [f"named in line{'s' * (len(lines) > 1)} {', '.join(lines[:_FEW])}{more}"] if lines else []
+    others = [
+        f"{reason.how} of {reason.where[:_SHORT]}"
+        if reason.by == IN_COMMIT
+        else f"{reason.where}{_followed(reason.lines) if reason.lines is not None else ''}"
+        for reason in reasons
+        if reason.by != IN_TEXT
+    ]
+    return [*others, *shown]
+
+
+def _followed(lines: LineReference) -> str:
+    """What became of the lines of a reference since it was recorded; "" if they are where they were."""
+    at = f" at {lines.commit[:_SHORT]}" if lines.commit else ""
+    if not lines.is_followed:
+        return f"{at}, which may have moved since"
+    if lines.now is None:
+        return f"{at}, {'changed since' if lines.instead else 'gone since'}" if at else ""
+    if lines.now == lines.recorded:
+        return ""
+    first, last = lines.now
+    return f"{at}, now line {first}" if first == last else f"{at}, now lines {first}-{last}"
+
+
+def _commit_row(cause: Cause) -> _Row:
+    touch = cause.touch
+    cells = touch.commit[:_SHORT], touch.date[:10], touch.author
+    what = f"{cause.subject}  {_bracketed(*cause.records)}".rstrip()
+    return _Row((*cells, what), reasons.of_commit(touch.message) if cause.is_here else "")
 
 
 def _bracketed(*words: str) -> str:
     return f"[{', '.join(words)}]" if words else ""
 
 
-def _data(memory: Memory, found: Why) -> dict[str, Any]:
+def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: _Indirect) -> dict[str, Any]:
     asked, origin = found.asked, found.origin
     return {
         "path": asked.path,
         "line": asked.line,
         "exists": asked.last is None,
         "removed_by": (asked.last.removed_by or None) if asked.last else None,
+        "answer": _answer(snapshot, found, indirect) if found.is_explained or indirect.perhaps else None,
         "origin": {"commit": origin.commit or None, "path": origin.path, "line": origin.line} if origin else None,
         "sections": [
             {"id": page.id, "title": page.title, "path": memory.tracked(page.path), "globs": list(globs)}
@@ -135,6 +290,7 @@ def _data(memory: Memory, found: Why) -> dict[str, Any]:
             {
                 "id": item.id,
                 "record": output.record_data(memory, item.record) if item.record else None,
+                "reason": (reasons.of_record(snapshot, item.record) or None) if item.record else None,
                 "reasons": [_reason_data(reason) for reason in item.reasons],
             }
             for item in found.records
@@ -142,15 +298,40 @@ def _data(memory: Memory, found: Why) -> dict[str, Any]:
         "commits": [
             {
                 **msgspec.structs.asdict(cause.touch),
-                "subject": cause.touch.message.partition("\n")[0],
+                "subject": cause.subject,
                 "records": list(cause.records),
                 "is_here": cause.is_here,
             }
             for cause in found.commits
         ],
         "has_more": found.has_more,
+        "of_places": [_record_data(memory, snapshot, one) for one in indirect.of_places],
+        "session": found.session or None,
+        "of_session": [_record_data(memory, snapshot, one) for one in found.of_session],
+        "perhaps": [_record_data(memory, snapshot, one) for one in indirect.perhaps],
+    }
+
+
+def _record_data(memory: Memory, snapshot: Snapshot, record: Record) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "record": output.record_data(memory, record),
+        "reason": reasons.of_record(snapshot, record) or None,
     }
 
 
 def _reason_data(reason: Reason) -> dict[str, Any]:
-    return {"by": reason.by, "where": reason.where, "how": reason.how or None, "is_here": reason.is_here}
+    lines = reason.lines
+    followed = (
+        {
+            "lines": {
+                "recorded": list(lines.recorded),
+                "commit": lines.commit or None,
+                "now": list(lines.now) if lines.now else None,
+                "is_followed": lines.is_followed,
+            }
+        }
+        if lines is not None
+        else {}
+    )
+    return {"by": reason.by, "where": reason.where, "how": reason.how or None, "is_here": reason.is_here, **followed}

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from memctl.cli.command import Group
+from memctl.cli.groups import Group
 from memctl.errors import USAGE, MemctlError
 
 # Name -> the module below memctl.cli that has it as NAME_command, and its line in the help.

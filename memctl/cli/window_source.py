@@ -17,7 +17,7 @@ from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory
 from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
-from memctl.transcript import locations
+from memctl.transcript import claude_code
 from memctl.window import config as configuration
 from memctl.window import status
 from memctl.window.config import WindowConfig
@@ -109,7 +109,7 @@ def limit_of(
 ) -> Limit:
     """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-    window = window or pressure.told_window(os.environ, has_host=host != limits.NO_HOST)
+    window = window or pressure.window_setting(os.environ, has_host=host != limits.NO_HOST)
     if window is None and usable is not None:
         return Limit(usable, usable, "max_context_tokens")
     model = model or seen.model or counting.model_of(None, memory)
@@ -135,5 +135,5 @@ def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, boo
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
-    kept = Path(projects) if projects else locations.projects(os.environ, Path.home())
-    return locations.newest(Path(os.path.realpath(ctx.obj.folder)), kept)
+    kept = Path(projects) if projects else claude_code.projects(os.environ, Path.home())
+    return claude_code.newest(Path(os.path.realpath(ctx.obj.folder)), kept)

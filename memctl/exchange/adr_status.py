@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from memctl.exchange import adr_forms
-from memctl.exchange.adr_forms import Form
-from memctl.exchange.adr_text import AdrOrigin, Head, Span, head_of, number_of
-from memctl.record import frontmatter_writer, timestamps
+from memctl.exchange import adr_text
+from memctl.exchange.adr_text import AdrOrigin, Form, Head, Span, head_of, number_of
+from memctl.record import frontmatter, timestamps
 from memctl.record.record import Record
 from memctl.text import headings
 
@@ -69,7 +68,7 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     """What a file says in its head or its section `Status`, and in a list of links."""
     head = head_of(origin)
     text = head.at(head.status) or _text_of(origin)
-    lists = [part.text for part in headings.split(body) if adr_forms.name_of(part) == _LINKS]
+    lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == _LINKS]
     relations = [found for line in "\n".join([text, *lists]).split("\n") for found in _relations(line)]
     by = tuple(target for is_by, target in relations if is_by)
     status = SUPERSEDED if by else _status(text)
@@ -121,7 +120,7 @@ def fresh(
     front, above, below = _rest(old) if old else ("", "", "")
     day = record.timestamp[:10]
     if form == "madr":
-        status = frontmatter_writer.emit("status", _in_words(record.status, by, form))
+        status = frontmatter.emit("status", _in_words(record.status, by, form))
         return f"---\n{status}date: {day}\n{front}---\n\n{above}# {record.title}\n\n{below}"
     lines = [f"Superseded by {other.link(form)}" for other in by]
     lines += [f"Supersedes {other.link(form)}" for other in of]
@@ -191,7 +190,7 @@ def _value(head: Head, words: str) -> str:
 
 
 def _yaml(words: str) -> str:
-    return frontmatter_writer.emit("status", words).removeprefix("status: ").removesuffix("\n")
+    return frontmatter.emit("status", words).removeprefix("status: ").removesuffix("\n")
 
 
 def _new_in_front(head: Head, words: str) -> tuple[Span, str]:

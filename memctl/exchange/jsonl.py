@@ -83,7 +83,7 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
     known = {record.id: record for record in snapshot.records}
     by_memory_id = {record.memory_id: record for record in snapshot.records}
     seen: dict[str, int] = {}
-    _allocate(sequence, [values for _, _, values in drafts if "id" not in values])
+    allocate(sequence, [values for _, _, values in drafts if "id" not in values])
     writes: list[Write] = []
     for number, draft, values in drafts:
         identifier = values["id"]
@@ -108,13 +108,17 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
         elif snapshot.read(other.path) != write.text:
             wrong.append(f"line {number}: there is a record {other.id} already, and it is not the same")
     wrong += _dangling(drafts, {*known, *seen, *(alias for record in snapshot.records for alias in record.aliases)})
+    refuse(wrong, "mend the lines, or leave out `id` and `memory_id` to get new ones")
+    title = f"{len(writes):,} record{'s' if len(writes) != 1 else ''}"
+    identifiers = tuple(ids.id_in_path(write.path) or "" for write in writes)
+    return Change(op="import", title=title, ids=identifiers, writes=tuple(writes))
+
+
+def refuse(wrong: Sequence[str], hint: str) -> None:
+    """Raise MemctlError for an import of which some lines are wrong."""
     if wrong:
         more = [f"… and {len(wrong) - _SHOWN:,} more"] if len(wrong) > _SHOWN else []
-        raise MemctlError(
-            "nothing was imported:\n" + "\n".join(wrong[:_SHOWN] + more),
-            "mend the lines, or leave out `id` and `memory_id` to get new ones",
-        )
-    return _change(writes)
+        raise MemctlError("nothing was imported:\n" + "\n".join([*wrong[:_SHOWN], *more]), hint)
 
 
 def _dangling(drafts: Sequence[tuple[int, Draft, dict[str, Any]]], known: set[str]) -> list[str]:
@@ -126,12 +130,6 @@ def _dangling(drafts: Sequence[tuple[int, Draft, dict[str, Any]]], known: set[st
         for target in values.get(name) or ()
         if isinstance(target, str) and target not in known
     ]
-
-
-def _change(writes: Sequence[Write]) -> Change:
-    identifiers = tuple(ids.id_in_path(write.path) or "" for write in writes)
-    title = f"{len(writes):,} record{'s' if len(writes) != 1 else ''}"
-    return Change(op="import", title=title, ids=identifiers, writes=tuple(writes))
 
 
 def _read(memory: Memory, lines: Iterable[str]) -> tuple[list[tuple[int, Draft, dict[str, Any]]], list[str]]:
@@ -150,8 +148,8 @@ def _read(memory: Memory, lines: Iterable[str]) -> tuple[list[tuple[int, Draft, 
     return drafts, wrong
 
 
-def _allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
-    """Give ids to the records that bring none: in the order of the lines, by type and day."""
+def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
+    """Give ids to records that bring none, in their order, by type and day."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for values in without:
         groups.setdefault((values["memory_type"], values["timestamp"][:10]), []).append(values)
@@ -161,11 +159,11 @@ def _allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
 
 
 def _good_path(path: Any, identifier: str) -> bool:
-    expected = ids.path_of(identifier, "")[: -len(".md")]
+    expected = ids.path_of(identifier, "").removesuffix(".md")
     return (
         isinstance(path, str)
         and _PATH.fullmatch(path) is not None
-        and (path == expected + ".md" or path.startswith(expected + "-"))
+        and path.startswith((f"{expected}.", f"{expected}-"))
     )
 
 

@@ -15,25 +15,31 @@ _HEAD = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
 class LineOrigin(msgspec.Struct, frozen=True):
-    """The commit that brought a line ("" if none has it yet), and which line of which file it was there."""
+    """The commit that brought a line ("" if none has it yet), and which line of which file it was there.
+
+    If `is_unknown`, a partial clone lacks the contents that would tell.
+    """
 
     commit: str
     path: str
     line: int
+    is_unknown: bool = False
 
 
 def origin(repository: Repository, path: str, line: int, revision: str = "") -> LineOrigin:
     """Where a line (1-based) of a file in the worktree, or at a revision, comes from.
 
-    It is followed through renames of the file, and to where it was moved or copied from. Raises MemctlError if the
-    file has no such line.
+    It is followed through renames of the file, and to where it was moved or copied from. Nothing is fetched. Raises
+    MemctlError if the file has no such line.
     """
     args = ["blame", "--porcelain", "-M", "-C", f"-L{line},{line}", *([revision] if revision else []), "--", path]
     try:
-        head, *rest = git.read(args, repository.top).split(b"\n")
+        head, *rest = git.read(args, repository.top, extra=git.OFFLINE).split(b"\n")
     except git.GitFailed as error:
         if "has only" in error.stderr:
-            raise MemctlError(f"{path} has no line {line}", exit_code=USAGE) from None
+            raise MemctlError(f"{path} has no line {line}", "give one that it has", USAGE) from None
+        if repository.is_partial:
+            return LineOrigin("", path, line, is_unknown=True)
         if "no such path" in error.stderr or "no such ref" in error.stderr:  # untracked, or there is no commit at all
             return LineOrigin("", path, line)
         raise

@@ -11,22 +11,22 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from memctl.errors import MemctlError
 from memctl.git import git, locks
-from memctl.git.commit_settings import NoIdentity, Preparation
-from memctl.git.fast_import import Importer, Made
 from memctl.git.repository import Repository
+from memctl.text.lazy_regex import lazy_regex
 
 _UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until an operation of Git's is over
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 # fast-import.c, and refs/files-backend.c twice: neither is translated
-_MOVED = re.compile(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
+_MOVED = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -63,6 +63,15 @@ def commit(
     The content must be what stands on the disk. Raises CommitPending if Git can't or the user's hooks won't have it,
     and for an agent while a hook in the worktree is one that somebody has edited.
     """
+    try:
+        return _commit(repository, files, message, prepared, by_agent=by_agent)
+    finally:
+        prepared.importer.close()
+
+
+def _commit(
+    repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation, *, by_agent: bool
+) -> Made:
     forbid_if_unsafe(repository)
     try:
         identities = prepared.identities()
@@ -76,14 +85,11 @@ def commit(
     _refuse_ignored(prepared)
     _look_at_hooks(repository, parent, by_agent=by_agent)
     if branch and not _needs_git_commit(repository, files):
-        importer = Importer(repository)  # it starts up while the index is written
+        importer = prepared.importer
+        importer.give(branch, parent, files, message, identities)  # it makes the commit while the index is written
+        update_index(repository, paths)
         try:
-            update_index(repository, paths)
-        except CommitPending:
-            importer.give_up()
-            raise
-        try:
-            made = importer.commit(branch, parent, files, message, identities)
+            made = Made(importer.finish(), parent)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
             raise _failure(repository, error) from None
@@ -298,3 +304,154 @@ def _is_released(lock: Path) -> bool:
             return False
         time.sleep(0.03)
     return True
+
+
+_VARIABLES = ("var", "-l")
+_ROLES = ("AUTHOR", "COMMITTER")
+_MANY = 100  # paths; more are no arguments of a command but its input
+
+
+class NoIdentity(Exception):
+    """Git does not know who makes the commit."""
+
+
+class Preparation:
+    """Git commands under way: what the settings and identities are, whether paths are ignored, and what may make the
+    commit."""
+
+    def __init__(self, repository: Repository, paths: Sequence[str], moment: int | None = None) -> None:
+        """Begin. `paths` are to be committed; `moment` (Unix seconds) fixes the dates."""
+        self.dates: dict[str, str] = {}
+        if moment is not None:
+            self.dates = {f"GIT_{role}_DATE": f"{moment} +0000" for role in _ROLES}
+        self._repository = repository
+        self._paths = tuple(paths)
+        self._variables = git.start(_VARIABLES, repository.top, self.dates)
+        # Without the index Git answers in half the time, and mostly there is no rule at all.
+        self._ruled_args = ["check-ignore", "--no-index", "--", *paths[:_MANY]]
+        # This one knows only one way to take paths, and complains of being told of another.
+        self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
+        self.importer = Importer(repository)
+
+    def identities(self) -> list[str]:
+        """Author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
+        try:
+            lines = os.fsdecode(git.finish(self._variables, _VARIABLES)).split("\n")
+        except git.GitFailed:
+            lines = []
+        found = dict(line.split("=", 1) for line in lines if "=" in line)
+        if found:
+            self._repository.learn(found)
+        identities = []
+        for role in _ROLES:
+            name = f"GIT_{role}_IDENT"
+            # `git var -l` makes up what it does not know, and asked for one thing it refuses to.
+            identities.append(found[name] if name in found and self._is_told(role) else self._strictly(name))
+        return identities
+
+    def ignored(self) -> str:
+        """The first of the paths that Git was told to ignore, with the rule; "" if there is none."""
+        if self._ruled is None or not (self._is_ruled() or self._paths[_MANY:]):
+            return ""
+        asked = b"\0".join(os.fsencode(path) for path in self._paths)
+        try:
+            out = git.read(["check-ignore", "-z", "-v", "--stdin"], self._repository.top, asked, literal=False)
+        except git.GitFailed as error:
+            if error.code == 1:  # the rules are about other paths, or Git has these already
+                return ""
+            raise
+        fields = iter(out.decode(errors="replace").split("\0"))
+        for source, line, pattern, path in zip(fields, fields, fields, fields, strict=False):
+            if not pattern.startswith("!"):
+                return f"{source}:{line}:{pattern}\t{path}"
+        return ""
+
+    def _is_ruled(self) -> bool:
+        """Whether a rule is about one of the first paths, even if Git has that already."""
+        assert self._ruled is not None
+        try:
+            git.finish(self._ruled, self._ruled_args)
+        except git.GitFailed as error:
+            if error.code == 1:
+                return False
+            raise
+        return True
+
+    def _is_told(self, role: str) -> bool:
+        settings = self._repository.settings()
+        return all(
+            os.environ.get(f"GIT_{role}_{part.upper()}") or settings.get(f"user.{part}") for part in ("name", "email")
+        )
+
+    def _strictly(self, name: str) -> str:
+        try:
+            return os.fsdecode(git.read(["var", name], self._repository.top, extra=self.dates)).strip()
+        except git.GitFailed:
+            raise NoIdentity from None
+
+
+_COMMAND = ("fast-import", "--quiet", "--date-format=raw")
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A commit, and the one that it came after (None if nobody looked, "" for the first one)."""
+
+    commit: str
+    parent: str | None = None
+
+
+class Importer:
+    """A `git fast-import`, started and waiting for what to do.
+
+    It ends without having done anything if we die, or forget it, before `finish`.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._process = git.start_writing(_COMMAND, repository.top)
+        self._undo = b""
+
+    def give(
+        self,
+        branch: str,
+        parent: str,
+        files: Mapping[str, bytes | None],
+        message: str,
+        identities: Sequence[str],
+    ) -> None:
+        """Let it make a commit, which is on no branch until `finish`."""
+        author, committer = identities
+        text = message.encode()
+        head = [f"commit {branch}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
+        parts = [b"feature done\nfeature get-mark\n", os.fsencode("\n".join(head)), b"\n", text, b"\n"]
+        if parent:
+            parts.append(f"from {parent}\n".encode())
+        for path, content in files.items():
+            if content is None:
+                parts.append(b"D " + _quoted(path) + b"\n")
+            else:
+                parts += [b"M 100644 inline ", _quoted(path), f"\ndata {len(content)}\n".encode(), content, b"\n"]
+        self._undo = os.fsencode(f"reset {branch}\n{f'from {parent}' if parent else ''}\n\ndone\n")
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # `finish` says why it has ended
+            self._process.stdin.write(b"".join(parts))
+            self._process.stdin.flush()
+
+    def close(self) -> None:
+        """End it; what it was given is on no branch then, unless it has finished.
+
+        It is told to leave the branch where it is: if its input ended before "done", it would report a crash in a file.
+        """
+        if self._process.returncode is None:
+            with suppress(BrokenPipeError):
+                self._process.communicate(self._undo)
+
+    def finish(self) -> str:
+        """Move the branch to the commit, and return its id.
+
+        Raises GitFailed, also if the branch is no longer at the `parent` that was given ("" for none).
+        """
+        return git.finish(self._process, _COMMAND, b"get-mark :1\ndone\n").decode().strip()
+
+
+def _quoted(path: str) -> bytes:
+    return b'"' + os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'

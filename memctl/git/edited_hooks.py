@@ -2,7 +2,8 @@
 
 An agent may be permitted to record without asking, and a record is a commit: without this, whoever can edit
 `.husky/pre-commit` could have it run. So a commit for an agent waits while such a file is neither as HEAD has it nor as
-it was when a person's commit last ran it. What an unchanged hook starts in turn (tests, linters) is not looked at.
+it was when a person's commit last ran it; so does the page of a session, where moving its ref would run one. What an
+unchanged hook starts in turn (tests, linters) is not looked at.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from memctl.errors import MemctlError
 from memctl.git import hooks, private, trees
 from memctl.git.repository import Repository
 
 _ACCEPTED = "accepted-hooks.json"  # blobs by path: what HEAD does not have, and a person's commit ran
+_OF_REFS = ("reference-transaction",)  # the hooks that Git runs when a ref moves
 _PATH = re.compile(rb"[\w.@+/-]+")
 _READ = 256 * 1024  # bytes of a hook that are searched for names of files
 # What programs that manage hooks read in the top folder; a hook of theirs does not name it.
@@ -34,13 +37,26 @@ _CONFIGS = {
 }
 
 
-def first(repository: Repository, head: str) -> str:
+class EditedHook(MemctlError):
+    """An agent's session would run a hook that somebody has edited."""
+
+
+def refuse_move(repository: Repository, ref: str) -> None:
+    """Raise EditedHook if a ref that an agent moves would have Git run an edited hook."""
+    if edited := first(repository, repository.branch()[1], _OF_REFS):
+        raise EditedHook(
+            f"{edited}, and moving {ref} would run it: no edited Git hook runs for an agent",
+            "commit the hook; or the user's next write with memctl accepts it",
+        )
+
+
+def first(repository: Repository, head: str, names: Collection[str] = ()) -> str:
     """Return which file somebody has edited that a commit on `head` ("": there is no commit yet) would run, such as
-    ".husky/pre-commit differs from HEAD"; "" if there is none.
+    ".husky/pre-commit differs from HEAD"; "" if there is none. With `names`, only hooks of these names are run.
 
     Git is started only where hooks lie in the worktree or name files of it.
     """
-    paths = list(dict.fromkeys(_run_from_worktree(repository)))
+    paths = list(dict.fromkeys(_run_from_worktree(repository, names)))
     if not paths:
         return ""
     known, there = _blobs(repository, head, paths)
@@ -79,10 +95,11 @@ def _blobs(repository: Repository, head: str, paths: Sequence[str]) -> tuple[dic
     return known, trees.blobs_on_disk(repository, paths) if paths else {}
 
 
-def _run_from_worktree(repository: Repository) -> Iterator[str]:
-    """The files of the worktree that are a hook, lie beside one, configure one or are named in one of these, the hooks
-    themselves first."""
-    found = [file for file in repository.commit_hooks(others=True) if not hooks.is_ours_alone(repository, file)]
+def _run_from_worktree(repository: Repository, names: Collection[str] = ()) -> Iterator[str]:
+    """The files of the worktree that are a hook (of some names, if any are given), lie beside one, configure one or are
+    named in one of these, the hooks themselves first."""
+    found = [file for file in repository.commit_hooks(others=True) if not names or file.name in names]
+    found = [file for file in found if not hooks.is_ours_alone(repository, file)]
     if not found:
         return
     folder = repository.hooks_folder()

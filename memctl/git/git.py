@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
-from memctl.git import locks
 
 if TYPE_CHECKING:
     import subprocess
@@ -65,6 +64,10 @@ _READING = {
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_PAGER": "cat",
 }
+
+# For a command that must not fetch what a partial clone lacks: it fails instead. Git before 2.44 knows only the second,
+# by which it may use no protocol.
+OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -145,6 +148,8 @@ def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Map
     out, err = process.communicate(stdin)
     if process.returncode:
         said, printed = err.decode(errors="replace"), out.decode(errors="replace")
+        from memctl.git import locks
+
         error = GitFailed(args, process.returncode, said or printed, printed if said else "")
         if error.hint is None and (lock := locks.named(error.stderr, cwd)) is not None:
             error.hint = "; ".join(locks.describe(lock))

@@ -235,9 +235,14 @@ _TOUCHES = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%
 
 
 def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
-    """The commits that touched one file, under its earlier names too, newest first."""
+    """The commits that touched one file, under its earlier names too if this clone can tell them, newest first."""
     most = [] if limit is None else [f"--max-count={limit}"]
-    return _touches(repository, [*_TOUCHES, "--follow", *most, revision, "--", path])
+    try:
+        return _touches(repository, [*_TOUCHES, "--follow", *most, revision, "--", path])
+    except git.GitFailed:
+        if not repository.is_partial:
+            raise
+        return _touches(repository, [*_TOUCHES, "--no-renames", *most, revision, "--", path])
 
 
 def touch(repository: Repository, commit: str, path: str) -> FileCommit:
@@ -247,7 +252,7 @@ def touch(repository: Repository, commit: str, path: str) -> FileCommit:
 
 def _touches(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
     found = []
-    out = git.read(args, repository.top).decode(errors="backslashreplace")
+    out = git.read(args, repository.top, extra=git.OFFLINE).decode(errors="backslashreplace")
     for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out):
         if part:
             name, seconds, author, body, names = part.split("\0", 4)
@@ -257,11 +262,15 @@ def _touches(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
 
 
 class LastKnown(msgspec.Struct, frozen=True):
-    """How a path last was: a revision that has it, its blob there, and the commit that took it away since, or ""."""
+    """How a path last was: a revision that has it, its blob there, and the commit that took it away since, or "".
+
+    It is no file if it was a submodule.
+    """
 
     revision: str
     blob: str
     removed_by: str
+    is_file: bool = True
 
 
 def last_known(repository: Repository, path: str, revision: str) -> LastKnown | None:
@@ -273,10 +282,21 @@ def last_known(repository: Repository, path: str, revision: str) -> LastKnown | 
     commit, *raw = out.split(b"\0")
     for meta, name in zip(raw[::2], raw[1::2], strict=False):
         if git.name(name) == path:
-            _, _, before, after, status = meta.decode().split()
+            mode, mode_now, before, after, status = meta.decode().split()
             made = commit.decode().strip()
-            return LastKnown(f"{made}^", before, made) if status == "D" else LastKnown(made, after, "")
+            if status == "D":
+                return LastKnown(f"{made}^", before, made, not mode.endswith(trees.SUBMODULE))
+            return LastKnown(made, after, "", mode_now != trees.SUBMODULE)
     return None
+
+
+def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
+    """Whether a commit is in the history of another; False if this clone can't tell."""
+    try:
+        git.read(["merge-base", "--is-ancestor", commit, other], repository.top)
+    except git.GitFailed:
+        return False
+    return True
 
 
 def commit_before(repository: Repository, moment: str) -> str:

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.record.change import Change, Deed
+from memctl.text.lazy_regex import lazy_regex
 
 TYPE = "docs(memory)"
 _WIDTH = 100
 _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one message
-_DEED = re.compile(r"([a-z]+) (\S+): (.*)")
-_TRAILER = re.compile(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
+_DEED = lazy_regex(r"([a-z]+) (\S+): (.*)")
+_TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 
 
 class Trailers(msgspec.Struct, frozen=True):
@@ -79,6 +80,14 @@ def parse(message: str) -> Trailers:
         deeds=tuple(Deed(*match.groups()) for text in deeds if (match := _DEED.fullmatch(text))),
         decisions=tuple(found.get("decision", ())),
     )
+
+
+def paragraphs(message: str) -> list[str]:
+    """The paragraphs below the subject of a message, but for one of trailers at its end."""
+    found = [part for part in re.split(r"\n[ \t]*\n", message.strip("\n"))[1:] if part.strip()]
+    if found and all(_TRAILER.fullmatch(line) or line[:1].isspace() for line in found[-1].split("\n")):
+        found.pop()
+    return found
 
 
 def _joint_subject(changes: Sequence[Change]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import git, private
+from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
+    from memctl.git.coprocess import AnsweringProcess
     from memctl.git.objects import Objects
 
 # What stands in the Git directory while an operation is under way in which a commit of ours would be an accident.
@@ -40,6 +43,9 @@ _SETTINGS = (
     "merge.verifysignatures",
 )
 _OWN = "memctl."  # how the names of memctl's own settings begin
+_PROMISED = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
+_PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN]).replace(".", "[.]")
+_LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
 
@@ -54,6 +60,7 @@ class Repository:
         self.git_dir = git_dir
         self.common_dir = common_dir
         self._settings: dict[str, str] | None = None
+        self._listing: git.Process | None = None  # of the settings
 
     @cached_property
     def objects(self) -> Objects:
@@ -62,10 +69,18 @@ class Repository:
 
         return Objects(self.top)
 
+    @cached_property
+    def hashes(self) -> AnsweringProcess:
+        """What says which blobs Git would make of files of the worktree."""
+        from memctl.git.coprocess import AnsweringProcess
+
+        return AnsweringProcess(("hash-object", "--stdin-paths"), self.top)
+
     def close(self) -> None:
         """End what runs for this repository; whatever is asked later starts it again."""
-        if "objects" in vars(self):
-            self.objects.close()
+        for process in (vars(self).get("objects"), vars(self).get("hashes")):
+            if process is not None:
+                process.close()
 
     @property
     def private(self) -> Path:
@@ -86,12 +101,22 @@ class Repository:
                 found.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
         return found
 
+    @cached_property
+    def null_id(self) -> str:
+        """The id of no object, as long as ids are in this repository; before the first commit only its file says so."""
+        return "0" * _DIGITS[self.own_setting("extensions.objectformat") == "sha256"]
+
     def shallow(self) -> frozenset[str]:
         """The commits that the history of a shallow clone begins with; none if it is whole."""
         try:
             return frozenset((self.common_dir / "shallow").read_text("ascii").split())
         except OSError:
             return frozenset()
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether Git would fetch contents only when they are asked for: a clone that was made with --filter."""
+        return _PROMISED.search(self.own_config()) is not None
 
     def branch(self) -> tuple[str, str]:
         """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one).
@@ -165,12 +190,18 @@ class Repository:
         """Whether a merge waits to be concluded by `git commit`."""
         return (self.git_dir / "MERGE_HEAD").exists()
 
+    def ask_settings(self) -> None:
+        """Let Git look for the settings that will be needed, while Python goes on."""
+        if self._settings is None and self._listing is None:
+            self._listing = git.start(_LISTING, self.top)
+
     def settings(self) -> dict[str, str]:
         """The settings of Git that a commit depends on, keys in lower case; read once."""
+        self.ask_settings()
         if self._settings is None:
-            pattern = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN]).replace(".", "[.]")
+            assert self._listing is not None
             try:
-                out = git.read(["config", "-z", "--get-regexp", f"^({pattern})"], self.top).decode(errors="replace")
+                out = git.finish(self._listing, _LISTING).decode(errors="replace")
             except git.GitFailed:
                 out = ""  # nothing of it is set
             pairs = (item.partition("\n") for item in out.split("\0") if item)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git
+from memctl.git import coprocess, git
 from memctl.git.repository import Repository
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 REGULAR = (b"100644", b"100755")
 _FILES = (*REGULAR, b"120000", b"100664")  # a link's blob is what it leads to; old programs wrote the last one
+SUBMODULE = "160000"
+_SHA1_DIGITS = 40
 AT_ONCE = 500  # paths as arguments of one command
 
 
@@ -66,13 +68,34 @@ def blobs_of(repository: Repository, revision: str, paths: Iterable[str]) -> dic
     return found
 
 
+def submodules(repository: Repository, revision: str, paths: Iterable[str]) -> list[str]:
+    """Those of some paths that are submodules at a revision."""
+    out = git.read(["ls-tree", "-z", "--full-tree", revision, "--", *paths], repository.top)
+    return [git.name(item.partition(b"\t")[2]) for item in out.split(b"\0") if item.startswith(SUBMODULE.encode())]
+
+
 def blobs_on_disk(repository: Repository, paths: Iterable[str]) -> dict[str, str]:
     """The blobs that Git would make of some files of the worktree, by path; raises GitFailed if one can't be read."""
-    found: dict[str, str] = {}
-    for some in batched(list(paths)):
-        out = git.read(["hash-object", "--", *some], repository.top).decode().split()
-        found |= dict(zip(some, out, strict=True))
-    return found
+    asked = list(paths)
+    found = repository.hashes.answers([_question(path) for path in asked], lambda out: coprocess.line(out).decode())
+    return {path: blob.strip() for path, blob in zip(asked, found, strict=True)}
+
+
+def _question(path: str) -> str:
+    """A path as `git hash-object --stdin-paths` reads it: on one line, in quotation marks if it begins with one."""
+    if not path.startswith('"') and "\n" not in path:
+        return path
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def blob_of(content: bytes, like: Iterable[str]) -> str:
+    """The id that Git would give a content, in a repository with ids like these."""
+    import hashlib  # 3 ms: OpenSSL
+
+    digits = len(next((name for name in like if name), "0" * _SHA1_DIGITS))
+    make = hashlib.sha1 if digits == _SHA1_DIGITS else hashlib.sha256
+    return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def batched(paths: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -89,13 +112,15 @@ def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))
     if not folders:
         return {}
-    kinds = repository.objects.kinds([f"{commit}:{folder}" for commit, folder in folders])
-    trees = {place: known[1] for place, known in zip(folders, kinds, strict=True) if known and known[0] == "tree"}
-    names = list(dict.fromkeys(trees.values()))
-    listed = {item.id: _files_in(item) for item in repository.objects.read(names) if item is not None}
+    # A name that ends with a slash stands for a tree, or for nothing.
+    names = [f"{commit}:{folder}/" if folder else f"{commit}:" for commit, folder in folders]
+    trees = {place: item for place, item in zip(folders, repository.objects.read(names), strict=True) if item}
+    listed = {item.id: item for item in trees.values()}
+    files = {name: _files_in(item) for name, item in listed.items()}
     found = {}
     for commit, folder, name in wanted:
-        blob = listed.get(trees.get((commit, folder), ""), {}).get(os.fsencode(name))
+        tree = trees.get((commit, folder))
+        blob = files[tree.id].get(os.fsencode(name)) if tree else None
         if blob is not None:
             found[commit, f"{folder}/{name}" if folder else name] = blob
     return found

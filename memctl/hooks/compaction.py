@@ -23,15 +23,15 @@ confirmations that something worked. Of a dead end keep one sentence. Don't gues
 """
 
 
-def note(host: Host, given: Payload, folder: SessionDir, environ: Mapping[str, str], now: str) -> None:
+def note(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str, str], now: str) -> None:
     """Put a compaction that is about to be into the log, and begin to count anew."""
-    found = pressure.measure(given.transcript, environ) if host.reads else None
+    found = pressure.measure(payload.transcript, environ) if host.reads else None
     entry = {
         "kind": "compaction",
         "at": now,
         "session": folder.key,
         "host": host.name,
-        "trigger": given.trigger,
+        "trigger": payload.trigger,
         "before": found.tokens if found else None,
         "limit": found.limit if found else None,
         "calls": folder.calls(),

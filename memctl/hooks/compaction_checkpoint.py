@@ -16,8 +16,9 @@ from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.store.session_dir import SessionDir
-from memctl.task import names, saving, versions
-from memctl.task.saving import StatedProgress
+from memctl.task import events, versions
+from memctl.task import save as task_save
+from memctl.task.save import StatedProgress
 from memctl.write import transaction
 
 _LAST_PROMPT = "Asked last: "
@@ -42,7 +43,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
             draft = draft_page.read(folder)
             is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
             return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")
-        change = saving.save(memory, snapshot, said)
+        change = task_save.save(memory, snapshot, said)
         write = change.writes[0]
         made.append(checkpoint.parse(write.text, write.path))
         session_state.changed(folder, saving=(event, made[-1].checkpoint_id))
@@ -55,21 +56,21 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         draft_page.drop(folder)
     for one in made:
         session_state.changed(folder, checkpoint=one.checkpoint_id)
-        if not any(told.checkpoint_id == one.checkpoint_id for told in event_stream.read(memory).events):
-            saving.note(memory, one)
+        if not any(event.checkpoint_id == one.checkpoint_id for event in event_stream.read(memory).events):
+            task_save.note(memory, one)
 
 
 def _saved_for(memory: Memory, snapshot: Snapshot, state: SessionState, event: str) -> Checkpoint | None:
     """The checkpoint that was saved for an event already, by a process that was killed before it could say so."""
     if state.saving[0] != event:
         return None
-    found = versions.read(snapshot, names.workflow(memory, "")).checkpoints
+    found = versions.read(snapshot, events.workflow(memory, "")).checkpoints
     return next((one for one in found if one.checkpoint_id == state.saving[1]), None)
 
 
 def _said(memory: Memory, snapshot: Snapshot, state: SessionState) -> StatedProgress | None:
     """What the session's transcript says of the state of its task; None if nobody knows what the task is."""
-    workflow = names.workflow(memory, "")
+    workflow = events.workflow(memory, "")
     found = versions.read(snapshot, workflow).checkpoints
     last = found[0] if found else None
     is_own = last is not None and _is_own(memory, state, last)

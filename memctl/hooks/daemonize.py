@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
@@ -28,6 +27,8 @@ def run(do: Callable[[], object]) -> None:
 
 def detached(do: Callable[[], object]) -> NoReturn:
     """Do something in a copy of a process, away from the host's pipes and terminal, and end the copy."""
+    import signal  # with an enum of 64 names, which a tool call has no time for
+
     with suppress(BaseException):
         os.setsid()
         _let_go_of_pipes()
@@ -55,4 +56,6 @@ def _let_go_of_pipes() -> None:
 
 
 def _end(*_: object) -> None:
+    import signal
+
     os.killpg(0, signal.SIGKILL)  # with the Git that it waits for

@@ -43,7 +43,7 @@ class _EventCall(NamedTuple):
     """An event on its way: who calls, what happened, where the memory is; what is to be done behind the host's back."""
 
     host: Host
-    given: Payload
+    payload: Payload
     folder: SessionDir
     environ: Mapping[str, str]
     place: Path
@@ -78,49 +78,47 @@ def answer(
     """
     if environ.get(GUARD):
         return ""
-    given = parse(data)
-    what = host.events.get(given.event)
-    if given.agent:
+    payload = parse(data)
+    what = host.events.get(payload.event)
+    if payload.agent:
         what = AGENT if what in (AGENT, PROMPT) else None
     if what is None:
         return ""
-    places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), given.cwd or "."]
+    places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), payload.cwd or "."]
     found = next(filter(None, (root_at(Path(place)) for place in places if place)), None)
     if found is None:
         return ""
     place, root = found
-    if not _is_trusted(place, SessionDir(root, given.key), what, environ):
-        return _warned(host, given, data, environ) if what == START and what in host.speaks else ""
+    if not _is_trusted(place, SessionDir(root, payload.key), what, environ):
+        return _warning(host, payload, data, environ) if what == START and what in host.speaks else ""
     left: list[Later] = []
-    call = _EventCall(host, given, SessionDir(root, given.key), environ, place, log.moment(environ), left)
+    call = _EventCall(host, payload, SessionDir(root, payload.key), environ, place, log.moment(environ), left)
     if _is_known(call.folder, data, what):
         return ""
     if what not in (AGENT, END):
-        _attempt(call, lambda: live_sessions.note(call.folder, host, given, place, environ, anew=what == START))
-    said: list[str] = []
-    _attempt(call, lambda: said.append(_DOING[what](call)))
+        _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
+    text = _attempted(call, lambda: _DOING[what](call))
     if behind is not None:
         behind += left
     else:
         for do in left:
             do()
-    text = said[0] if said else ""
     return (
-        responses.spoken(host, given.event, text) if text and (what in (AGENT, STOP) or what in host.speaks) else text
+        responses.spoken(host, payload.event, text) if text and (what in (AGENT, STOP) or what in host.speaks) else text
     )
 
 
-def _warned(host: Host, given: Payload, data: bytes, environ: Mapping[str, str]) -> str:
+def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, str]) -> str:
     """The line for a session that starts in a clone that is not trusted, once: nothing is written there, so that it is
     noted in the user's own folder."""
     from memctl.hooks import host_files
 
-    folder = SessionDir(host_files.state_home(environ).with_name("untrusted"), given.key)
+    folder = SessionDir(host_files.state_home(environ).with_name("untrusted"), payload.key)
     if _is_known(folder, data, START):
         return ""
     with suppress(OSError):
         folder.tidy()
-    return responses.spoken(host, given.event, _UNTRUSTED)
+    return responses.spoken(host, payload.event, _UNTRUSTED)
 
 
 def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
@@ -144,37 +142,44 @@ def _attempt(call: _EventCall, do: Callable[[], object]) -> None:
     try:
         do()
     except Exception as error:
-        log.fault(call.folder.root, call.given.event, call.folder.key, error)
+        log.fault(call.folder.root, call.payload.event, call.folder.key, error)
+
+
+def _attempted(call: _EventCall, make: Callable[[], str]) -> str:
+    """Return what `make` returns; "" for a fault, which goes into our own log."""
+    texts: list[str] = []
+    _attempt(call, lambda: texts.append(make()))
+    return "".join(texts)
+
+
+def _in_time(call: _EventCall, make: Callable[[], str]) -> str:
+    """Return what `make` returns within the time that a start has; "" if it takes longer, or fails."""
+    return time_limit.within(time_limit.seconds(call.environ), lambda: _attempted(call, make)) or ""
 
 
 def _tool(call: _EventCall) -> str:
     from memctl.hooks import tool_counter
 
     _attempt(call, lambda: _look(call))
-    told = tool_counter.after_tool(call.host, call.given, call.folder, call.environ)
-    return _owed(call) or told
+    suggestion = tool_counter.after_tool(call.host, call.payload, call.folder, call.environ)
+    return _owed_context(call) or suggestion
 
 
 def _prompt(call: _EventCall) -> str:
     _attempt(call, lambda: _look(call))
-    owed = _owed(call)  # the state as it was before this was asked
-    if call.given.prompt and not call.host.reads:
-        _attempt(call, lambda: _note_asked(call))
-    if owed or not call.given.prompt or PROMPT not in call.host.speaks:
+    owed = _owed_context(call)  # the state as it was before this was asked
+    if call.payload.prompt and not call.host.reads:
+        _attempt(call, lambda: _note_prompt(call))
+    if owed or not call.payload.prompt or PROMPT not in call.host.speaks:
         return owed
-    return _recalled(call)
+    return _recall(call)
 
 
-def _recalled(call: _EventCall) -> str:
+def _recall(call: _EventCall) -> str:
     """What bears on a prompt, "" if that takes longer than a start may: nobody misses what they did not ask for."""
     from memctl.hooks import recall
 
-    def make() -> str:
-        found: list[str] = []
-        _attempt(call, lambda: found.append(recall.find(lambda: _asked(call), call.folder, call.given.prompt)))
-        return "".join(found)
-
-    made = time_limit.within(time_limit.seconds(call.environ), make)
+    made = _in_time(call, lambda: recall.find(partial(_open_for_search, call), call.folder, call.payload.prompt))
     return recall.give(call.folder, made) if made else ""
 
 
@@ -182,24 +187,19 @@ def _agent(call: _EventCall) -> str:
     """What a sub-agent is given at its start, "" where there is nothing, or no time."""
     from memctl.hooks import sub_agents
 
-    def make() -> str:
-        found: list[str] = []
-        _attempt(call, lambda: found.append(sub_agents.told(lambda: _asked(call), call.given, call.folder)))
-        return "".join(found)
-
-    return time_limit.within(time_limit.seconds(call.environ), make) or ""
+    return _in_time(call, lambda: sub_agents.context(partial(_open_for_search, call), call.payload, call.folder))
 
 
-def _note_asked(call: _EventCall) -> None:
+def _note_prompt(call: _EventCall) -> None:
     from memctl.hooks import prompt_log
 
-    job_queue.alone(call.folder, lambda: prompt_log.note(call.folder, call.given.prompt), _PATIENCE)
+    job_queue.alone(call.folder, lambda: prompt_log.note(call.folder, call.payload.prompt), _PATIENCE)
 
 
 def _note_answer(call: _EventCall) -> None:
     from memctl.hooks import prompt_log
 
-    job_queue.alone(call.folder, lambda: prompt_log.note_answer(call.folder, call.given.answer), _PATIENCE)
+    job_queue.alone(call.folder, lambda: prompt_log.note_answer(call.folder, call.payload.answer), _PATIENCE)
 
 
 def _look(call: _EventCall) -> None:
@@ -208,21 +208,21 @@ def _look(call: _EventCall) -> None:
         return
     from memctl.hooks import gemini_compaction
 
-    if gemini_compaction.is_new(call.folder, call.given.transcript):
+    if gemini_compaction.is_new(call.folder, call.payload.transcript):
         call.folder.is_new(_OWED)
         _note_compaction(call)
         job_queue.leave(call.folder, _entry(call, COMPACT))
 
 
-def _owed(call: _EventCall) -> str:
+def _owed_context(call: _EventCall) -> str:
     """The state that a context was compacted from, if the host had no event to give it at."""
     try:
         (call.folder.path / _OWED).unlink()
     except OSError:
         return ""
-    memory = _opened(call)
-    given = call.given._replace(source=COMPACTED)
-    text, _ = _within(call, lambda: _given(call._replace(given=given), memory))
+    memory = _open(call)
+    payload = call.payload._replace(source=COMPACTED)
+    text, _ = _within(call, lambda: _start_context(call._replace(payload=payload), memory))
     from memctl.hooks import recall
 
     _attempt(call, lambda: recall.note(call.folder, text))
@@ -237,36 +237,36 @@ def _within(call: _EventCall, make: Callable[[], str], spent: float = 0.0) -> tu
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
-def _given(call: _EventCall, memory: "Memory") -> str:
+def _start_context(call: _EventCall, memory: "Memory") -> str:
     """What a session that starts is given of the memory, with what its earlier events left undone done before."""
     _attempt(call, lambda: _settle(call, _PATIENCE))
-    if call.given.source != COMPACTED:
+    if call.payload.source != COMPACTED:
         memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
     from memctl.hooks import other_memctl, remote_pages, session_start, session_state
     from memctl.store import load
 
-    said: list[str] = []
-    _attempt(
-        call, lambda: said.append(session_start.told(memory, call.host, call.given, session_state.read(call.folder)))
-    )
-    _attempt(call, lambda: said.append(remote_pages.line(memory, call.folder.root)))
-    _attempt(call, lambda: said.append(other_memctl.line(call.host, call.place, call.folder.root, call.environ)))
+    state = session_state.read(call.folder)
+    texts = [
+        _attempted(call, lambda: session_start.context(memory, call.host, call.payload, state)),
+        _attempted(call, lambda: remote_pages.line(memory, call.folder.root)),
+        _attempted(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
+    ]
     if left_out := load.left_out(memory):
-        said.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
-    return "".join(said)
+        texts.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
+    return "".join(texts)
 
 
 def _start(call: _EventCall) -> str:
     begun = time.monotonic()
-    if call.given.source != COMPACTED and (job_queue.notes(call.folder.root) or _left_behind(call)):
+    if call.payload.source != COMPACTED and (job_queue.notes(call.folder.root) or _left_behind(call)):
         # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
         time_limit.within(time_limit.seconds(call.environ) / 2, lambda: _take_up(call))
-    memory = _opened(call)
+    memory = _open(call)
     from memctl.hooks import primer, recall, session_start, session_state  # before the copy, which needs them, too
 
-    text, is_given = _within(call, lambda: _given(call, memory), time.monotonic() - begun)
+    text, is_given = _within(call, lambda: _start_context(call, memory), time.monotonic() - begun)
     state = session_state.read(call.folder)
-    note = partial(session_start.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
+    note = partial(session_start.note, memory, call.host, call.payload, call.folder, state, is_given=is_given)
     if is_given:
         _attempt(call, lambda: job_queue.alone(call.folder, note, _MOMENT))
         _attempt(call, lambda: recall.note(call.folder, text))
@@ -293,7 +293,7 @@ def _take_up(call: _EventCall) -> str:
 
     waiting = time_limit.seconds(call.environ) / 2
     _attempt(call, lambda: jobs.settle_all(call.folder.root, call.environ, waiting))
-    _attempt(call, lambda: jobs.end_killed(_opened(call), _left_behind(call), _MOST_AT_ONCE, waiting))
+    _attempt(call, lambda: jobs.end_killed(_open(call), _left_behind(call), _MOST_AT_ONCE, waiting))
     return ""
 
 
@@ -308,7 +308,7 @@ def _compact(call: _EventCall) -> str:
 def _note_compaction(call: _EventCall) -> None:
     from memctl.hooks import compaction
 
-    _attempt(call, lambda: compaction.note(call.host, call.given, call.folder, call.environ, call.now))
+    _attempt(call, lambda: compaction.note(call.host, call.payload, call.folder, call.environ, call.now))
     _attempt(call, call.folder.reset)
 
 
@@ -316,8 +316,8 @@ def _stop(call: _EventCall) -> str:
     """What was decided and not recorded: because of it the agent goes on, so it is said to nobody who only waits for an
     answer, and not where the agent has gone on once."""
     is_attended = call.environ.get(_ATTENDED) != "0"
-    text = _reminder(call) if is_attended and not call.given.goes_on else ""
-    if call.given.answer and not call.host.reads:
+    text = _reminder(call) if is_attended and not call.payload.goes_on else ""
+    if call.payload.answer and not call.host.reads:
         _attempt(call, lambda: _note_answer(call))
     _leave(call, STOP)
     return text
@@ -329,20 +329,13 @@ def _reminder(call: _EventCall) -> str:
     from memctl.hooks import reminder
 
     unread: list[reminder.Unread] = []
-    _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.given.transcript)))
+    _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.payload.transcript)))
     if not unread:
         return ""
     rows, end = unread[0]
 
-    def make() -> str:
-        found: list[str] = []
-        _attempt(call, lambda: found.append(reminder.find(partial(_opened, call), call.folder, rows)))
-        return "".join(found)
-
-    made = (time_limit.within(time_limit.seconds(call.environ), make) or "") if rows else ""
-    said: list[str] = []
-    _attempt(call, lambda: said.append(reminder.give(call.folder, made, end)))
-    return "".join(said)
+    made = _in_time(call, lambda: reminder.find(partial(_open, call), call.folder, rows)) if rows else ""
+    return _attempted(call, lambda: reminder.give(call.folder, made, end))
 
 
 def _leave(call: _EventCall, what: str) -> None:
@@ -368,7 +361,7 @@ def _entry(call: _EventCall, what: str) -> dict[str, object]:
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
         "moment": str(time.time_ns()),  # the clock may be fixed
-        "event": list(call.given._replace(prompt="", answer="")),  # they may have credentials in them
+        "event": list(call.payload._replace(prompt="", answer="")),  # they may have credentials in them
     }
 
 
@@ -395,17 +388,19 @@ _DOING: Mapping[str, Callable[[_EventCall], str]] = {
 }
 
 
-def _asked(call: _EventCall) -> "Memory":
-    """The memory for what reads it at once: Git is asked what differs from HEAD before all that takes is imported."""
+def _open_for_search(call: _EventCall) -> "Memory":
+    """The memory for what searches it at once: Git is asked what differs from HEAD, and which model of language is
+    set, before all that takes is imported."""
     from memctl.store import place
 
     asked = place.ask(call.place)
-    memory = _opened(call)
+    memory = _open(call)
     memory.asked = asked
+    memory.repository.ask_settings()
     return memory
 
 
-def _opened(call: _EventCall) -> "Memory":
+def _open(call: _EventCall) -> "Memory":
     """The memory, with the agent as who is at work."""
     imports.import_msgspec()
     from memctl.store.memory import open_for_agent

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 
 from memctl.store.session_dir import SessionDir
-from memctl.transcript.files import lines_after
+from memctl.transcript.line import lines_after
 
 _REPLACED = b'{"$set":{"messages":'
 _READ = "read"  # a file with how far the transcript is read

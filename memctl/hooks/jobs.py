@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memctl.git import hook_commits
+from memctl.git import edited_hooks, hook_commits
 from memctl.hooks import draft_page, live_sessions, log, summarize
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
@@ -37,7 +37,7 @@ class _Work(NamedTuple):
 
     memory: Memory
     host: Host
-    given: Payload
+    payload: Payload
     folder: SessionDir
     moment: str
 
@@ -63,7 +63,7 @@ def worked(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, A
     """Do the work of an event; whether it is done. What went wrong is in our log.
 
     Raises NotNow where only a user can help: for a memory that is there and can't be opened, as in a merge that left
-    its marks in config.yaml, for a setting without a meaning, and for a disk that takes nothing.
+    its marks in config.yaml, for a setting without a meaning, for a Git hook that is edited, and for a full disk.
     """
     try:
         left = msgspec.convert(entry, _Left)
@@ -83,7 +83,7 @@ def worked(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, A
     except Exception as error:
         log.fault(folder.root, left.event.event, folder.key, error)
         is_closed = memory is None and (Path(left.place) / place.FOLDER / place.CONFIG).is_file()
-        is_closed |= isinstance(error, hook_commits.UnknownValue)
+        is_closed |= isinstance(error, (hook_commits.UnknownValue, edited_hooks.EditedHook))
         if is_closed or (isinstance(error, OSError) and error.errno in _FULL):
             raise job_queue.NotNow from None
         return False
@@ -120,14 +120,14 @@ def _compact(work: _Work) -> None:
     from memctl.hooks import compaction_checkpoint  # the end of a session saves none, and is waited for
 
     try:
-        summarize.take_in(work.memory, work.host, work.given.transcript, work.folder)
+        summarize.take_in(work.memory, work.host, work.payload.transcript, work.folder)
     except Exception as error:  # what was known before is saved all the same
-        log.fault(work.folder.root, work.given.event, work.folder.key, error)
+        log.fault(work.folder.root, work.payload.event, work.folder.key, error)
     compaction_checkpoint.save(work.memory, work.folder, work.moment)
 
 
 def _stop(work: _Work) -> None:
-    summarize.take_in(work.memory, work.host, work.given.transcript, work.folder)
+    summarize.take_in(work.memory, work.host, work.payload.transcript, work.folder)
 
 
 def _end(work: _Work) -> None:

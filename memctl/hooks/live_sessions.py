@@ -14,17 +14,19 @@ from typing import NamedTuple
 
 from memctl.git import private
 from memctl.hooks.event_payload import Payload
-from memctl.hooks.hosts import Host
+from memctl.hooks.hosts import HOSTS, Host
 from memctl.store.session_dir import SessionDir
 
 _FILE = "alive.json"
 SILENT = 6 * 3600  # seconds: a session that has said nothing for so long was killed, or sleeps
+_SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run a hook's line
+_MOST_SHELLS = 4  # one within the other
 _TRACES = (_FILE, "calls", "draft.md", "state.json")
 
 
 class Alive(NamedTuple):
     """A session under way: its host's name, its transcript, the folder with the memory, and the host's process (0 if it
-    does not tell)."""
+    is not known)."""
 
     host: str
     transcript: str
@@ -33,15 +35,16 @@ class Alive(NamedTuple):
 
 
 def note(
-    folder: SessionDir, host: Host, given: Payload, place: Path, environ: Mapping[str, str], *, anew: bool
+    folder: SessionDir, host: Host, payload: Payload, place: Path, environ: Mapping[str, str], *, anew: bool
 ) -> None:
     """Note that a session is under way, unless that is known; `anew` if another process may run it now. Raises
     OSError."""
     file = folder.path / _FILE
     if file.exists() and not anew:
         return
-    process = environ.get(host.process, "") if host.process else ""
-    found = Alive(host.name, given.transcript, str(place), int(process) if process.isdecimal() else 0)
+    named = environ.get(host.process, "")
+    process = (int(named) if named.isdecimal() else 0) if host.process else _caller()
+    found = Alive(host.name, payload.transcript, str(place), process)
     private.make_folder(folder.path)
     hidden = file.with_name(f".{_FILE}-{os.getpid()}")
     with open(private.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as stream:
@@ -68,7 +71,31 @@ def left_behind(folder: SessionDir, place: Path) -> list[SessionDir]:
     last first."""
     found = ((one, read(one)) for one in folder.others())
     here = [(one, alive) for one, alive in found if alive and alive.place == str(place)]
-    return [one for one, alive in here if (_is_gone(alive) if _can_be_asked(alive) else _is_silent(one))]
+    return [one for one, alive in here if _was_killed(one, alive)]
+
+
+def _was_killed(folder: SessionDir, alive: Alive) -> bool:
+    """Whether a session was killed, as far as can be told. Only of a process that its host has named it is known that
+    it is the session's own; any other may run more of them."""
+    if _can_be_asked(alive) and _is_gone(alive):
+        return True
+    is_its_own = alive.host in HOSTS and bool(HOSTS[alive.host].process) and _can_be_asked(alive)
+    return not is_its_own and _is_silent(folder)
+
+
+def _caller() -> int:
+    """The process that has us called: the nearest above us that is no shell. 0 where Linux's /proc does not say it."""
+    process = os.getppid()
+    for _ in range(_MOST_SHELLS):
+        try:
+            with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stream:
+                before, _, after = stream.read().rpartition(")")  # a name may have such a sign in it
+        except OSError:
+            return 0
+        if before.partition("(")[2] not in _SHELLS:
+            return process
+        process = int(after.split()[1])
+    return 0
 
 
 def _is_silent(folder: SessionDir) -> bool:

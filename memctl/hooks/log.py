@@ -52,8 +52,8 @@ def moment(environ: Mapping[str, str]) -> str:
 def fault(root: Path, event: str, session: str, error: BaseException) -> None:
     """Note a fault of ours; if not even that works, nothing."""
     message = str(getattr(error, "message", "") or error)
-    told = f"{type(error).__name__}: {message}"[:_LONGEST]
-    entry = {"at": _clock(), "event": event, "session": session, "fault": told, "where": _where(error)}
+    described = f"{type(error).__name__}: {message}"[:_LONGEST]
+    entry = {"at": _clock(), "event": event, "session": session, "fault": described, "where": _where(error)}
     try:
         add(root, FAULTS, entry)
     except OSError:

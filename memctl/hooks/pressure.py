@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from memctl.errors import USAGE, MemctlError
 from memctl.tokens import model_windows
-from memctl.transcript.files import main_lines_backwards
+from memctl.transcript.line import main_lines_backwards
 
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
 _ZONES = (
@@ -60,31 +60,31 @@ def limit_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
 def window_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
     """The size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in it, but
     no larger than Claude Code is told to take it for."""
-    given = _number(environ, _SETTING)
-    if given > _LEAST:
-        return given
-    named, told = model_windows.claude_window(model, tokens), _number(environ, _HOST_WINDOW)
-    return min(named, told) if told > _LEAST else named
+    value = _number(environ, _SETTING)
+    if value > _LEAST:
+        return value
+    named, most = model_windows.claude_window(model, tokens), _number(environ, _HOST_WINDOW)
+    return min(named, most) if most > _LEAST else named
 
 
-def told_window(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
+def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
     """The window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no window.
 
     Without a host that compacts it before it is full, a window may be of any size.
     """
-    given = environ.get(_SETTING, "").strip()
-    if not given:
+    value = environ.get(_SETTING, "").strip()
+    if not value:
         return None
     number, least = _number(environ, _SETTING), _LEAST if has_host else 0
     if number <= least:
-        raise MemctlError(f"{_SETTING} is {given[:40]!r}", f"it takes a number of tokens above {least:,}", USAGE)
+        raise MemctlError(f"{_SETTING} is {value[:40]!r}", f"it takes a number of tokens above {least:,}", USAGE)
     return number
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:
     """A number that a variable holds; 0 if it holds none."""
-    given = environ.get(name, "").replace("_", "").strip()
-    return int(given) if given.isascii() and given.isdecimal() and len(given) <= _DIGITS else 0
+    value = environ.get(name, "").replace("_", "").strip()
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= _DIGITS else 0
 
 
 def last_context(transcript: str) -> tuple[int, str] | None:

@@ -59,6 +59,7 @@ comes first in a pack. Not worth a record: what a diff, a test or a commit says 
 - What bears on a task: `memctl rehydrate --task "Refunds by card"`
 - Which files to read for it: `memctl files --task "Refunds by card"`
 - A record whole, and its history: `memctl show DEC-…`, `memctl log DEC-…`
+- What to begin: `memctl next`; what waits, and for what: `memctl list --blocked`
 - Lists: `memctl list --type issue --severity critical`; the map of all pages: `memctl index`
 
 All of these read only. `--json` is for programs; `--at v1.0` reads the memory as it was in a commit, branch or tag.

@@ -6,8 +6,8 @@ from __future__ import annotations
 from memctl.hooks import session_state
 from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.store.session_dir import SessionDir
+from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
-from memctl.text.plain import plain
 
 _LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next steps stand
 _ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginning, which may stand before these
@@ -32,5 +32,5 @@ def note_answer(folder: SessionDir, answer: str) -> None:
 
 def line(text: str) -> str:
     """A text as a line of a checkpoint: without credentials, and cut where it is too long for one."""
-    made = plain(text[:_LOOKED_AT])
+    made = redacted_line(text[:_LOOKED_AT])
     return made if len(made) <= LONGEST_LINE else f"{made[: LONGEST_LINE - 2]} …"

@@ -9,35 +9,36 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from memctl.store.session_dir import SessionDir
+from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     from memctl.pack.draft import Item
     from memctl.pack.filling import Pack
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
+    from memctl.search.ranking import Result
     from memctl.store.memory import Memory
 
 # 1,500 tokens, of which no prose has more than .45 in a character (`tokens.families`): hooks count characters, since to
 # load what counts tokens takes 35 ms.
 _ROOM = 3_300
 # How much of a prompt's words something has that bears on it, and how well its text fits as compared with the best.
-_WORDS, _SHARE, _CLOSE = 2, 0.3, 0.5
-_MOST, _LOOKED_AT = 5, 30  # records that are given, and that are looked at
+_WORDS, _SHARE, _CLOSE = 2, 0.3, 0.75
+_MOST, _LOOKED_AT = 5, 30  # records that are given, and results that are looked at
 _ASKED = 2_000  # characters of a prompt that say what it is about
-# Of a sub-agent's 300 tokens (o200k) `_HOW` has 26; an estimate of the rest may be 7 % too low (`tokens.pieces`).
+# Of a sub-agent's 300 tokens (o200k) `_HOW` has 26; an estimate of the rest may be 7 % too low (`tokens.families`).
 _ROOM_OF_SUB_AGENT = 250
 _HOW = "The project has a memory (memctl): `memctl search X` finds more; before you change FILE, `memctl why FILE`.\n"
-_PACKED = re.compile(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record that a pack has whole
+_PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record that a pack has whole
 
 
 def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen."""
-    from memctl.text.host_limits import length
+    from memctl.text.fit import length
 
     pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
     return json.dumps([pack.text, sorted(pack.included())]) if pack and pack.included() else ""
@@ -45,7 +46,7 @@ def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
 
 def for_sub_agent(opened: Callable[[], Memory], prompt: str) -> str:
     """The text for a sub-agent that begins with a prompt: what bears on it, if anything does, and how to find more."""
-    from memctl.tokens.pieces import estimate
+    from memctl.tokens.families import estimate
 
     pack = _pack(opened, prompt, lambda _: False, _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
     return f"{pack.text}\n{_HOW}" if pack else _HOW
@@ -72,12 +73,12 @@ def _pack(
     from memctl.hooks.opening import readable
 
     snapshot = readable(memory)
-    records = [record for record in _close(snapshot, about, memory.now) if not is_shown(record.id)]
+    close = [one for one in _close(snapshot, about, memory.now) if not is_shown(one.id)]
 
     def bears(item: Item) -> bool:
         return not is_shown(item.id) and len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)
 
-    made = _items(memory, snapshot, records[:_MOST], about, bears)
+    made = _items(memory, snapshot, close, bears)
     if not made:
         return None
     from memctl.pack import filling
@@ -92,7 +93,7 @@ def _pack(
     )
     pack = filling.fill(draft, "markdown", room, size)
     included = set(pack.included())
-    counted = [record.memory_id for record in records if record.id in included]
+    counted = [one.record.memory_id for one in close if one.record is not None and one.id in included]
     access.count(memory.repository.shared, counted, memory.now)
     return pack
 
@@ -104,26 +105,23 @@ def give(folder: SessionDir, found: str) -> str:
     return str(text)
 
 
-def _close(snapshot: Snapshot, about: str, now: str) -> list[Record]:
-    """The open records that fit a prompt half as well as the best, best first."""
+def _close(snapshot: Snapshot, about: str, now: str) -> list[Result]:
+    """What fits a prompt nearly as well as the best, best first: open records, pages, sessions and checkpoints."""
     from memctl.search import ranking
 
-    ranked = [one for one in ranking.nearest(snapshot, about, now, _LOOKED_AT) if _holds(one.record, now)]
-    best = max((one.title + one.content for one in ranked), default=0.0)
-    return [one.record for one in ranked if one.title + one.content >= _CLOSE * best]
+    ranked = ranking.search(snapshot, about, now, most=_LOOKED_AT)
+    held = [one for one in ranked if one.record is None or _holds(one.record, now)]
+    best = max((one.match for one in held), default=0.0)
+    return [one for one in held if one.match >= _CLOSE * best]
 
 
-def _items(
-    memory: Memory, snapshot: Snapshot, records: Sequence[Record], about: str, bears: Callable[[Item], bool]
-) -> list[Item]:
-    """Those of some records, and of the pages and sessions that have most of a prompt's words, that bear on it.
-
-    Git is asked where a text comes from only of these.
-    """
+def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: Callable[[Item], bool]) -> list[Item]:
+    """What bears on a prompt, records first. Git is asked where a text comes from only of these."""
     from memctl.pack import items, relevance
 
+    records = [one.record for one in close if one.record is not None][:_MOST]
     found = [record for record in records if bears(items.of_record(snapshot, record, {}))]
-    places = (relevance.item(snapshot, place) for place in relevance.found_places(snapshot, about)[:_MOST])
+    places = (relevance.item(snapshot, place) for place in relevance.places(close))
     made = list(filter(bears, places))
     if not found:
         return made

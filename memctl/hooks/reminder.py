@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.store.session_dir import SessionDir
-from memctl.transcript.files import lines_after
+from memctl.transcript.line import lines_after
 
 if TYPE_CHECKING:
     from memctl.session.extraction import Extract
@@ -84,10 +84,10 @@ def _line(left: Sequence[Extract]) -> str:
     """The line that names decisions."""
     from memctl.hooks import prompt_log
 
-    told = [f'"{_quoted(_shortened(prompt_log.line(_told(one)).rstrip(" .")))}"' for one in left[:_MOST]]
+    quotes = [f'"{_quoted(_shortened(prompt_log.line(_statement(one)).rstrip(" .")))}"' for one in left[:_MOST]]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
-        f"Said but not recorded: {', '.join(told)}{more}. Record what holds, or go on:"
+        f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"
         ' `memctl decide "X" --rationale "why" --alternative "Y: why not"`. (memctl)\n'
     )
 
@@ -122,12 +122,13 @@ def _is_recorded(memory: Memory, found: Extract) -> bool:
     from memctl.text.words import stems
 
     wanted, snapshot = stems(found.text), load.disk(memory)
-    near = ranking.nearest(snapshot, found.text.replace('"', " "), memory.now, _LOOKED_AT)
-    texts = (snapshot.read(one.record.path) for one in near)
+    asked = found.text.replace('"', " ")
+    near = ranking.search(snapshot, asked, memory.now, kinds=ranking.RECORDS, most=_LOOKED_AT)
+    texts = (snapshot.read(one.path) for one in near)
     return any(len(wanted & stems(text)) >= _ALIKE * len(wanted) for text in texts)
 
 
-def _told(found: Extract) -> str:
+def _statement(found: Extract) -> str:
     from memctl.session import extraction
 
     has_reason = found.reason and found.reason != extraction.CHOSEN

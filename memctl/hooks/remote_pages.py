@@ -19,9 +19,9 @@ def line(memory: Memory, root: Path) -> str:
     are_kept_there = repository.own_setting(hook_commits.SETTING).lower() == hook_commits.RECORDS
     if not are_kept_there and not (repository.common_dir / "refs" / "memctl" / "remotes").is_dir():
         return ""
-    from memctl.write import refspec  # mostly there is nothing to say
+    from memctl.write import install  # mostly there is nothing to say
 
-    remote = refspec.remote_of(repository)
+    remote = install.fetched_remote(repository)
     if not remote:
         return ""
     is_known = bool(refs.tip(repository, sessions_ref.tracking(remote)))

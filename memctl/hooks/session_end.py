@@ -47,15 +47,15 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
     draft = draft_page.read(folder)
     if draft is None:
         return None
-    from memctl.session import writing
+    from memctl.session import pages
 
     state = session_state.read(folder)
-    old_texts, old = writing.existing(memory, folder.key)
+    old_texts, old = pages.existing_page(memory, folder.key)
     made = summarize.merged(old, draft, state.succeeded if state else ()) if old else draft
-    writes, deletes = writing.replaced(memory, old_texts, writing.fitted(memory, made))
+    writes, deletes = pages.replacement(memory, old_texts, pages.fit_page(memory, made))
     files = sum(map(len, made.files.values()))
-    title = writing.title(folder.key, made.values.get("transcript", ""), files, made.values.get("turns", 0))
-    return Change(op=writing.OP, title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
+    title = pages.title(folder.key, made.values.get("transcript", ""), files, made.values.get("turns", 0))
+    return Change(op=pages.OP, title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 
 def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:
@@ -77,6 +77,6 @@ def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | N
 
 
 def _nothing() -> Change:
-    from memctl.session import writing
+    from memctl.session import pages
 
-    return Change(op=writing.OP, title="nothing")
+    return Change(op=pages.OP, title="nothing")

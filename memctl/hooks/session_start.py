@@ -21,10 +21,10 @@ from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import SessionState
-from memctl.session.running import Running
+from memctl.session.active import Running
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
-from memctl.text.host_limits import LIMIT, length
+from memctl.text.fit import LIMIT, length
 
 _RESUMED = ("resume", "fork")
 _SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
@@ -32,29 +32,35 @@ _LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no r
 _ROOM = LIMIT - length(GUIDE) - 1  # characters of what stands below the guide
 
 
-def told(memory: Memory, host: Host, given: Payload, state: SessionState | None) -> str:
+def context(memory: Memory, host: Host, payload: Payload, state: SessionState | None) -> str:
     """The text for a session that starts, or goes on, as the event's `source` says."""
-    if state is not None and _goes_on(given, state):
+    if state is not None and _goes_on(payload, state):
         return pack(memory, host, state.seen)
-    text = bootstrap(memory, state) if given.source == COMPACTED else ""
+    text = bootstrap(memory, state) if payload.source == COMPACTED else ""
     return f"{GUIDE}\n{text or pack(memory, host)}"
 
 
 def note(
-    memory: Memory, host: Host, given: Payload, folder: SessionDir, state: SessionState | None, *, is_given: bool = True
+    memory: Memory,
+    host: Host,
+    payload: Payload,
+    folder: SessionDir,
+    state: SessionState | None,
+    *,
+    is_given: bool = True,
 ) -> None:
     """Note that a session starts or goes on, and that it was given what there was until now, if it was."""
     folder.tidy()
-    if not _goes_on(given, state):
+    if not _goes_on(payload, state):
         folder.reset()
     began = state.began if state is not None and state.began else _beginning(memory, host, folder)
     seen = memory.now if is_given else state.seen if state is not None else ""
     session_state.changed(folder, top=str(memory.repository.top), seen=seen, began=began)
 
 
-def _goes_on(given: Payload, state: SessionState | None) -> bool:
+def _goes_on(payload: Payload, state: SessionState | None) -> bool:
     """Whether a session is resumed that was given the memory once, and has it still."""
-    return given.source in _RESUMED and state is not None and bool(state.seen)
+    return payload.source in _RESUMED and state is not None and bool(state.seen)
 
 
 def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str]) -> None:
@@ -71,7 +77,7 @@ def bootstrap(memory: Memory, state: SessionState | None) -> str:
     """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
     if state is None or not state.checkpoint:
         return ""
-    from memctl.task import resuming, versions
+    from memctl.task import resume, versions
     from memctl.task.bootstrap import bootstrap as written
 
     snapshot = opening.readable(memory)
@@ -80,7 +86,7 @@ def bootstrap(memory: Memory, state: SessionState | None) -> str:
     except MemctlError:
         return ""  # it is gone, or broken: the pack tells of the rest
     # What is missing to resume is left aside: the host's own summary stands beside this, and nobody is to be asked.
-    return written(saved, (), resuming.drifted(memory, snapshot, saved), limit=_ROOM).text
+    return written(saved, (), resume.drifted(memory, snapshot, saved), limit=_ROOM).text
 
 
 def pack(memory: Memory, host: Host, since: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.session.running import Running
+from memctl.session.active import Running
 from memctl.store import files
 from memctl.store.session_dir import SessionDir
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.hooks import recall
 from memctl.hooks.event_payload import Payload
 from memctl.store.session_dir import SessionDir, key
-from memctl.transcript.files import main_lines_backwards
+from memctl.transcript.line import main_lines_backwards
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -25,22 +25,22 @@ _TAKEN = "agent-"
 _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is looked at, and the seconds between
 
 
-def told(opened: Callable[[], Memory], given: Payload, folder: SessionDir) -> str:
+def context(opened: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
     """The text for a sub-agent that starts, "" if it was given it before: it may be asked more than once."""
-    if not folder.is_new(f"{_TAKEN}{key(given.agent)}"):
+    if not folder.is_new(f"{_TAKEN}{key(payload.agent)}"):
         return ""
-    return recall.for_sub_agent(opened, given.prompt or _prompt(given, folder))
+    return recall.for_sub_agent(opened, payload.prompt or _prompt(payload, folder))
 
 
-def _prompt(given: Payload, folder: SessionDir) -> str:
+def _prompt(payload: Payload, folder: SessionDir) -> str:
     """What the main agent asks of a sub-agent, "" if that can't be found.
 
     Of several that one answer starts at once the first is the one whose call no other has taken; which is whose is said
     nowhere.
     """
     for _ in range(_LOOKS):
-        calls = list(_calls(given.transcript))[::-1]
-        calls = [one for one in calls if one["input"].get("subagent_type", _USUAL) == given.agent_type] or calls
+        calls = list(_calls(payload.transcript))[::-1]
+        calls = [one for one in calls if one["input"].get("subagent_type", _USUAL) == payload.agent_type] or calls
         call = next((one for one in calls if folder.is_new(f"{_TAKEN}{key(str(one.get('id')))}")), None)
         if call is not None:
             break
@@ -67,5 +67,5 @@ def _starts(block: Any) -> bool:
     """Whether a block of an answer is a call that starts a sub-agent."""
     if not isinstance(block, dict) or block.get("type") != "tool_use" or block.get("name") not in _TOOLS:
         return False
-    given = block.get("input")
-    return isinstance(given, dict) and isinstance(given.get("prompt"), str)
+    value = block.get("input")
+    return isinstance(value, dict) and isinstance(value.get("prompt"), str)

@@ -16,15 +16,15 @@ from memctl.hooks.hosts import Host
 from memctl.hooks.prompt_log import line as _line
 from memctl.hooks.session_state import SessionState, TaskCall
 from memctl.record.session_page import NEXT, STATE, SessionPage
-from memctl.session import composing, extraction, gathering, labels, merging, steps, tasks, trail
-from memctl.session.paths import Places
+from memctl.session import collect, extraction, labels, merge, page_builder, steps, tasks, trail
 from memctl.session.summary import SessionSummary
+from memctl.session.trail import Places
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
-from memctl.text.plain import plain
-from memctl.transcript import parts, reading
+from memctl.text.characters import redacted_line
+from memctl.transcript import claude_code, reading
+from memctl.transcript.claude_code import TranscriptPart
 from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
-from memctl.transcript.parts import TranscriptPart
 
 
 def take_in(
@@ -35,12 +35,12 @@ def take_in(
     if not host.reads:
         return _by_git(memory, folder, state, reading.tool_calls(transcript_path))
     made = draft_page.read(folder)
-    for part in parts.read(transcript_path, state.offsets, state.compacted, is_over=is_over):
+    for part in claude_code.read_parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             state = msgspec.structs.replace(state, task_calls=_task_calls(state, part.session))
-            summary = gathering.gather(memory, part.session, folder.key)
+            summary = collect.gather(memory, part.session, folder.key)
             summary = msgspec.structs.replace(summary, tasks=tuple(state.tasks))
-            new = composing.compose(summary, memory.config.project, memory.now)
+            new = page_builder.compose(summary, memory.config.project, memory.now)
             made = merged(made, new, summary.succeeded) if made else new
             state = _learnt(memory, state, part.session, summary)
         state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)
@@ -53,7 +53,7 @@ def take_in(
 
 def merged(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
     """A page with a later part in it; one that says nothing of the state or of next steps leaves those of before."""
-    made = merging.merge(old, new, succeeded)
+    made = merge.merge(old, new, succeeded)
     kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
@@ -68,10 +68,10 @@ def _by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequ
         Event(ANSWER, answer) for answer in state.answers if list(extraction.of_events([Event(ANSWER, answer)]))
     )
     session = Session(GIT, (*calls, *said))
-    summary = gathering.gather(memory, session, folder.key, began)
+    summary = collect.gather(memory, session, folder.key, began)
     if session.events:
         state = _learnt(memory, state, session, summary)
-    draft_page.write(folder, composing.compose(summary, memory.config.project, memory.now))
+    draft_page.write(folder, page_builder.compose(summary, memory.config.project, memory.now))
     paths = [entry.path for entry in reversed(summary.trail.entries) if entry.is_inside]
     files = session_state.latest(paths, state.files, session_state.MOST_FILES)
     state = msgspec.structs.replace(state, files=files, answers=tuple(event.text for event in said))
@@ -89,7 +89,9 @@ def _learnt(memory: Memory, state: SessionState, session: Session, summary: Sess
         prompt=_line(prompts[-1]) if prompts else state.prompt,
         next_steps=tuple(map(_line, summary.next_steps)) or state.next_steps,
         decisions=_newest(state.decisions, decisions, session_state.MOST_DECISIONS),
-        succeeded=session_state.latest(map(plain, summary.succeeded), state.succeeded, session_state.MOST_STEPS),
+        succeeded=session_state.latest(
+            map(redacted_line, summary.succeeded), state.succeeded, session_state.MOST_STEPS
+        ),
         files=session_state.latest(_touched(memory, session), state.files, session_state.MOST_FILES),
         issues=_newest(state.issues, _said(summary, labels.ISSUE, labels.BLOCKER), session_state.MOST_ISSUES),
         lessons=_newest(state.lessons, _said(summary, labels.LEARNING), session_state.MOST_LESSONS),

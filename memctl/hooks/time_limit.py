@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
-import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -52,6 +50,8 @@ def within(seconds: float, make: Callable[[], str]) -> str | None:
 
 
 def _send(writing: int, text: str) -> None:
+    import signal
+
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # nobody waits any more
     data = text.encode(errors="surrogatepass") + _WHOLE
     while data:
@@ -60,6 +60,8 @@ def _send(writing: int, text: str) -> None:
 
 def _received(reading: int, end: float) -> str | None:
     """Return the text that comes until `end`, by the monotonic clock; None if it is late, or its maker failed."""
+    import select
+
     data = b""
     while (left := end - time.monotonic()) > 0 and select.select([reading], [], [], left)[0]:
         piece = os.read(reading, 65_536)

@@ -20,21 +20,21 @@ from memctl.store.session_dir import SessionDir
 CALLS = (50, 100, 150)
 
 
-def after_tool(host: Host, given: Payload, folder: SessionDir, environ: Mapping[str, str]) -> str:
+def after_tool(host: Host, payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> str:
     """Count a call; the suggestion that is due, or ""."""
     calls = folder.count()
-    _check(given, folder, environ)
-    found = pressure.measure(given.transcript, environ) if host.reads else None
+    _check(payload, folder, environ)
+    found = pressure.measure(payload.transcript, environ) if host.reads else None
     return _text(calls, found) if _is_due(folder, calls, found) else ""
 
 
-def _check(given: Payload, folder: SessionDir, environ: Mapping[str, str]) -> None:
+def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> None:
     """Note a window that the user says and that is none, once a session: it is not used, and nobody would know."""
     try:
-        pressure.told_window(environ)
+        pressure.window_setting(environ)
     except MemctlError as error:
         if folder.is_new("odd-window"):
-            log.fault(folder.root, given.event, folder.key, error)
+            log.fault(folder.root, payload.event, folder.key, error)
 
 
 def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:

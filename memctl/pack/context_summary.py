@@ -17,7 +17,8 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pack import mentioned
 from memctl.pack import summary_rules as rules
 from memctl.pack.filling import CountTokens
-from memctl.statements.units import CODE, HEADING, TABLE, Unit, closed, units
+from memctl.statements.units import CODE, HEADING, TABLE, Unit, units
+from memctl.text import headings
 
 _MOST = 20_000  # sentences and blocks; to judge one takes 0.1 ms, and 20 of them fit into a summary
 _MISSES = 500  # of what is counted and does not fit; what comes behind is less important, and counting takes 0.1 ms
@@ -185,7 +186,7 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
     Code stays as it is, but for a block left open, which is closed.
     """
     found = _units(text)
-    lines = closed(text, found).split("\n")
+    lines = headings.close_fence(text).split("\n")
     code = {unit.line + offset for unit in found if unit.form == CODE for offset in range(unit.text.count("\n") + 1)}
     said = []
     for number, line in enumerate(lines, start=1):

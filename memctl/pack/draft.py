@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 import msgspec
 
 from memctl.policy.notices import FOREIGN_NOTICE, NOTICE
-from memctl.record import content_fields
 from memctl.record.kinds import KINDS
 from memctl.text import headings, markdown
+from memctl.text.lazy_regex import lazy_regex
 
 # Control characters but tab and line end, other ends of lines, marks of direction, invisible tags.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_STEERING = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 class ItemField(msgspec.Struct, frozen=True):
@@ -48,6 +47,8 @@ class Item(msgspec.Struct, frozen=True):
         """The body by its headings; what stands before the first one has none."""
         if self.kind == "file":
             return [ItemField("content", "Content", self.body)] if self.body else []
+        from memctl.record import content_fields  # most packs are Markdown, and ask for no fields
+
         kind = KINDS.get(self.kind)
         known = {field.heading.casefold(): field for field in kind.fields} if kind else {}
         found = []

@@ -5,23 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 
+from memctl.errors import MemctlError
 from memctl.git.introductions import last_commits
 from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
 from memctl.pack.filling import Pack
-from memctl.sources import facts, refused
-from memctl.sources.loading import NO_ROOM, Choice
+from memctl.record.snapshot import Snapshot
+from memctl.sources import facts
+from memctl.sources.loading import NO_ROOM, OUTLINE, Choice
 from memctl.sources.priorities import Priorities
+from memctl.sources.summary import summary
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
+from memctl.text import sensitive_files
+from memctl.tokens.count import Counter
 
 PART = "files"
 _LISTED = 200  # files that are left out and named; the others are counted
 _DIGITS = 10  # of a commit's id, and of a blob's
 
 
-def packed(memory: Memory, found: Priorities, task: str, fill: Callable[[PackDraft], Pack]) -> Pack:
-    """Make a pack of as many of the best files as fit, each whole, beside the list of those that don't."""
-    items, missing = _items(memory, _candidates(found))
+def packed(
+    memory: Memory,
+    snapshot: Snapshot,
+    found: Priorities,
+    task: str,
+    counter: Counter,
+    fill: Callable[[PackDraft], Pack],
+) -> Pack:
+    """Make a pack of as many of the best files as fit, each whole or in outline, beside the list of the others."""
+    items, missing = _items(memory, snapshot, _candidates(found), counter)
     pack = fill(_draft(memory, found, task, items, missing))
     while gone := [item for item in items if item.id not in pack.parts.get(PART, [])]:
         missing |= {item.id: NO_ROOM for item in gone}
@@ -32,17 +44,19 @@ def packed(memory: Memory, found: Priorities, task: str, fill: Callable[[PackDra
 
 def _candidates(found: Priorities) -> dict[str, Choice]:
     """The files that may be loaded ahead: those that fit, and as many of the next as there is room for these."""
-    room = 2 * sum(choice.tokens.tokens for choice in found.files if choice.is_loaded)
+    room = 2 * sum(choice.cost for choice in found.files if choice.is_loaded)
     candidates = {}
     for choice in found.files:
-        if choice.is_loaded or (choice.left_out == NO_ROOM and choice.tokens.tokens <= room):
-            room -= choice.tokens.tokens
+        if choice.is_loaded or (choice.left_out == NO_ROOM and choice.cost <= room):
+            room -= choice.cost
             candidates[choice.path] = choice
     return candidates
 
 
-def _items(memory: Memory, chosen: Mapping[str, Choice]) -> tuple[list[Item], dict[str, str]]:
-    """The files with their texts, and which can't be given any more."""
+def _items(
+    memory: Memory, snapshot: Snapshot, chosen: Mapping[str, Choice], counter: Counter
+) -> tuple[list[Item], dict[str, str]]:
+    """The files with their texts or outlines, and which can't be given any more."""
     files, repository = FilesOnDisk(memory), memory.repository
     unchanged = files.unchanged()
     commits = last_commits(repository, chosen)
@@ -53,7 +67,12 @@ def _items(memory: Memory, chosen: Mapping[str, Choice]) -> tuple[list[Item], di
         except OSError:
             content = None
         text = (content or b"").decode(errors="replace")
-        reason = facts.GONE if content is None else refused.refusal(path, content, text)
+        reason = facts.GONE if content is None else sensitive_files.refusal(path, content, text)
+        if not reason and choice.outline:
+            try:
+                text = summary(snapshot, path, OUTLINE, counter).text
+            except MemctlError as error:
+                reason = str(error)
         if reason:
             missing[path] = reason
             continue
@@ -64,6 +83,7 @@ def _items(memory: Memory, chosen: Mapping[str, Choice]) -> tuple[list[Item], di
             "commit": commit if unchanged.get(path) else f"{commit} (changed since)" if path in commits else commit,
             "blob": choice.content.blob[:_DIGITS],
         }
+        known |= {"outline": choice.outline} if choice.outline else {}
         items.append(Item("file", path, "", text, tuple(known.items()), path))
     return items, missing
 

@@ -18,7 +18,7 @@ from memctl.pack.handoff_context import BRIEF, FULL, LINE, HandoffContext
 from memctl.pack.handoff_report import ELSEWHERE, HandoffReport
 from memctl.pack.handoff_said import EMERGENCY, HandoffRequest
 from memctl.pack.items import Sources
-from memctl.policy import compaction, discardable
+from memctl.policy import compaction
 from memctl.policy.compaction import Compacted
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -74,11 +74,11 @@ def package(
     """
     pages = _pages(snapshot, asked.sections)
     page_items = [items.of_page(page, sources.page(page)) for page in pages]
-    ranked = {one.record.path: one.score for one in relevance.records(snapshot, asked.said.task, now)}
+    ranked = {one.path: one.score for one in relevance.found(snapshot, asked.said.task, now)}
     context = handoff_context.gather(
         snapshot, now, asked.kind, asked.source, asked.sections, page_items, ranked, sources.worked
     )
-    compacted = compaction.compact(context.blocks, AIMS[asked.kind], count, discardable.shortened)
+    compacted = compaction.compact(context.blocks, AIMS[asked.kind], count, compaction.shortened)
     kept = [context.records[block.key] for block in compacted.kept if block.key in context.records]
     parts = _groups(kept, asked.source)
     expertise = _expertise(snapshot, kept, asked.target)
@@ -217,7 +217,7 @@ def _written(
             above = 0 if not is_chosen else item.weight if block.keeps in ELSEWHERE else _ABOVE
             item = msgspec.structs.replace(item, weight=_FIRST + above)
         else:
-            item = msgspec.structs.replace(item, body=discardable.shortened(item.body), weight=0)
+            item = msgspec.structs.replace(item, body=compaction.shortened(item.body), weight=0)
         written[block.key] = item
     return written
 

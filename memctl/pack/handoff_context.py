@@ -15,15 +15,15 @@ import msgspec
 from memctl.pack.draft import Item
 from memctl.pack.items import Worked
 from memctl.pack.last_work import by_last_work
-from memctl.policy import discardable
+from memctl.policy import compaction
 from memctl.policy.compaction import ContextBlock
-from memctl.policy.relevance import terms
 from memctl.record import content_fields, timestamps
 from memctl.record.kinds import KNOWLEDGE, SEVERITIES
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.text.markdown import first_sentence
+from memctl.text.similar import terms
 
 DECISION, ISSUE, TASK, DETAIL, SECTION = (
     "architectural decisions", "critical and high issues", "current task", "critical details", "sections handed over",
@@ -121,8 +121,8 @@ def _keeps(record: Record, text: str, now: str, kind: str) -> str:
         return ISSUE if record.severity in SEVERITIES[:2] else ""
     if record.memory_type != "learning":
         return ""
-    is_critical = record.importance >= _USUAL and discardable.is_critical_detail(text)
-    return DETAIL if is_critical or _TAGS & set(record.tags) or discardable.is_marked_critical(text) else ""
+    is_critical = record.importance >= _USUAL and compaction.is_critical_detail(text)
+    return DETAIL if is_critical or _TAGS & set(record.tags) or compaction.is_marked_critical(text) else ""
 
 
 def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
@@ -132,14 +132,14 @@ def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
         return ("resolved more than 30 days ago", 5) if age > _CONFIRMED_DAYS else ("resolved", 25)
     if not record.is_open:
         return f"{record.status}", 20 if record.status == "done" else 10
-    if record.memory_type in ("learning", "issue") and (why := discardable.reason(text)):
+    if record.memory_type in ("learning", "issue") and (why := compaction.reason(text)):
         return why, 15
     return "", 0
 
 
 def critical_lines(text: str) -> list[str]:
     """The lines of a text that speak of what is critical, or if none does its first sentence."""
-    found = [line.strip() for line in text.split("\n") if discardable.is_critical_detail(line)]
+    found = [line.strip() for line in text.split("\n") if compaction.is_critical_detail(line)]
     return [line[:_LENGTH] for line in found[:_LINES]] or [first_sentence(text)[:_LENGTH]]
 
 

@@ -8,27 +8,29 @@ from typing import Any
 
 import msgspec
 
-from memctl.errors import MemctlError
-from memctl.pack import handoff, handoff_context, handoff_said, phase
+from memctl.errors import USAGE, MemctlError
+from memctl.pack import handoff, handoff_context, handoff_said, phase, supply
 from memctl.pack.context_summary import BUDGET
 from memctl.pack.filling import CountTokens
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_said import HandoffRequest, HandoffText, MissingField
+from memctl.pack.handoff_said import EMERGENCY, HandoffRequest, HandoffText, MissingField
 from memctl.pack.items import Sources
 from memctl.pages import access_filter
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
+from memctl.sources import recency
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
-from memctl.team import handoff_ownership, read_access, ref_state
-from memctl.team.handoff_ownership import Given
+from memctl.team import handoffs, ownership, read_access, ref_state
+from memctl.team.handoffs import Given
 from memctl.team.ref_state import Plan, Step
-from memctl.team.state import State
+from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
-from memctl.write import create
+from memctl.write import create, transaction, two_phase
+from memctl.write.two_phase import Done
 
 _SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # of a line that comes from a record
 _LISTED = 30  # records of a part that the record of a handoff names; the package has them all
@@ -54,6 +56,81 @@ class HandoffTerms(msgspec.Struct, frozen=True, kw_only=True):
     form: str
     budget: int
     changes: tuple[tuple[str, str], ...] = ()
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """A handoff that is recorded (or would be): what was written and agreed, and the package for the taker."""
+
+    done: Done
+    package: Package
+
+
+def terms(
+    memory: Memory,
+    read: Callable[[], Snapshot],
+    *,
+    taker: str,
+    kind: str,
+    said: HandoffText,
+    form: str,
+    giver: str = "",
+    sections: Sequence[str] = (),
+    budget: int | None = None,
+) -> HandoffTerms:
+    """Return the terms of a handoff by whoever is at work, of all of the memory or of some sections (such as §2.1).
+
+    Only for an emergency another one than who is at work may be the giver. Raises MemctlError.
+    """
+    source = agent_name(giver) if giver else memory.actor
+    if source != memory.actor and kind != EMERGENCY:
+        raise MemctlError(
+            f"only {source} can hand over its work", "for an agent that failed: --type emergency --reason WHY", USAGE
+        )
+    owned = tuple(dict.fromkeys(ownership.section_id(section) for section in sections))
+    most = handoff.BUDGETS[kind]
+    if budget is not None and budget > most:
+        raise MemctlError(f"a handoff of type {kind} has at most {most:,} tokens", exit_code=USAGE)
+    target = agent_name(taker)
+    if source == target and kind != "continuation":
+        raise MemctlError(f"{target} would hand over to itself", "--type continuation goes on in a fresh window", USAGE)
+    return HandoffTerms(
+        giver=source,
+        taker=target,
+        kind=kind,
+        sections=owned,
+        said=said,
+        form=form,
+        budget=budget or most,
+        changes=_changes(memory, read() if owned else None, owned),
+    )
+
+
+def _changes(memory: Memory, snapshot: Snapshot | None, sections: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The files that were changed last, of those that the sections cover if they cover any."""
+    outline = snapshot.outline if snapshot else None
+    pages = [page for section in sections if outline and (page := outline.find(section))]
+    parents = [outline.find(page.section) for page in pages if outline and page.section]
+    globs = tuple(glob for page in (*pages, *filter(None, parents)) for glob in page.paths)
+    return tuple(recency.last_files(memory.repository, globs=globs))
+
+
+def offer(
+    memory: Memory,
+    wish: HandoffTerms,
+    read: Callable[[], Snapshot],
+    count: CountTokens,
+    options: WriteOptions,
+    remote: str = "",
+) -> Offered:
+    """Hand work over: the record, its package and the ownership of the sections, all of it or nothing.
+
+    `read` gives the memory as the giver may read it. Raises HandoffRefused, or MemctlError.
+    """
+    offering = Offering(memory, wish, read, lambda snapshot: supply.sources(memory, snapshot, None), count)
+    offering.prepare()
+    done = two_phase.carry_out(memory, transaction.write, offering.plan, offering.make, options, remote)
+    assert offering.package is not None
+    return Offered(done, offering.package)
 
 
 class Offering:
@@ -95,9 +172,9 @@ class Offering:
             self._given = msgspec.structs.replace(
                 self._given,
                 handoff=self._ids.anew().take(HANDOFF, self._memory.now[:10])[0],
-                unowned=handoff_ownership.unowned(state, self._wish.sections, self._memory.now),
+                unowned=handoffs.unowned(state, self._wish.sections, self._memory.now),
             )
-            return handoff_ownership.offer(self._given)(state)
+            return handoffs.offer(self._given)(state)
 
         return plan
 

@@ -6,7 +6,6 @@ done to keep it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -21,6 +20,7 @@ from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.record import Record
 from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
 from memctl.record.snapshot import Catalogue, Snapshot
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import first_sentence, one_line
 
 WORK = 1_500  # tokens of all that stands here
@@ -33,7 +33,7 @@ _OPEN = "open: "  # how an error begins that nothing has put right
 _LOOKED_AT = 3  # sessions in which something may wait that nobody recorded; those before the last get a line each
 _BRIEF = 90  # characters of what such a line says a session was for, and of what it decided
 _WAITING = {DECISIONS: "decision", LEARNINGS: "learning"}
-_WORDS = re.compile(r"\w+")
+_WORDS = lazy_regex(r"\w+")
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from memctl.record.pages import PROJECT_ID, Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, severity_rank
-from memctl.search.ranking import Ranked
+from memctl.search.ranking import Result
 from memctl.text import headings
 from memctl.text.markdown import one_line
 
@@ -49,8 +49,8 @@ class PromptRequest(msgspec.Struct, frozen=True):
 def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
     """A system prompt: role, project, focus, critical knowledge, criteria, and what can be loaded."""
     current = current_records(snapshot, now)
-    matching = relevance.records(snapshot, asked.task, now)
-    sections = relevance.sections(snapshot, asked.task, matching) if asked.task else list(snapshot.outline.sections)
+    matching = relevance.found(snapshot, asked.task, now)
+    sections = relevance.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
     critical = _critical(current, matching)
     states = _states(current, matching)
     origins = sources.origins([*states, *critical])
@@ -81,25 +81,15 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
 
 
 def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
-    """A user's message: the query as it is, then whatever of the memory is relevant enough, best first.
-
-    Records are scored as search does it; pages by the share of the query's words that they have.
-    """
-    about = query[:_LONGEST]
-    found = [r for r in relevance.records(snapshot, about, now) if _holds(r.record, now)]
+    """A user's message: the query as it is, then whatever of the memory is relevant enough, best first."""
+    found = [r for r in relevance.found(snapshot, query[:_LONGEST], now) if r.record is None or _holds(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]
-    origins = sources.origins([result.record for result in ranked])
-    scored = [(r.score, _scored(items.of_record(snapshot, r.record, origins), r.score)) for r in ranked]
-    scored += [
-        (place.score, _scored(relevance.item(snapshot, place), place.score))
-        for place in relevance.places(snapshot, about)
-        if place.score >= threshold
-    ]
-    scored.sort(key=lambda pair: (-pair[0], pair[1].id))
-    low = [result.record for result in found if result.score < threshold]
+    origins = sources.origins([result.record for result in ranked if result.record is not None])
+    scored = tuple(_scored(_item(snapshot, result, origins), result.score) for result in ranked)
+    low = [result.record for result in found if result.record is not None and result.score < threshold]
     return PackDraft(
         project=snapshot.config.project,
-        parts=(PackPart("excerpts", "Relevant context", tuple(item for _, item in scored)),),
+        parts=(PackPart("excerpts", "Relevant context", scored),),
         title="Context from the memory of {project}",
         root="relevant_context",
         prefix=query.strip("\n"),
@@ -107,6 +97,12 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
         others=tuple(items.left(record) for record in low),
         made=now,
     )
+
+
+def _item(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
+    if result.record is None:
+        return relevance.item(snapshot, result)
+    return items.of_record(snapshot, result.record, origins)
 
 
 def _holds(record: Record, now: str) -> bool:
@@ -146,20 +142,20 @@ def _focus(
     return (*found, *(items.of_page(page, sources.page(page)) for page in sections))
 
 
-def _critical(current: Sequence[Record], matching: Sequence[Ranked]) -> list[Record]:
+def _critical(current: Sequence[Record], matching: Sequence[Result]) -> list[Record]:
     """Decisions of importance 8 and more and critical or high issues; what matches the task first."""
-    scores = {result.record.path: result.score for result in matching}
+    scores = {result.path: result.score for result in matching}
     decisions = [r for r in current if r.memory_type == "decision" and r.importance >= _WEIGHTY]
     issues = [r for r in current if r.memory_type == "issue" and severity_rank(r) <= 1]
     by_weight = sorted([*decisions, *issues], key=ORDERS["importance"][0], reverse=True)
     return sorted(by_weight, key=lambda record: -scores.get(record.path, 0.0))
 
 
-def _states(current: Sequence[Record], matching: Sequence[Ranked]) -> list[Record]:
+def _states(current: Sequence[Record], matching: Sequence[Result]) -> list[Record]:
     """The open state that the task is about, else the latest."""
     states = [record for record in current if record.memory_type == "state"]
     open_paths = {record.path for record in states}
-    best = next((result.record for result in matching if result.record.path in open_paths), None)
+    best = next((result.record for result in matching if result.path in open_paths), None)
     return [best] if best is not None else sorted(states, key=ORDERS["date"][0], reverse=True)[:1]
 
 

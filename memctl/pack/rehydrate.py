@@ -37,9 +37,9 @@ _FOREVER = 10  # importance at which a decision competes at any age
 _NEAR = 2  # what a record weighs more that is about what was worked on: about a class of importance
 _AT_ONCE = 50  # records of which Git is asked together
 # From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on, if
-# their text fits it a third as well as the best one's. What fits it best leads whatever it weighs.
+# their text fits it not much worse than the best one's. What fits it best leads whatever it weighs.
 CRITICAL, WEIGHTY_FOR_TASK = 9, 7
-_FITTING, _CLOSEST, _BEST = 0.33, 0.9, 11
+_FITTING, _CLOSEST, _BEST = 0.7, 0.9, 11
 TITLES = {
     "state": "Current state",
     "session": "Where work was left",
@@ -102,8 +102,9 @@ def draft(
             for name, found in chosen.items()
         ),
     ]
-    pages = tuple(relevance.item(snapshot, place) for place in about.places)
-    parts += [PackPart("page", "Pages", pages)] if pages else []
+    if about.places:
+        pages = PackPart("page", "Pages", tuple(relevance.item(snapshot, place) for place in about.places))
+        parts.insert(len(parts) if about.records else len(parts) - len(chosen), pages)  # before what is of no task
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)

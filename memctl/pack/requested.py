@@ -19,7 +19,7 @@ from memctl.pages.navigate import Place
 from memctl.record import ids
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.sources import refused
+from memctl.text import sensitive_files
 
 LARGE = 10_000  # tokens
 
@@ -76,7 +76,7 @@ def _loaded(place: Place, ways: Ways) -> Item:
     """A place as an item: a file by its text, or if that is large its summary."""
     if place.level < 4 or place.path.endswith("/"):
         return items.of_place(place)
-    if reason := refused.refusal(place.path, b"", place.text):
+    if reason := sensitive_files.refusal(place.path, b"", place.text):
         raise MemctlError(f"{place.path} never enters a model's context: {reason}")
     if ways.count(place.text) > LARGE:
         return _summarized(place.path, ways)

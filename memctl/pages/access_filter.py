@@ -84,7 +84,7 @@ class _Filtered:
         return [name for name in self._snapshot.names(folder) if name not in gone]
 
     def texts(self) -> Texts:
-        return self._snapshot.texts.without(self._withheld.records)
+        return self._snapshot.texts.without({*self._withheld.records, *self._withheld.paths})
 
     def catalogue(self) -> Catalogue:
         return self._snapshot.catalogue.without(self._withheld.records)

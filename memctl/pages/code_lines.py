@@ -1,6 +1,6 @@
 """What code defines and imports, read from its lines alone: without a parser, so that any file can be read anywhere.
 
-It serves the languages that have no parser here (C, Java, Rust), and all others where the extra `languages` is not
+It serves the imports of C, Java, Ruby and Rust, and everything of other languages where the extra `languages` is not
 installed. Lines that stand as formatters put them are read right; what a parser knows better is said in `definitions`.
 Python is read so too: `ast` gives up at the first error, and a deep expression ends a Python 3.10 that parses it
 (https://github.com/python/cpython/issues/95185).
@@ -15,8 +15,9 @@ from collections.abc import Iterator
 PYTHON, GO = ("py", "pyi"), ("go",)
 JAVASCRIPT, TYPESCRIPT = ("js", "jsx", "mjs", "cjs"), ("ts", "mts", "cts")
 SCRIPT = (*JAVASCRIPT, *TYPESCRIPT, "tsx")
-CPP, JAVA, RUST = ("c", "h", "cc", "hh", "cpp", "hpp", "cxx"), ("java", "kt"), ("rs",)
-LANGUAGES = frozenset((*PYTHON, *GO, *SCRIPT, *CPP, *JAVA, *RUST))
+CPP, JAVA, RUST, RUBY = ("c", "h", "cc", "hh", "cpp", "hpp", "cxx"), ("java", "kt"), ("rs",), ("rb", "rake")
+LANGUAGES = frozenset((*PYTHON, *GO, *SCRIPT, *CPP, *JAVA, *RUST, *RUBY))
+OUTLINED = frozenset((*PYTHON, *GO, *SCRIPT))  # those of which the lines say what they define
 NAME = "|"  # between a Python module and the name that is imported from it
 _LONGEST = 8_000  # characters of a line; nobody wrote a longer one by hand
 
@@ -65,6 +66,9 @@ _SCRIPT_IMPORT = re.compile(
 _GO_IMPORT = re.compile(r"^import[ \t]*(?:\(([^()]*)\)|(?:[\w.]+[ \t]+)?\"([^\"\n]+)\")", re.MULTILINE)
 _C_IMPORT = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 _JAVA_IMPORT = re.compile(r"^[ \t]*import[ \t]+(static[ \t]+)?([\w.]+\*?)", re.MULTILINE)
+_RUBY_IMPORT = re.compile(
+    r"^[ \t]*(?:(?P<beside>require_relative)|require|load)[ \t(]+[\"'](?P<path>[^\"'\n]+)[\"']", re.MULTILINE
+)
 _RUST_IMPORT = re.compile(
     r"^[ \t]*(?:pub(?:\([^()\n]*\))?[ \t]+)?"
     r"(?:(?P<mod>mod)[ \t]+(?P<name>\w+)[ \t]*;|use[ \t]+(?P<used>[^;]{1,2000});)",
@@ -88,7 +92,8 @@ def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 def imports(suffix: str, text: str) -> Iterator[str]:
     """The imports in code, in its order, as `sources.imports` writes them.
 
-    Of C the path of an include, of Java the dotted name, of Rust `mod name` and paths as `crate::a::b`.
+    Of C the path of an include, of Java the dotted name, of Rust `mod name` and paths as `crate::a::b`, of Ruby what is
+    required, with `./` before a relative path.
     """
     code = _without_comments(suffix, text)
     if suffix in PYTHON:
@@ -103,6 +108,8 @@ def imports(suffix: str, text: str) -> Iterator[str]:
         yield from _C_IMPORT.findall(code)
     elif suffix in JAVA:  # what is imported statically is a member of the class
         yield from (name.rpartition(".")[0] if static else name for static, name in _JAVA_IMPORT.findall(code))
+    elif suffix in RUBY:  # comments begin as Python's do, and need not go: an import begins its line
+        yield from (f"./{match['path']}" if match["beside"] else match["path"] for match in _RUBY_IMPORT.finditer(text))
     elif suffix in RUST:
         for match in _RUST_IMPORT.finditer(code):
             yield from [f"mod {match['name']}"] if match["mod"] else _rust_paths(match["used"])

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from memctl.errors import MemctlError
+
 Estimate = Callable[[str], float]  # about how many tokens a Markdown text has
 CountTokens = Callable[[str, str], int]  # how many tokens a file has, by its name and text
+
+
+class BrokenTemplate(MemctlError):
+    """A template that is at fault: `path` below `.memory/`, `line`, and `why`."""
+
+    def __init__(self, prefix: str, path: str, line: int, why: str) -> None:
+        super().__init__(f"{prefix}/{path}:{line}: {why}", "mend the template, or delete it to have memctl's own")
+        self.path = path
+        self.line = line
+        self.why = why
 
 
 class ListEntry(msgspec.Struct, frozen=True):
@@ -57,9 +69,9 @@ class Level2(msgspec.Struct, frozen=True):
     status_is_block: bool  # whether it must begin a line of its own
     percentage: int | None
     next_actions: tuple[str, ...]
-    decisions: tuple[ListEntry, ...]
-    issues: tuple[ListEntry, ...]
-    tasks: tuple[ListEntry, ...]
+    decisions: Sequence[ListEntry]
+    issues: Sequence[ListEntry]
+    tasks: Sequence[ListEntry]
     left_out: int
     details: tuple[ListEntry, ...]
     files: ListEntry | None
@@ -72,9 +84,9 @@ class Level3(msgspec.Struct, frozen=True):
     section: ListEntry | None
     beginning: str
     parts: tuple[HeadedText, ...]
-    decisions: tuple[ListEntry, ...]
-    issues: tuple[ListEntry, ...]
-    learnings: tuple[ListEntry, ...]
+    decisions: Sequence[ListEntry]
+    issues: Sequence[ListEntry]
+    learnings: Sequence[ListEntry]
     left_out: int
     files: tuple[ListEntry, ...]
 

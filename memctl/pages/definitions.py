@@ -1,7 +1,8 @@
 """What code defines: the classes, functions, methods, interfaces and types in a text.
 
-JavaScript, TypeScript and Go are parsed by tree-sitter, which repairs broken code, where the extra `languages` is
-installed; only the grammar that is needed is loaded. Without it, and of Python, `code_lines` reads the lines.
+The languages of `grammars` are parsed by tree-sitter, which repairs broken code, where the extra `languages` is
+installed; only the grammar that is needed is loaded. Without it `code_lines` reads the lines of JavaScript, TypeScript
+and Go, and those of Python always.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.pages import code_lines
-from memctl.pages.code_lines import GO, JAVASCRIPT, PYTHON, TYPESCRIPT
+from memctl.pages.grammars import GRAMMARS, Grammar
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
@@ -32,45 +33,9 @@ _PIECE, _BRACKETS = 8_000, 200
 _PIECE_SECONDS, _FILE_SECONDS = 1.0, 5.0
 _DEEPEST, _LONGEST = 20, 120  # classes in classes, characters of how each begins: what is put before a piece is small
 
-# Where the grammar of each suffix is.
-GRAMMARS = {
-    **dict.fromkeys(JAVASCRIPT, ("tree_sitter_javascript", "language")),
-    **dict.fromkeys(TYPESCRIPT, ("tree_sitter_typescript", "language_typescript")),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    **dict.fromkeys(GO, ("tree_sitter_go", "language")),
-}
-OUTLINED = frozenset((*PYTHON, *GRAMMARS))  # the suffixes of code of which it is known what it defines
-# Kinds of nodes that define something, with the word that their titles begin with: "" where it can be called.
-_DEFINES = {
-    **dict.fromkeys(("class_definition", "class_declaration", "abstract_class_declaration", "class"), "class"),
-    **dict.fromkeys(("type_alias_declaration", "type_alias_statement", "type_spec", "type_alias"), "type"),
-    **dict.fromkeys(("internal_module", "module"), "namespace"),
-    **dict.fromkeys(("function_definition", "function_declaration", "generator_function_declaration"), ""),
-    **dict.fromkeys(("method_definition", "method_declaration", "function_signature", "method_signature"), ""),
-    **dict.fromkeys(("abstract_method_signature", "arrow_function", "function_expression", "generator_function"), ""),
-    "interface_declaration": "interface",
-    "enum_declaration": "enum",
-}
 # Kinds of nodes that give a name to what they hold, as `const go = () => …` does; and what may stand between the two.
 _NAMES = ("variable_declarator", "assignment_expression", "field_definition", "public_field_definition")
 _BETWEEN = ("parenthesized_expression", "satisfies_expression", "as_expression")
-# Kinds of nodes that only surround definitions. Everything else is left alone, above all what functions consist of.
-_SURROUNDS = frozenset(
-    (
-        *("ERROR", "program", "export_statement", "ambient_declaration", "decorated_definition", "type_declaration"),
-        *("expression_statement", "lexical_declaration", "variable_declaration", "class_body", "statement_block"),
-        *("block", "if_statement", "else_clause", "elif_clause", "try_statement", "except_clause", "finally_clause"),
-        "with_statement",
-    )
-)
-# Lines at which something seems to begin: kind and name of what may hold definitions, or a word of no account.
-_GO_STARTS = re.compile(r"(?:func|type|var|const)(?: +\w| *\()")
-_SCRIPT_STARTS = re.compile(
-    r"(?:(?:export|default|declare|abstract|async|static|public|private|protected|override|readonly|get|set) +)*"
-    r"(?:(?:[\w$.]+ += +)?(class|interface|namespace|module) +([\w$.]+|\"[^\"]+\"|'[^']+')[^;]*\{"
-    r"|((?:global|if|else|try)\b.*\{$)|(?:function|import|export)\b|enum +\w|type +\w.*=|(?:const|let|var) +[\w$].*="
-    r"|(?:[\w$#.]+\??|\[[\w$.]+\]) *[(<:=;](?:.*[{}(\[;,])?$|[!+;(].*[{(]$)"
-)
 
 
 class _Start(msgspec.Struct, frozen=True):
@@ -105,9 +70,9 @@ class ParsedCode(msgspec.Struct, frozen=True):
 def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     """Line (1-based), nesting (1 = top) and title of what code with LF line ends defines, in its order.
 
-    `suffix` is one of OUTLINED. What is inside of functions is left out; of broken code there is what can be made out.
-    Loading a grammar takes about 10 ms, then 100,000 characters take 20 ms. A text that takes 5 s, as only one made to
-    do so can, is left at what was found until then.
+    `suffix` is one that `is_outlined`. What is inside of functions is left out; of broken code there is what can be
+    made out. Loading a grammar takes about 10 ms, then 100,000 characters take 20 ms. A text that takes 5 s, as only
+    one made to do so can, is left at what was found until then.
     """
     found: Iterator[tuple[int, int, str]]
     if has_parser(suffix):
@@ -123,16 +88,20 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 
 def in_piece(suffix: str, piece: ParsedCode) -> Iterator[tuple[int, int, str]]:
     """Line (1-based), nesting and title of what one piece of code defines."""
-    words = {**_DEFINES, "function_declaration": "func", "method_declaration": "func"} if suffix in GO else _DEFINES
-    for row, level, title in _in_tree(piece.root, piece.data, words):
+    for row, level, title in _in_tree(piece.root, piece.data, GRAMMARS[suffix]):
         if piece.top + row >= piece.first:
             yield piece.top + row + 1, level, title
+
+
+def is_outlined(suffix: str) -> bool:
+    """Return whether it can be told what code with a suffix defines."""
+    return suffix in code_lines.OUTLINED or has_parser(suffix)
 
 
 @cache
 def has_parser(suffix: str) -> bool:
     """Return whether the parser and the grammar for a suffix are installed."""
-    return suffix in GRAMMARS and all(find_spec(module) for module in ("tree_sitter", GRAMMARS[suffix][0]))
+    return suffix in GRAMMARS and all(find_spec(module) for module in ("tree_sitter", GRAMMARS[suffix].module))
 
 
 def lacks_parser(suffix: str) -> bool:
@@ -144,8 +113,8 @@ def language(suffix: str) -> Language:
     """The grammar for a suffix of GRAMMARS."""
     from tree_sitter import Language
 
-    module, grammar = GRAMMARS[suffix]
-    return Language(getattr(import_module(module), grammar)())
+    grammar = GRAMMARS[suffix]
+    return Language(getattr(import_module(grammar.module), grammar.function)())
 
 
 def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
@@ -156,7 +125,7 @@ def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
     # Nobody wrote a line as long as a piece, and it would be too much for one.
     lines = [line if len(line) < _PIECE else "" for line in text.split("\n")]
     left = _FILE_SECONDS
-    for piece in _pieces(suffix, lines):
+    for piece in _pieces(GRAMMARS[suffix], lines):
         started = time.thread_time()
         code = "\n".join((*piece.opening, *lines[piece.first : piece.end], piece.closing))
         data = b"" if _is_deep(code) else code.encode(errors="replace")
@@ -167,9 +136,9 @@ def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
             return
 
 
-def _pieces(suffix: str, lines: list[str]) -> Iterator[_Piece]:
+def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
     """Cut a text at definitions into pieces; of a definition too long for one, only its head is in a piece."""
-    starts = list(_starts(suffix, lines))
+    starts = list(_starts(grammar, lines))
     start: _Start | None = _Start(0, 0, ())
     while start is not None:
         end, size, half = start.line, 0, start.line + 1
@@ -183,21 +152,20 @@ def _pieces(suffix: str, lines: list[str]) -> Iterator[_Piece]:
             start = None
         elif first < past:  # a cut far out is best: there, least is cut through
             cut = min(starts[middle:past], key=lambda s: (s.indent, -s.line), default=starts[past - 1])
-            yield _Piece(start.line, cut.line, start.around, "}" * len(cut.around))
+            yield _Piece(start.line, cut.line, start.around, grammar.closing * len(cut.around))
             start = cut
         else:
             head = next((n for n in range(start.line, end) if lines[n].rstrip().endswith("{")), start.line) + 1
-            yield _Piece(start.line, head, start.around, "}" * (len(start.around) + 1))
+            yield _Piece(start.line, head, start.around, grammar.closing * (len(start.around) + 1))
             start = starts[past] if past < len(starts) else None
 
 
-def _starts(suffix: str, lines: list[str]) -> Iterator[_Start]:
+def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
     """Where a definition seems to begin that is in nothing, or only in classes and namespaces."""
-    pattern = _GO_STARTS if suffix in GO else _SCRIPT_STARTS
     opened: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         text = line.lstrip(" \t")
-        if match := pattern.match(text):
+        if match := grammar.starts.match(text):
             indent = len(line) - len(text)
             while opened and opened[-1][0] >= indent:
                 opened.pop()
@@ -208,7 +176,7 @@ def _starts(suffix: str, lines: list[str]) -> Iterator[_Start]:
                 yield _Start(number, indent, around)
             header = ""
             if match.lastindex == 2 and len(opened) < _DEEPEST and indent + match.end(2) <= _LONGEST:
-                header = f"{match[1]} {match[2]} {{"
+                header = f"{match[1]} {match[2]}{grammar.opening}"
             opened.append((indent, header))
 
 
@@ -232,44 +200,66 @@ def _parsed(parser: Parser, data: bytes, seconds: float) -> Node | None:
     return tree.root_node
 
 
-def _in_tree(root: Node, data: bytes, words: dict[str, str]) -> Iterator[tuple[int, int, str]]:
+def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, int, str]]:
     """Row, level and title of the definitions in a tree."""
     waiting = [(node, 1, "") for node in reversed(root.named_children)]
     while waiting:
         node, level, owner = waiting.pop()
-        value, name = _defined(node)
+        value, name = _defined(node, grammar)
         if value is None:
-            if node.type in _SURROUNDS:
+            if node.type in grammar.surrounds:
                 waiting += [(child, level, owner) for child in reversed(node.named_children)]
             continue
-        word, called = words[value.type], _text(name, data) if name is not None else "default"
+        word, called = grammar.words[value.type], _text(name, data) if name is not None else "default"
         if called == "module.exports":
             called = _text(value.child_by_field_name("name"), data) or "default"
         called = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", called)
         full = f"{owner}.{called}" if owner else called
         receiver = value.child_by_field_name("receiver")
-        title = " ".join(filter(None, (word, _text(receiver, data), full))) if word else f"{full}()"
-        yield (name or value).start_point[0], level, title
+        trait = _text(value.child_by_field_name("trait"), data)
+        before = f"{trait} for" if trait else _text(receiver, data)
+        yield (
+            (name or value).start_point[0],
+            level,
+            " ".join(filter(None, (word, before, full))) if word else f"{full}()",
+        )
         body = value.child_by_field_name("body")
-        if body is not None and word in ("class", "namespace"):
+        if body is not None and value.type in grammar.holds:
             waiting.append((body, level + 1, full))
         elif body is not None and word in ("", "func") and body.has_error:
             waiting.append((body, level, owner))  # a bracket left open puts the rest of a file into a function
 
 
-def _defined(node: Node) -> tuple[Node | None, Node | None]:
+def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
     """The class, function or type that a node defines, and its name; what is exported by default may have none."""
     value: Node | None = node
     if node.type in _NAMES or node.type == "export_statement":
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         while value is not None and value.type in _BETWEEN:
             value = next(iter(value.named_children), None)
-    if value is None or value.type not in _DEFINES:
+    if value is None or value.type not in grammar.words:
+        return None, None
+    if value.type in grammar.bodied and value.child_by_field_name("body") is None:
         return None, None
     named = (n.child_by_field_name(field) for n in (node, value) for field in ("name", "property", "left"))
-    name = next((found for found in named if found is not None), None)
+    name = next((found for found in named if found is not None), None) or _declared(value)
     return (value, name) if name is not None or node.type == "export_statement" else (None, None)
 
 
+def _declared(node: Node) -> Node | None:
+    """The name within what a node of C declares, as in `FILE *open(void)`; of an `impl` of Rust the type's."""
+    found = node.child_by_field_name("declarator") or node.child_by_field_name("type")
+    while found is not None and (inner := _inside(found)) is not None:
+        found = inner
+    return found
+
+
+def _inside(node: Node) -> Node | None:
+    inner = node.child_by_field_name("declarator")
+    if inner is None and node.type in ("reference_declarator", "parenthesized_declarator", "generic_type"):
+        inner = next(iter(node.named_children), None)
+    return inner
+
+
 def _text(node: Node | None, data: bytes) -> str:
-    return data[node.start_byte : node.end_byte].decode(errors="replace") if node is not None else ""
+    return " ".join(data[node.start_byte : node.end_byte].decode(errors="replace").split()) if node is not None else ""

@@ -6,6 +6,8 @@ A file changed since makes the reference *suspect*; one that is gone, *broken*.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 import msgspec
 
 from memctl.pages import repository_paths
@@ -81,6 +83,24 @@ def drifted(snapshot: Snapshot, page: Page) -> list[Drift]:
     ]
 
 
+def outdated(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
+    """The reviewed pages that no longer agree with the code, each with the files that have changed or are gone.
+
+    Git is asked of the files that pages were reviewed with alone; of all others only if one of these is gone.
+    """
+    now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
+    found = []
+    for page in snapshot.outline.pages:
+        stamps = page.stamps.items()
+        files = [path for path, stamp in stamps if path not in now or not now[path].startswith(stamp)]
+        if any(path not in now for path in files):  # it may have moved to where a reference still leads
+            files = [drift.path for drift in drifted(snapshot, page)]
+            files += [ref.reference for ref in references(snapshot, page) if ref.state == MISSING]
+        if files:
+            found.append((page, list(dict.fromkeys(files))))
+    return found
+
+
 def _moved(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
     """Files that references lead to since others are gone, which the page was reviewed with: pairs of new and old.
 
@@ -110,3 +130,46 @@ def _exact(names: frozenset[str], path: str) -> tuple[str, ...]:
 
 def _is_file(reference: CodeReference) -> bool:
     return not reference.paths[0].endswith("/")
+
+
+class Referral(msgspec.Struct, frozen=True):
+    """A reference of a page that means, or may mean, a file; `state` is that of freshness.Reference."""
+
+    page: Page
+    reference: str
+    state: str
+
+
+def covering(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
+    """The sections that cover each of some files."""
+    found: dict[str, list[Page]] = {path: [] for path in paths}
+    for page in snapshot.outline.sections:
+        for path in repository_paths.matching(paths, page.paths):
+            found[path].append(page)
+    return found
+
+
+def referring(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
+    """The references of pages that mean each of some files, there or gone, or a folder that such a file is in."""
+    found: dict[str, list[Referral]] = {path: [] for path in paths}
+    wanted = frozenset(found)
+    for page in snapshot.outline.pages if wanted else ():
+        if not _may_mean(page, wanted):  # most pages; to resolve a reference among all files takes much longer
+            continue
+        gone = wanted - snapshot.files.names()
+        for ref in references(snapshot, page):
+            meant: Iterable[str] = ref.paths
+            if ref.state == MISSING:
+                name = ref.reference.partition(":")[0]
+                meant = repository_paths.resolve(gone, ref.reference[3:]) if ref.line else [name]
+            hits = {item for item in meant if item in found}
+            hits |= {path for item in meant if item.endswith("/") for path in wanted if path.startswith(item)}
+            for path in sorted(hits if ref.state != MISSING else hits & gone):
+                found[path].append(Referral(page, ref.reference, ref.state))
+    return found
+
+
+def _may_mean(page: Page, paths: frozenset[str]) -> bool:
+    texts = [ref.partition(":")[0] for ref in page.code_refs]
+    texts += [item.text[3:] for item in mentions.in_text(page.body) if item.text.startswith("§4.")]
+    return any(repository_paths.resolve(paths, text) for text in texts)

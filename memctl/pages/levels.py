@@ -7,10 +7,13 @@ they are.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import overload
 
-from memctl.pages.contents import HeadedText, Index, Level1, Level2, Level3, ListEntry, SectionSummary
+import msgspec
+
+from memctl.pages.contents import Estimate, HeadedText, Index, Level1, Level2, Level3, ListEntry, SectionSummary
 from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
 from memctl.record import content_fields, mentions, pages
 from memctl.record.kinds import KNOWLEDGE
@@ -18,16 +21,37 @@ from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text import headings, markdown
+from memctl.text.lazy_regex import lazy_regex
 
 LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; rules.md#levels-of-pages
 _KEY_DECISIONS = 5  # on level 1
 _BLOCKERS = 5  # on level 1, of issues and of tasks each
 _LISTED = 100  # entries of a kind that level 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
-_ENOUGH = 20_000  # characters of a kind of record; the 3,000 tokens of level 3 are fewer
-_BLOCK = re.compile(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
+_BLOCK = lazy_regex(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
 _ONLY_COUNTED = tuple(name for name in KNOWLEDGE if name not in ("decision", "issue", "state", "learning"))
 _SHORTCUTS = 40  # of tags and decisions, in the index
+
+
+class _Entries(Sequence[ListEntry]):
+    """Entries that are made when they are looked at: of 100 records a page has room for ten, and each has a file."""
+
+    def __init__(self, records: Sequence[Record], make: Callable[[Record], ListEntry]) -> None:
+        self._records = records
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> ListEntry: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> _Entries: ...
+
+    def __getitem__(self, place: int | slice) -> ListEntry | _Entries:
+        found = self._records[place]
+        return self._make(found) if isinstance(found, Record) else _Entries(found, self._make)
 
 
 def title_of(snapshot: Snapshot) -> str:
@@ -80,7 +104,10 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
     found = [_brief(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[ListEntry] = []
     for record in snapshot.catalogue.top("state", None, _LISTED):
-        content = content_fields.content(record.kind, snapshot.body(record))
+        body = snapshot.body(record)
+        if "blockers" not in body.casefold():  # their heading, which most tasks are without
+            continue
+        content = content_fields.content(record.kind, body)
         lines = (markdown.inline(markdown.first_sentence(line)) for line in content.get("blockers") or ())
         of_tasks += [
             ListEntry(record.id, line, links.record(record), f"blocks “{_title(record)}”") for line in lines if line
@@ -104,11 +131,10 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
         status_is_block=_BLOCK.match(_text(content, "status")) is not None,
         percentage=page.completion_percentage,
         next_actions=_items(links, content, "next_actions"),
-        decisions=tuple(_brief(links, record, _reason(snapshot, record)) for record in decisions[:_BRIEF]),
-        issues=tuple(_brief(links, record, record.severity or "") for record in _top(snapshot, "issue", places)),
-        tasks=tuple(
-            _brief(links, record, f"{record.completion_percentage or 0} %")
-            for record in _top(snapshot, "state", places)
+        decisions=_Entries(decisions[:_BRIEF], lambda one: _brief(links, one, _reason(snapshot, one))),
+        issues=_Entries(_top(snapshot, "issue", places), lambda one: _brief(links, one, one.severity or "")),
+        tasks=_Entries(
+            _top(snapshot, "state", places), lambda one: _brief(links, one, f"{one.completion_percentage or 0} %")
         ),
         left_out=_held(snapshot, places, "decision", "issue", "state"),
         details=tuple(_page_entry(detail) for detail in details),
@@ -134,9 +160,8 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
         ),
         decisions=_wholes(snapshot, links, "decision", places),
         issues=_wholes(snapshot, links, "issue", places),
-        learnings=tuple(
-            _brief(links, record, _sentence(snapshot, record, "lesson"))
-            for record in _top(snapshot, "learning", places)
+        learnings=_Entries(
+            _top(snapshot, "learning", places), lambda one: _brief(links, one, _sentence(snapshot, one, "lesson"))
         ),
         left_out=_held(snapshot, places, "decision", "issue", "learning", *_ONLY_COUNTED),
         files=tuple(
@@ -169,6 +194,7 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
     return goal or markdown.inline(snapshot.config.description)
 
 
+@lru_cache(maxsize=1)  # level 1 and the index have the same
 def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
     found = []
     for page in snapshot.outline.sections:
@@ -264,17 +290,13 @@ def _placed(links: Links, record: Record) -> ListEntry:
     return _brief(links, record, f"[{marker}]({where})" if where else "")
 
 
-def _wholes(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> tuple[ListEntry, ...]:
-    """Records with their whole texts, as many as a page might hold."""
-    found: list[ListEntry] = []
-    size = 0
-    for record in _top(snapshot, memory_type, places):
-        text = links.prose(markdown.contained(snapshot.body(record).strip("\n")))
-        found.append(_brief(links, record, text))
-        size += len(text)
-        if size > _ENOUGH:
-            break
-    return tuple(found)
+def _wholes(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> _Entries:
+    """Records with their whole texts."""
+
+    def whole(record: Record) -> ListEntry:
+        return _brief(links, record, links.prose(markdown.contained(snapshot.body(record).strip("\n"))))
+
+    return _Entries(_top(snapshot, memory_type, places), whole)
 
 
 def _reason(snapshot: Snapshot, record: Record) -> str:
@@ -322,3 +344,43 @@ def _other_parts(links: Links, page: Page) -> str:
     known = {field.heading.casefold() for field in page.kind.fields}
     parts = [part.text for part in headings.split(page.body) if part.heading and part.heading.casefold() not in known]
     return links.prose(headings.close_fence("".join(parts).rstrip("\n")))
+
+
+_SLACK = 0.85  # of a limit is filled: the estimate is within 7 % of o200k, and ids count for more than words do
+
+
+def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
+    """A level 2 page with as many decisions, issues and tasks as its limit allows, one of each before a second."""
+    base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
+    kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
+    left_out = page.left_out - sum(map(len, kept))
+    return msgspec.structs.replace(page, decisions=kept[0], issues=kept[1], tasks=kept[2], left_out=left_out)
+
+
+def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
+    """A level 3 page with as many whole decisions and issues, and learnings, as its limit allows."""
+    base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
+    kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)
+    left_out = page.left_out - sum(map(len, kept))
+    return msgspec.structs.replace(page, decisions=kept[0], issues=kept[1], learnings=kept[2], left_out=left_out)
+
+
+def _fit(
+    level: int, base: str, lists: Sequence[Sequence[ListEntry]], estimate: Estimate
+) -> tuple[tuple[ListEntry, ...], tuple[ListEntry, ...], tuple[ListEntry, ...]]:
+    """The beginnings of three lists that fit beside a base; they take turns, and the first entry always stays."""
+    room = LIMITS[level][1] * _SLACK - estimate(markdown.visible(base))
+    kept: list[list[ListEntry]] = [[], [], []]
+    closed = [False] * 3
+    for turn in range(max(map(len, lists), default=0)):
+        for number, entries in enumerate(lists):
+            if closed[number] or turn >= len(entries):
+                continue
+            entry = entries[turn]
+            cost = estimate(markdown.visible(f"- {entry.title} [{entry.id}]: {entry.note}\n"))
+            if cost > room and (turn or number):
+                closed[number] = True  # a shorter one further down would stand before its betters
+                continue
+            room -= cost
+            kept[number].append(entry)
+    return tuple(kept[0]), tuple(kept[1]), tuple(kept[2])

@@ -6,15 +6,17 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
+from memctl.errors import USAGE, MemctlError
 from memctl.pages import repository_paths
 from memctl.record import ids, pages
 from memctl.record.kinds import CHECKPOINTS, HANDOFF, SESSIONS
 from memctl.record.mentions import MARKER
-from memctl.record.pages import Page
+from memctl.record.pages import Outline, Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.place import DOCUMENTS
 from memctl.text import headings, markdown
+from memctl.text.lazy_regex import lazy_regex
 
 FOLDER = DOCUMENTS
 INDEX = "INDEX.md"
@@ -23,9 +25,9 @@ SOURCES = "4-sources.md"
 UNTRACKED = f"{FOLDER}/.gitignore"  # with `docs: false`: the folder ignores itself
 NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # files in these are in no document
 
-_LINK = re.compile(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
-_ANCHOR = re.compile(r"#(\d+)(?:-|$)")  # as hosting sites make it of a heading `2.1 Architecture`: #21-architecture
-_ID = re.compile(rf"(?<![\w/-]){ids.SHAPE}(?![\w-])")
+_LINK = lazy_regex(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
+_ANCHOR = lazy_regex(r"#(\d+)(?:-|$)")  # as hosting sites make it of a heading `2.1 Architecture`: #21-architecture
+_ID = lazy_regex(rf"(?<![\w/-]){ids.SHAPE}(?![\w-])")
 _MOST = 1_000  # different references of one text that are looked for; the longest page has 5,000 tokens
 
 
@@ -38,6 +40,9 @@ def _part_anchors(page: Page) -> tuple[str, ...]:
     """Where each headed part of a page of details is."""
     document = markdown.target(document_of(page))
     return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.parts_of(page))
+
+
+_CODE = "§4."  # files come and go without the memory: `check` looks at these
 
 
 class Links:
@@ -148,3 +153,25 @@ def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
         parts += [_ID.sub(change, text[end : match.start()]), match[0]]
         end = match.end()
     return "".join([*parts, _ID.sub(change, text[end:])])
+
+
+def refuse_nowhere(outline: Outline, marker: str) -> None:
+    """Raise MemctlError if a marker leads to no section or heading, which `check` would find as MEM205.
+
+    A memory without any page has nowhere to lead to: there, records may come first. A page that can't be read counts.
+    """
+    if not outline.pages or marker.startswith(_CODE) or outline.fault_of(marker) is not None:
+        return
+    if marker not in outline.markers():
+        raise missing_section(outline, marker)
+
+
+def missing_section(outline: Outline, marker: str) -> MemctlError:
+    """What to say to somebody who names a section that there is not."""
+    known = ", ".join(page.id for page in (*outline.sections, *outline.details)) or "none"
+    return MemctlError(f"there is no section {marker}", f"there are {known}", USAGE)
+
+
+def section_marker(value: str) -> str:
+    """A section as records name it: `2.1` and `§2.1` are the same."""
+    return "§" + value.strip().removeprefix("§")

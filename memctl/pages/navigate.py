@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,13 +15,14 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import headings, markdown
+from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     from memctl.pages.render import Renderer  # Jinja takes 30 ms, and a record is shown without
 
 ALL_SOURCES = "§4"
 _SHOWN = 12  # candidates of an ambiguous reference
-_IS_MARKER = re.compile(r"§.+|[1-4](?:\.[0-9]+)+")
+_IS_MARKER = lazy_regex(r"§.+|[1-4](?:\.[0-9]+)+")
 
 
 class Place(msgspec.Struct, frozen=True):

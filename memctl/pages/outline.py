@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Any
 
 import msgspec
 
-from memctl.pages import code_lines, definitions, docstrings
+from memctl.pages import code_lines, definitions
 from memctl.pages.code_lines import CPP, GO, JAVA, PYTHON, RUST, SCRIPT
 from memctl.record.frontmatter import clean_newlines
 from memctl.text import markdown
@@ -50,7 +50,7 @@ def markers(path: str, text: str) -> list[Marker]:
     suffix = suffix_of(path)
     if suffix in MARKDOWN:
         return list(islice((marker for marker in blocks(text) if marker.level), _MOST))
-    if suffix not in definitions.OUTLINED:
+    if not definitions.is_outlined(suffix):
         return []
     found = islice(definitions.in_code(suffix, clean_newlines(text)), _MOST)
     return [Marker(line, level, plain(title)) for line, level, title in found]
@@ -166,7 +166,7 @@ def _by_definitions(suffix: str, text: str) -> str:
     public = [(line, title.rpartition(" ")[2], title) for line, title in tops if not re.search(r"(?:^| )[_#]", title)]
     classes = [each for each in public if each[2].startswith(("class ", "type ", "interface "))]
     for line, name, _ in (*classes, *public)[:_DOCUMENTED]:
-        if said := docstrings.of_definition(suffix, lines, line):
+        if said := of_definition(suffix, lines, line):
             return f"{name}: {said}"
     return ", ".join(dict.fromkeys(name for _, name, _ in public))
 
@@ -229,3 +229,52 @@ def _is_name(path: str, line: str) -> bool:
     """Whether a line is the path's end, or that with dots and without the suffix, as modules are called."""
     stem = path.rpartition(".")[0]
     return re.search("[./]", line) is not None and (path.endswith(line) or stem.endswith(line.replace(".", "/")))
+
+
+_SIGNATURE = 40  # lines that the head of a function may have
+_COMMENT = 40  # lines of a comment that are read
+_OPENS = re.compile(r"\s*[rRuU]?(\"\"\"|'''|\"|')")
+_ENDS_HEAD = re.compile(r":\s*(?:#.*)?$")
+_NEXT = re.compile(r"\s*(?:def|class|async|@|return|pass)\b")
+_BETWEEN = re.compile(r"\s*@\w")  # decorators stand between a comment and what it is about
+_TAG = re.compile(r"@\w+")
+
+
+def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
+    """The first sentence about what a line (1-based) defines, "" if there is none."""
+    found = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
+    return markdown.first_sentence(found)
+
+
+def _docstring(lines: Sequence[str], line: int) -> str:
+    for number in range(line - 1, min(line - 1 + _SIGNATURE, len(lines))):
+        if number >= line and _NEXT.match(lines[number]):
+            return ""
+        if _ENDS_HEAD.search(lines[number]):
+            break
+    else:
+        return ""
+    body = lines[number + 1 : number + 1 + _COMMENT]
+    opening = _OPENS.match(body[0]) if body else None
+    if opening is None:
+        return ""
+    text = "\n".join([body[0][opening.end() :], *body[1:]])
+    return "\n".join(row.strip() for row in text.partition(opening[1])[0].split("\n"))
+
+
+def _comment_above(lines: Sequence[str], line: int) -> str:
+    number = line - 2
+    while number >= 0 and _BETWEEN.match(lines[number]):
+        number -= 1
+    found: list[str] = []
+    is_block = number >= 0 and lines[number].rstrip().endswith("*/")
+    while number >= 0 and len(found) < _COMMENT:
+        text = lines[number].strip()
+        if not is_block and not text.startswith("//"):
+            break
+        found.append(text.removesuffix("*/").lstrip("/*! "))
+        if is_block and text.startswith("/*"):
+            break
+        number -= 1
+    said = [text.rstrip() for text in reversed(found)]
+    return "\n".join("" if _TAG.match(text) else text for text in said).lstrip("\n")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import navigate
-from memctl.pages.coverage import covering
-from memctl.pages.path_args import inside, readings
-from memctl.pages.section_check import missing
+from memctl.pages.freshness import covering
+from memctl.pages.links import missing_section
+from memctl.pages.repository_paths import inside, readings
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import PROJECT_ID
 from memctl.record.snapshot import Snapshot
@@ -53,7 +53,7 @@ def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[st
     markers = around("§" + place.strip().removeprefix("§"), partial(_parent, snapshot))
     known = {PROJECT_ID, *(page.id for page in outline.pages), *owned}
     if markers and markers[0] not in known and outline.fault_of(markers[0]) is None:
-        raise missing(outline, markers[0])
+        raise missing_section(outline, markers[0])
     return markers
 
 

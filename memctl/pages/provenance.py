@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git import blame, history, message, trees
+from memctl.git import blame, differences, history, message, trees
 from memctl.git.blame import LineOrigin
 from memctl.git.history import FileCommit, LastKnown
 from memctl.pages import freshness, repository_paths
-from memctl.pages.coverage import Referral, covering, referring
-from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING
-from memctl.pages.path_args import inside, readings, refuse_memory, unknown
+from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, covering, referring
+from memctl.pages.line_references import CurrentFile, LineReference, follow
+from memctl.pages.repository_paths import inside, readings, refuse_memory, unknown
+from memctl.pages.same_session import of_commit
 from memctl.record import ids
-from memctl.record.pages import Page
+from memctl.record.pages import Page, code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.text.lazy_regex import lazy_regex
 
 REVIEWED, UNREVIEWED, SUSPECT, BROKEN = "reviewed", "unreviewed", "suspect", "broken"
 IN_CODE_REFS, IN_TEXT, IN_COMMIT = "code_refs", "text", "commit"
 _ORDER = (IN_CODE_REFS, IN_TEXT, IN_COMMIT)
-_WITH_LINE = re.compile(r"(.+):([1-9][0-9]*)")
-_CODE_REF = re.compile(r"(.+?):([0-9]+)(?:-([0-9]+))?")
+_OF_PLACES = 20  # records of a section or page, the most important ones
+_WITH_LINE = lazy_regex(r"(.+):([1-9][0-9]*)")
 # A record's id in code or in a message, be it as the beginning of its file's name.
-_NAMED = re.compile(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
+_NAMED = lazy_regex(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
 
 
 class FileQuery(msgspec.Struct, frozen=True):
@@ -56,7 +57,8 @@ class Told(msgspec.Struct, frozen=True):
 class Reason(msgspec.Struct, frozen=True):
     """Why a record was found: in its code_refs, in the file's text, or in a commit; there `where`.
 
-    `how` says how a commit names it. `is_here`: it is about the very line that was asked for.
+    `how` says how a commit names it. `is_here`: it is about the very line that was asked for. `lines` are what became
+    of the lines that it names.
     """
 
     by: str
@@ -64,6 +66,7 @@ class Reason(msgspec.Struct, frozen=True):
     how: str = ""
     is_here: bool = False
     distance: int = 0  # what to order reasons of one kind by
+    lines: LineReference | None = None
 
 
 class RelatedRecord(msgspec.Struct, frozen=True):
@@ -73,6 +76,11 @@ class RelatedRecord(msgspec.Struct, frozen=True):
     record: Record | None
     reasons: tuple[Reason, ...]
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is about the very line that was asked for."""
+        return self.reasons[0].is_here
+
 
 class Cause(msgspec.Struct, frozen=True):
     """A commit that touched a file, the records that it names, and whether the line that was asked for is its."""
@@ -81,9 +89,18 @@ class Cause(msgspec.Struct, frozen=True):
     records: tuple[str, ...]
     is_here: bool
 
+    @property
+    def subject(self) -> str:
+        return self.touch.message.partition("\n")[0]
+
 
 class Why(msgspec.Struct, frozen=True):
-    """All that explains a file. `origin` is where the line comes from, `has_more` whether there are older commits."""
+    """All that explains a file. `origin` is where the line comes from, `has_more` whether there are older commits.
+
+    `of_places` are the most important records of the sections that cover the file and of the pages that refer to it,
+    `of_session` those that were made in the `session` ("" if none is known) in which the line's commit was. `text` is
+    the file's, "" if it is none.
+    """
 
     asked: FileQuery
     sections: tuple[tuple[Page, tuple[str, ...]], ...]  # each with those of its globs that cover the file
@@ -92,6 +109,14 @@ class Why(msgspec.Struct, frozen=True):
     commits: tuple[Cause, ...]
     origin: LineOrigin | None
     has_more: bool
+    of_places: tuple[Record, ...] = ()
+    session: str = ""
+    of_session: tuple[Record, ...] = ()
+    text: str = ""
+
+    @property
+    def is_explained(self) -> bool:
+        return bool(self.sections or self.pages or self.records or self.commits)
 
 
 def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: int) -> Why:
@@ -99,31 +124,87 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
 
     `limit` is how many commits are looked at, 0 for all. Raises MemctlError if the file has no such line.
     """
-    repository, start = memory.repository, beginning(memory, at)
-    touches = history.touches(repository, asked.path, start, limit + 1 if limit else None) if start else []
+    start = beginning(memory, at)
+    touches = _touches(memory, asked, start, limit + 1 if limit else None)
     has_more = bool(limit) and len(touches) > limit
     touches = touches[: limit or None]
-    origin, text = None, _text(memory, snapshot, asked)
+    text, origin = _text(memory, snapshot, asked), None
     if asked.line is not None:
-        if text and asked.line > text.count("\n") + (not text.endswith("\n")):
-            raise MemctlError(f"{asked.path} has no line {asked.line}", exit_code=USAGE)
-        origin = blame.origin(repository, asked.path, asked.line, asked.last.revision if asked.last else at)
+        _refuse_no_line(snapshot, asked, text)
+        origin = blame.origin(memory.repository, asked.path, asked.line, asked.last.revision if asked.last else at)
         if origin.commit and all(touch.commit != origin.commit for touch in touches):
-            touches.insert(0, history.touch(repository, origin.commit, origin.path))
+            touches.insert(0, history.touch(memory.repository, origin.commit, origin.path))
     here = origin.commit if origin else ""
     causes = tuple(Cause(touch, tuple(named(touch.message)), touch.commit == here) for touch in touches)
+    sections = tuple(
+        (page, tuple(glob for glob in page.paths if repository_paths.matching([asked.path], [glob])))
+        for page in covering(snapshot, [asked.path])[asked.path]
+    )
+    pages = _pages(snapshot, asked)
+    records = _records(memory, snapshot, asked, causes, text or "", at)
+    own = next((cause.touch for cause in causes if cause.is_here), None)
+    session, made = of_commit(memory, own) if own is not None and not at else ("", ())
+    known = {item.id for item in records}
+    by_id = {record.id: record for record in snapshot.records} if made else {}
+    of_session = tuple(by_id[name] for name in made if name in by_id and name not in known)
     return Why(
         asked=asked,
-        sections=tuple(
-            (page, tuple(glob for glob in page.paths if repository_paths.matching([asked.path], [glob])))
-            for page in covering(snapshot, [asked.path])[asked.path]
-        ),
-        pages=_pages(snapshot, asked),
-        records=_records(snapshot, asked, causes, text),
+        sections=sections,
+        pages=pages,
+        records=records,
         commits=causes,
         origin=origin,
         has_more=has_more,
+        of_places=_of_places(
+            snapshot,
+            [*(page.id for page, _ in sections), *(told.page.id for told in pages)],
+            known.union(one.id for one in of_session),
+        ),
+        session=session,
+        of_session=of_session,
+        text=text or "",
     )
+
+
+def _touches(memory: Memory, asked: FileQuery, start: str, limit: int | None) -> list[FileCommit]:
+    """The commits that touched a file; of one that was renamed and not committed yet, those of its former name."""
+    if not start:
+        return []
+    found = history.touches(memory.repository, asked.path, start, limit)
+    if not found and start == "HEAD" and asked.last is None:
+        changes = differences.changed_in_index(memory.repository)
+        former = next((change.before for change in changes if change.path == asked.path), "")
+        found = history.touches(memory.repository, former, start, limit) if former else []
+    return found
+
+
+def _refuse_no_line(snapshot: Snapshot, asked: FileQuery, text: str | None) -> None:
+    """Raise MemctlError if a file does not have the line that is asked for."""
+    if text is None:
+        if asked.last is None and not snapshot.files.read([asked.path]):
+            return  # it is too large to be looked into; Git knows its lines
+        hint = f"`memctl why {asked.path}` explains the whole file"
+        raise MemctlError(f"{asked.path} is no text, so it has no lines", hint, USAGE)
+    count = line_count(text)
+    if asked.line is not None and asked.line > count:
+        hint = f"its last line is {count:,}" if count else "it is empty"
+        raise MemctlError(f"{asked.path} has no line {asked.line}", hint, USAGE)
+
+
+def line_count(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n") and text != "")
+
+
+def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[Record, ...]:
+    """The most important open decisions and learnings of some sections and pages, but for those known already."""
+    found: dict[str, Record] = {}
+    for marker in dict.fromkeys(markers):
+        for kind in ("decision", "learning"):
+            for record in snapshot.catalogue.top(kind, marker, _OF_PLACES):
+                if record.id not in known:
+                    found.setdefault(record.id, record)
+    by_time = sorted(found.values(), key=lambda record: record.timestamp, reverse=True)
+    return tuple(sorted(by_time, key=lambda record: -record.importance))
 
 
 def beginning(memory: Memory, at: str) -> str:
@@ -150,11 +231,25 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
         refuse_memory(path)
         snapshot.withheld.refuse_file(path)
         if start and (last := history.last_known(memory.repository, path, start)) is not None:
+            if not last.is_file:
+                break
             return FileQuery(path, line, last)
     for path, _ in known:
         if below := inside(names, path):
             raise MemctlError(f"{given} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
+    _refuse_submodule(memory, [path for path, _ in known], start)
     raise unknown(names, texts[-1][0])
+
+
+def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
+    """Raise MemctlError for a submodule, or for a path in one."""
+    for path in paths:
+        parts = path.split("/")
+        folders = ["/".join(parts[: count + 1]) for count in range(len(parts))]
+        for folder in trees.submodules(memory.repository, start, folders) if start else ():
+            inner = path[len(folder) + 1 :]
+            hint = f"`git -C {folder} log{f' -- {inner}' if inner else ''}` tells the history of it"
+            raise MemctlError(f"{folder} is a submodule, a repository of its own", hint, USAGE)
 
 
 def named(text: str) -> dict[str, str]:
@@ -186,35 +281,71 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[Told, ...]:
     return tuple(found)
 
 
-def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str:
-    """The file's text, as it is or last was; "" if it is none or too large."""
+def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
+    """The file's text, as it is or last was; None if it is none or too large."""
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
     else:
         content = trees.blobs(memory.repository, [asked.last.blob], files.MAX_BYTES)[asked.last.blob]
-    return "" if content is None or b"\0" in content else content.decode(errors="replace")
+    return None if content is None or b"\0" in content else content.decode(errors="replace")
 
 
-def _records(snapshot: Snapshot, asked: FileQuery, causes: Iterable[Cause], text: str) -> tuple[RelatedRecord, ...]:
-    known = {name: record for record in snapshot.records for name in (record.id, *record.aliases)}
+def _records(
+    memory: Memory, snapshot: Snapshot, asked: FileQuery, causes: Iterable[Cause], text: str, at: str
+) -> tuple[RelatedRecord, ...]:
     reasons: dict[str, list[Reason]] = {}
     current = snapshot.files.names()
     former = {cause.touch.path for cause in causes if cause.touch.path not in current} - {asked.path}
-    for record in snapshot.records:
-        for ref in record.code_refs:
-            if (reason := _about(ref, asked, former)) is not None:
-                reasons.setdefault(record.id, []).append(reason)
-    for number, line in enumerate(text.split("\n"), 1):
-        for match in _NAMED.finditer(line):
-            distance = abs(number - asked.line) if asked.line else 0
-            reason = Reason(IN_TEXT, str(number), "", number == asked.line, distance)
-            reasons.setdefault(_own_id(known, match[0]), []).append(reason)
+    names = (asked.path, *former)
+    about = [  # of 10,000 records some: what is looked at more closely below
+        (record, ref)
+        for record in snapshot.records
+        for ref in record.code_refs
+        if ref.startswith(names) or asked.path.startswith(ref)
+    ]
+    followed = _followed(memory, snapshot, asked, about, former, text, at)
+    for record, ref in about:
+        if (reason := _about(ref, asked, former, followed.get((record.path, ref)))) is not None:
+            reasons.setdefault(record.id, []).append(reason)
+    in_text = [(number, match) for number, line in enumerate(text.split("\n"), 1) for match in _NAMED.finditer(line)]
+    wanted = {match[0] for _, match in in_text}.union(*(cause.records for cause in causes))
+    known = {record.id: record for record, _ in about}
+    for record in snapshot.records if wanted else ():
+        known.update((name, record) for name in (record.id, *record.aliases) if name in wanted)
+    known |= {record.id: record for record in known.values()}
+    for number, match in in_text:
+        distance = abs(number - asked.line) if asked.line else 0
+        reason = Reason(IN_TEXT, str(number), "", number == asked.line, distance)
+        reasons.setdefault(_own_id(known, match[0]), []).append(reason)
     for number, cause in enumerate(causes):
         for name, how in named(cause.touch.message).items():
             reason = Reason(IN_COMMIT, cause.touch.commit, how, cause.is_here, number)
             reasons.setdefault(_own_id(known, name), []).append(reason)
     found = [RelatedRecord(name, known.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
-    return tuple(sorted(found, key=lambda item: _rank(item.reasons[0])))
+    found.sort(key=lambda item: item.record.timestamp if item.record else "", reverse=True)
+    return tuple(sorted(found, key=_weight))
+
+
+def _followed(
+    memory: Memory,
+    snapshot: Snapshot,
+    asked: FileQuery,
+    about: Iterable[tuple[Record, str]],
+    former: Collection[str],
+    text: str,
+    at: str,
+) -> dict[tuple[str, str], LineReference]:
+    """What became of the lines that records name of a file; nothing of one that is no text."""
+    if not text:
+        return {}
+    if asked.last is not None:
+        comparable = blob = asked.last.blob
+    else:
+        blob = snapshot.files.blobs([asked.path]).get(asked.path, "")
+        comparable = blob if at else f"./{asked.path}"
+    start = beginning(memory, at)
+    file = CurrentFile(asked.path, frozenset(former), comparable, blob, line_count(text), start)
+    return follow(memory, file, about)
 
 
 def _own_id(known: dict[str, Record], name: str) -> str:
@@ -226,15 +357,23 @@ def _rank(reason: Reason) -> tuple[bool, int, int]:
     return not reason.is_here, _ORDER.index(reason.by), reason.distance
 
 
-def _about(ref: str, asked: FileQuery, former: Collection[str]) -> Reason | None:
+def _weight(found: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
+    """What to order records by: their best reasons, then whether they still hold, then importance."""
+    record = found.record
+    return _rank(found.reasons[0]), record is None or not record.is_open, -record.importance if record else 0
+
+
+def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineReference | None) -> Reason | None:
     """The reason that a code reference of a record is, if it names the file, its earlier name or its folder."""
     if ref == asked.path:
         return Reason(IN_CODE_REFS, ref)
-    match = _CODE_REF.fullmatch(ref)
-    path = match[1] if match else ref
-    if match and path == asked.path:
-        first, last = int(match[2]), int(match[3] or match[2])
-        return Reason(IN_CODE_REFS, ref, is_here=asked.line is not None and first <= asked.line <= last)
+    if lines is not None:
+        # What stands in the place of a line that is gone comes before the rest of the file.
+        distance = -1 if asked.line in lines.instead else 0
+        return Reason(IN_CODE_REFS, ref, is_here=lines.covers(asked.line), distance=distance, lines=lines)
+    path = code_path(ref)
+    if path == asked.path:
+        return Reason(IN_CODE_REFS, ref)
     if path in former:
         return Reason(IN_CODE_REFS, ref, distance=1)
     return Reason(IN_CODE_REFS, ref, distance=2) if asked.path.startswith(path.rstrip("/") + "/") else None

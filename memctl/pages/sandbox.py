@@ -10,18 +10,36 @@ there, since comparing or printing it takes that long.
 from __future__ import annotations
 
 import re
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence
+from contextlib import contextmanager, suppress
 from functools import wraps
 from itertools import islice
+from pathlib import Path
 from string import Formatter
+from types import FrameType
 from typing import Any
 
 import jinja2
 from jinja2 import nodes
+from jinja2.bccache import Bucket
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from memctl.errors import MemctlError
+from memctl.git import private
+from memctl.pages.contents import BrokenTemplate
+from memctl.record.errors import InvalidRecord
+from memctl.record.snapshot import Snapshot
+from memctl.store import files
+
+_NAME = re.compile(r"[\w-][\w.-]*\.j2")
+_SECONDS = 2.0  # of work for all documents, beside those that each may have: a page takes some milliseconds
+_EACH_SECONDS = 0.1
+_MAX_SOURCE = 64 * 1024  # characters of a template; real ones have about 2,000, and compiling them takes memory
 MAX_VALUE = 2 * 1024 * 1024  # of one value, and of a document: memctl reads no larger file
 _MAX_MADE = 8 * MAX_VALUE  # of all values that are made for one document
 _MAX_ESTIMATE = 4 * MAX_VALUE  # of an operation, by what goes into it; its result is weighed as well
@@ -37,12 +55,125 @@ _FACTORS = {
 }  # fmt: skip
 
 
+class Templates:
+    """The templates for one Snapshot: the project's own if it is `trusted`, else memctl's.
+
+    What Jinja compiles is kept in the folder `compiled`, if one is given.
+    """
+
+    def __init__(self, snapshot: Snapshot, compiled: Path | None, *, trusted: bool) -> None:
+        self._snapshot = snapshot
+        self._is_trusted = trusted
+        self._seconds = _SECONDS
+        self._exhausted: dict[str, BrokenTemplate] = {}
+        cache = None
+        if compiled is not None:
+            with suppress(PermissionError):  # a clone that is somebody else's
+                private.make_folder(compiled)
+                # Without the ending `.bounded` they are those of earlier versions.
+                cache = _Compiled(str(compiled), "%s.bounded")
+        self._environment = Sandbox(
+            loader=jinja2.FunctionLoader(self._source),
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            bytecode_cache=cache,
+        )
+
+    def fill(self, name: str, page: Any) -> str:
+        """Return what a template prints; raises BrokenTemplate."""
+        path = f"templates/{name}"
+        if path in self._exhausted:
+            raise self._exhausted[path]
+        begin = time.process_time()
+        try:
+            with deadline(_EACH_SECONDS + self._seconds):
+                self._environment.begin()
+                return self._environment.get_template(name).render(page=page)
+        except MemctlError:
+            raise
+        except Exception as error:  # a template is a program of somebody's: it may fail in any way
+            at, line = _place(error, path)
+            why = str(error) or ("it takes too much memory" if isinstance(error, MemoryError) else type(error).__name__)
+            broken = BrokenTemplate(self._snapshot.prefix, at, line, why)
+            if isinstance(error, (TooLarge, TimeoutError, MemoryError, RecursionError)):
+                self._exhausted[path] = broken  # it would take as long for each page
+            raise broken from None
+        finally:
+            self._seconds = max(self._seconds - max(time.process_time() - begin - _EACH_SECONDS, 0.0), 0.0)
+
+    def _source(self, name: str) -> tuple[str, str, None] | None:
+        """The text of a template, and its path below `.memory/`."""
+        if _NAME.fullmatch(name) is None:
+            return None  # templates include each other, and no files from elsewhere
+        path = f"templates/{name}"
+        try:
+            if self._is_trusted:
+                text = self._snapshot.read(path)
+                if len(text) > _MAX_SOURCE:
+                    why = f"it has more than {_MAX_SOURCE:,} characters"
+                    raise BrokenTemplate(self._snapshot.prefix, path, 1, why)
+                return text, path, None
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except InvalidRecord as error:
+            fault = error.faults[0]
+            raise BrokenTemplate(self._snapshot.prefix, path, fault.line, fault.message) from None
+        own = files.templates() / name
+        return (own.read_text(encoding="utf-8"), path, None) if own.is_file() else None
+
+
+class _Compiled(jinja2.FileSystemBytecodeCache):
+    """Compiled templates on the disk; a damaged one is made anew."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        try:
+            super().load_bytecode(bucket)
+        except Exception:  # pickle and marshal raise nearly anything
+            bucket.reset()
+
+
+def _place(error: BaseException, path: str) -> tuple[str, int]:
+    """The template and the line at which something went wrong; `path` is the template that was to be rendered."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return error.filename or path, error.lineno
+    place = (path, 1)
+    trace = error.__traceback__
+    while trace is not None:  # Jinja makes a frame for each line of a template
+        if (file := trace.tb_frame.f_code.co_filename).startswith("templates/"):
+            place = (file, trace.tb_lineno)
+        trace = trace.tb_next
+    return place
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in what is done here once it has worked that long, by the processor's clock.
+
+    Only where the system can interrupt: not on Windows, and not in a thread other than the first.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def give_up(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"it takes longer than {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
 class TooLarge(Exception):
     """A template makes more than it may."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The environment of all templates; `begin` before each document."""
+    """The environment of the templates; `begin` before each document."""
 
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from memctl.policy import quality
@@ -36,26 +38,22 @@ def _change(item: Measured, metric: str, action: str, why: str, saves: float = 0
     return Advice(metric, action, piece.line, piece.end, title, why, int(saves))
 
 
-def _repeated(found: Measures) -> list[Advice]:
-    changes = []
+def _repeated(found: Measures) -> Iterator[Advice]:
     for item in found.content:
         if item.overlap.share >= _REPEATED and item.stale.share < 1:
             earlier = found.blocks[item.overlap.earlier].block.piece
             lines = f"lines {earlier.line}-{earlier.end}" if item.overlap.earlier != item.block.number else "itself"
             why = f"{item.overlap.share:.0%} of it repeats {lines}"
             saved = item.block.tokens * item.overlap.share
-            changes.append(_change(item, "redundancy", "remove what is repeated", why, saved))
-    return changes
+            yield _change(item, "redundancy", "remove what is repeated", why, saved)
 
 
-def _stale(found: Measures) -> list[Advice]:
-    changes = []
+def _stale(found: Measures) -> Iterator[Advice]:
     for item in found.content:
         if item.stale.share:
             action = "remove" if item.stale.is_whole else "bring up to date"
             saved = item.block.tokens * item.stale.share
-            changes.append(_change(item, "staleness", action, item.stale.why, saved))
-    return changes
+            yield _change(item, "staleness", action, item.stale.why, saved)
 
 
 def _irrelevant(found: Measures) -> list[Advice]:
@@ -93,19 +91,17 @@ def _late(found: Measures) -> list[Advice]:
     ]
 
 
-def _dense(found: Measures) -> list[Advice]:
-    changes = []
+def _dense(found: Measures) -> Iterator[Advice]:
     text = found.parsed.text
     if quality.density(found) <= quality.DENSITY:
         saved = found.parsed.tokens - found.useful_text_tokens
         way = {"xml": "lines `name: value` in place of elements", "json": "lines `name: value` in place of JSON"}
         action = f"write it with less markup: {way.get(found.parsed.format, 'fewer marks, rules and empty lines')}"
         end = text.count("\n") + 1
-        changes.append(Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are not content", saved))
+        yield Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are not content", saved)
     if found.padding:
         phrases = ", ".join(sorted(set(map(str.lower, found.padding)))[:5])
         place = text.lower().find(found.padding[0].lower())
         line = text.count("\n", 0, max(place, 0)) + 1
         why = f"{len(found.padding)} phrases only pad: {phrases}"
-        changes.append(Advice("density", "leave out padding", line, line, "padding", why, 3 * len(found.padding)))
-    return changes
+        yield Advice("density", "leave out padding", line, line, "padding", why, 3 * len(found.padding))

@@ -1,13 +1,101 @@
-"""What is measured of every block of a text, once: the ground of the quality metrics and of the triggers."""
+"""What is measured of every block of a text, once: the ground of the quality metrics and of the triggers.
+
+Density is how much of a text says something: useful tokens to all tokens (rules.md#quality). Not useful is what could
+go without anything being lost: closing tags and brackets, quotation marks of JSON, marks of Markdown, rules,
+indentation and empty lines, and phrases that only pad. Titles, keys and values of attributes are useful: they say what
+the text is about.
+
+An overlap is what a text says more than once: runs of words that an earlier block has too.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from memctl.policy import density, importance, overlap, relevance, staleness
+import msgspec
+
+from memctl.policy import importance, relevance, staleness
 from memctl.policy.blocks import KINDS, CountTokens, ParsedText, TextBlock
-from memctl.policy.overlap import Overlap
 from memctl.policy.staleness import Over, StaleBlock
+from memctl.text.similar import plain_words
+
+_RUN = 5  # words; a run that stood earlier is said again
+_LEAST = 3  # words of a block that is compared as a whole
+_LETTERS = 0.6  # of the words of a run are letters only: times, scores and versions recur without being repetition
+
+
+class Overlap(msgspec.Struct, frozen=True):
+    """How much of a block was said before (a fraction of its words), and the block that said most of it (or -1)."""
+
+    share: float
+    earlier: int
+
+
+def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
+    """For each block what stands in those before it, or further up in itself.
+
+    Runs of five words are compared. A block of fewer words is compared as a whole, from three words on.
+    """
+    seen: dict[tuple[str, ...], int] = {}
+    return [_overlap(number, block.piece.text, seen) for number, block in enumerate(blocks)]
+
+
+def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overlap:
+    cells = [plain_words(cell) for cell in text.split(" | ")]  # a run does not span the facts of a record
+    total = sum(map(len, cells))
+    length = min(_RUN, total)
+    if length < _LEAST:
+        return Overlap(0.0, -1)
+    number_covered = 0
+    earlier: Counter[int] = Counter()
+    for said in cells:
+        covered = bytearray(len(said))
+        for start in range(len(said) - length + 1):
+            run = tuple(said[start : start + length])
+            if sum(map(str.isalpha, run)) < _LETTERS * length:
+                continue
+            if run in seen:
+                covered[start : start + length] = b"\1" * length
+                earlier[seen[run]] += 1
+            else:
+                seen[run] = number
+        number_covered += sum(covered)
+    return Overlap(number_covered / total, earlier.most_common(1)[0][0] if earlier else -1)
+
+
+_PADDING = re.compile(
+    r"\b(?:please (?:note|be aware|keep in mind) that|it is (?:important|worth|also important) (?:to note|noting) that|"
+    r"as (?:mentioned|noted|discussed|described|stated) (?:above|below|before|earlier|previously)|needless to say|"
+    r"in order(?= to\b)|at (?:this|the present) (?:point in time|moment)|for all intents and purposes|"
+    r"i (?:would like|want) to|(?:basically|actually|essentially|literally|obviously|of course)|"
+    r"due to the fact(?= that\b)|it should be noted that|in terms of|as you (?:can see|know)|"
+    r"(?:i hope this helps|let me know if you have any questions|feel free to))\b[,:]?\s*",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(r"[ \t]+")
+
+
+def useful_text(parsed: ParsedText) -> str:
+    """What a text says, with the least markup: a line for each title, and below it what stands there."""
+    lines: list[str] = []
+    title = ""
+    for block in parsed.blocks:
+        piece = block.piece
+        if piece.title and piece.title != title:
+            lines.append(piece.title)
+        title = piece.title
+        says = piece.text if piece.kind == "code" else _SPACE.sub(" ", piece.text)
+        lines += [line.strip() if piece.kind != "code" else line.rstrip() for line in says.split("\n") if line.strip()]
+    return _PADDING.sub("", "\n".join(lines))
+
+
+def padding(text: str) -> list[str]:
+    """The phrases of a text that only pad."""
+    return [match[0].strip() for match in _PADDING.finditer(text)]
+
 
 _FIRST = 40  # blocks among which a text states its task
 
@@ -59,7 +147,7 @@ class Measures(NamedTuple):
 def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
     """Measure a text; without a task, what bears on one is not measured."""
     weights = importance.weights(parsed)
-    again = overlap.overlaps(parsed.blocks)
+    again = overlaps(parsed.blocks)
     old = staleness.stale(parsed, known, now)
     bears = _bearing(parsed, task) if task else [None] * len(parsed.blocks)
     blocks, before = [], 0
@@ -67,9 +155,9 @@ def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task:
         number = block.number
         blocks.append(Measured(block, again[number], old[number], weights[number], bears[number], before))
         before += block.tokens
-    useful = density.useful_text(parsed)
+    useful = useful_text(parsed)
     tokens = min(count(useful, KINDS[parsed.format]) if useful else 0, parsed.tokens)
-    return Measures(parsed, blocks, before, tokens, density.padding(parsed.text), task)
+    return Measures(parsed, blocks, before, tokens, padding(parsed.text), task)
 
 
 def _bearing(parsed: ParsedText, task: str) -> list[bool | None]:
@@ -87,7 +175,11 @@ def stated_task(parsed: ParsedText) -> str:
 
     What a record says of its own task is not what the whole was put together for.
     """
-    first = [block for block in parsed.blocks[:_FIRST] if not _in_record(parsed, block)]
+    first = [
+        block
+        for block in parsed.blocks[:_FIRST]
+        if not any(map(importance.is_record, [block, *parsed.ancestors(block)]))
+    ]
     for block in first:
         for line in block.piece.text.split("\n"):
             if line.lower().startswith(importance.TASK_LINES):
@@ -97,7 +189,3 @@ def stated_task(parsed: ParsedText) -> str:
         if is_short and "mission" in importance.parts(block) and not block.is_heading:
             return block.piece.text.strip()
     return ""
-
-
-def _in_record(parsed: ParsedText, block: TextBlock) -> bool:
-    return any(map(importance.is_record, [block, *parsed.ancestors(block)]))

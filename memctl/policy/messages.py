@@ -37,7 +37,8 @@ def pieces(text: str) -> list[Piece]:
         if isinstance(value, dict) and "role" in value and "content" in value:
             found += _message(value, source, line, last, len(found))
         else:
-            title = next((str(value[k]) for k in ("title", "name", "id") if k in value), "") if _is_map(value) else ""
+            named = value if isinstance(value, dict) else {}
+            title = next((str(named[k]) for k in ("title", "name", "id") if k in named), "")
             found.append(Piece(title, _flat(value), source, line, last, DATA, is_marked=True))
     return found
 
@@ -75,48 +76,31 @@ def _flat(value: Any, depth: int = 0) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _is_map(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
 def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
     """The messages or values of a text, each with where it begins and ends."""
     values = list(_values(text))
-    if len(values) != 1:
-        yield from values
-        return
     value, start, end = values[0]
-    if isinstance(value, list):
-        yield from _items(text, start + 1, end - 1)
-    elif isinstance(value, dict) and (match := _MESSAGES.search(text)):
+    if len(values) > 1 or not isinstance(value, list | dict):
+        yield from values
+    elif isinstance(value, list):
+        yield from _values(text, start + 1, end - 1)
+    elif match := _MESSAGES.search(text):
         frame = text[start : match.end()]
         if frame.strip("{ \n\t"):
             yield {key: item for key, item in value.items() if not isinstance(item, list)}, start, match.end()
-        yield from _items(text, match.end(), end)
-    elif isinstance(value, dict):
-        yield from _members(text, start, end)
+        yield from _values(text, match.end(), end, "]")
     else:
-        yield values[0]
+        yield from _members(text, start, end)
 
 
-def _values(text: str) -> Iterator[tuple[Any, int, int]]:
-    """The values that stand one after the other in a text; raises ValueError."""
+def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[tuple[Any, int, int]]:
+    """The values that stand one after the other in a part of a text, up to a closing sign; raises ValueError."""
     decoder = json.JSONDecoder()
-    place = _after_space(text, 0)
-    while place < len(text):
-        value, end = decoder.raw_decode(text, place)
-        yield value, place, end
-        place = _after_space(text, end)
-
-
-def _items(text: str, place: int, end: int) -> Iterator[tuple[Any, int, int]]:
-    """The items of a list whose first begins at or after a place."""
-    decoder = json.JSONDecoder()
-    place = _after_space(text, place)
-    while place < end and text[place] != "]":
-        value, stop = decoder.raw_decode(text, place)
-        yield value, place, stop
-        place = _after_space(text, stop)
+    end = len(text) if end is None else end
+    while (place := _after_space(text, place)) < end and text[place] != closing:
+        start = place
+        value, place = decoder.raw_decode(text, start)
+        yield value, start, place
 
 
 def _members(text: str, start: int, end: int) -> Iterator[tuple[Any, int, int]]:

@@ -12,8 +12,7 @@ import msgspec
 
 from memctl.policy import importance
 from memctl.policy.blocks import ParsedText
-from memctl.policy.contexts import Context, Slice
-from memctl.policy.state import ContextState
+from memctl.policy.contexts import Context, ContextState, Slice
 
 DELTA_SHARE = 0.40  # of what remains of the threshold
 BACKLOG = 2  # deferred compressions that refuse
@@ -65,82 +64,65 @@ def judge(contexts: Sequence[Context], shared: Slice, state: ContextState, thres
     """Judge whether agents with these contexts may work at once."""
     assumed = state.delta_payload is None
     delta = EXPECTED_BACK * len(contexts) if state.delta_payload is None else state.delta_payload
+    helps = "fewer branches, shorter results, or a smaller shared slice"
+    if assumed:
+        helps = f"assumed: {EXPECTED_BACK} for each of {len(contexts)}; say --delta if it is less"
+    summarise = "summarise what all agents share; `memctl policy triggers` says where"
+    room = int(DELTA_SHARE * max(threshold - shared.tokens, 0))
+    order, review = "settle the order, or work one by one", "have it reviewed first"
+    deferred, after = state.deferred_compressions, shared.tokens + delta
     criteria = [
-        _slice(shared, threshold),
-        _delta(shared, delta, threshold, assumed=assumed, branches=len(contexts)),
-        _none_of(
-            3, "no unresolved dependencies", state.unresolved_dependencies, "settle the order, or work one by one"
+        _at_most(1, "shared context slice", shared.tokens, threshold, summarise),
+        _at_most(2, "delta payload", delta, room, helps),
+        _none_of(3, "no unresolved dependencies", state.unresolved_dependencies, order),
+        _none_of(4, "no pending escalation", state.pending_escalations, review),
+        _made(
+            5,
+            "compression backlog",
+            str(deferred),
+            f"< {BACKLOG}",
+            deferred - BACKLOG + 1,
+            "carry the deferred compressions out",
         ),
-        _none_of(4, "no pending escalation", state.pending_escalations, "have it reviewed first"),
-        _backlog(state.deferred_compressions),
         _schema(contexts, state),
         _stateless(contexts),
-        _post_merge(shared, delta, threshold),
+        _at_most(0, "shared slice after the merge", after, int(POST_MERGE * threshold), "compress before the fan-out"),
     ]
     return ParallelVerdict(delta, assumed, criteria)
 
 
-def _slice(shared: Slice, threshold: int) -> Criterion:
-    help_ = "summarise what all agents share; `memctl policy triggers` says where"
-    return _numbers(1, "shared context slice", shared.tokens, threshold, help_)
+def _made(number: int, name: str, measured: str, limit: str, missed: int, help_: str) -> Criterion:
+    """A criterion that is `missed` by so much; by nothing or less it passes."""
+    if missed <= 0:
+        return Criterion(number, name, measured, limit, True)
+    return Criterion(number, name, measured, limit, False, f"{missed:,}", help_)
 
 
-def _delta(shared: Slice, delta: int, threshold: int, *, assumed: bool, branches: int) -> Criterion:
-    most = int(DELTA_SHARE * max(threshold - shared.tokens, 0))
-    help_ = "fewer branches, shorter results, or a smaller shared slice"
-    if assumed:
-        help_ = f"assumed: {EXPECTED_BACK} for each of {branches}; say --delta if it is less"
-    return _numbers(2, "delta payload", delta, most, help_)
-
-
-def _numbers(number: int, name: str, measured: int, limit: int, help_: str) -> Criterion:
-    over = measured - limit
-    return Criterion(
-        number,
-        name,
-        f"{measured:,}",
-        f"<= {limit:,}",
-        over <= 0,
-        f"{over:,}" if over > 0 else "",
-        help_ if over > 0 else "",
-    )
+def _at_most(number: int, name: str, measured: int, limit: int, help_: str) -> Criterion:
+    return _made(number, name, f"{measured:,}", f"<= {limit:,}", measured - limit, help_)
 
 
 def _none_of(number: int, name: str, there: Sequence[str], help_: str) -> Criterion:
-    if not there:
-        return Criterion(number, name, "none declared", "none", True)
-    return Criterion(number, name, "; ".join(there), "none", False, str(len(there)), help_)
-
-
-def _backlog(deferred: int) -> Criterion:
-    over = deferred - BACKLOG + 1
-    help_ = "carry the deferred compressions out" if over > 0 else ""
-    return Criterion(
-        5, "compression backlog", str(deferred), f"< {BACKLOG}", over <= 0, str(over) if over > 0 else "", help_
-    )
+    return _made(number, name, "; ".join(there) or "none declared", "none", len(there), help_)
 
 
 def _schema(contexts: Sequence[Context], state: ContextState) -> Criterion:
-    name, limit = "event schema ready", "every context an event"
     if state.event_schema is not None:
-        said = "declared" if state.event_schema else "declared as not ready"
-        help_ = "" if state.event_schema else "define the events"
-        return Criterion(6, name, said, limit, state.event_schema, "" if state.event_schema else "1", help_)
-    loose = [context.name for context in contexts if context.measures.parsed.format not in EVENT_FORMATS]
-    if not loose:
-        return Criterion(6, name, f"{len(contexts)} of {len(contexts)}", limit, True)
-    measured = f"{len(contexts) - len(loose)} of {len(contexts)}"
-    help_ = f"give as XML or JSON events: {', '.join(loose)}; or declare event_schema"
-    return Criterion(6, name, measured, limit, False, str(len(loose)), help_)
+        measured = "declared" if state.event_schema else "declared as not ready"
+        missed, help_ = int(not state.event_schema), "define the events"
+    else:
+        loose = [context.name for context in contexts if context.measures.parsed.format not in EVENT_FORMATS]
+        measured, missed = f"{len(contexts) - len(loose)} of {len(contexts)}", len(loose)
+        help_ = f"give as XML or JSON events: {', '.join(loose)}; or declare event_schema"
+    return _made(6, "event schema ready", measured, "every context an event", missed, help_)
 
 
 def _stateless(contexts: Sequence[Context]) -> Criterion:
-    name, limit = "complete context", "each says all it needs"
     lacking = {context.name: lacks(context.measures.parsed) for context in contexts}
     bad = {key: found for key, found in lacking.items() if found}
     measured = f"{len(contexts) - len(bad)} of {len(contexts)}"
     help_ = "; ".join(f"{key} lacks {', '.join(found)}" for key, found in bad.items())
-    return Criterion(7, name, measured, limit, not bad, str(len(bad)) if bad else "", help_)
+    return _made(7, "complete context", measured, "each says all it needs", len(bad), help_)
 
 
 def lacks(context: ParsedText) -> list[str]:
@@ -157,8 +139,3 @@ def hidden_reference(text: str) -> str:
     """The words by which a text refers to what only those know who were there; "" if it has none."""
     match = _HIDDEN.search(text)
     return match[0] if match else ""
-
-
-def _post_merge(shared: Slice, delta: int, threshold: int) -> Criterion:
-    most = int(POST_MERGE * threshold)
-    return _numbers(0, "shared slice after the merge", shared.tokens + delta, most, "compress before the fan-out")

@@ -14,12 +14,13 @@ HEADING, TEXT, LIST, CODE, DATA = "heading", "text", "list", "code", "data"
 # that as many end within 5 seconds; nobody reads a text of more.
 _MOST = 60_000
 
-WORD = re.compile(r"[^\W_]+")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _CODE_LINE = re.compile(
     r".*(?:[;{}]|\):|=>|\\)\s*$|\s*(?:def|class|import|from|return|const|let|var|if|for|func|\$)\s\S"
 )
-_LOG_LINE = re.compile(r"\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\s*\[?(?:DEBUG|INFO|WARN|ERROR)\b")
+LOG_LINE = re.compile(
+    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b[\]:| ])"
+)
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -47,11 +48,6 @@ def enough(number: int) -> int:
     return number
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, for comparing."""
-    return WORD.findall(text.casefold())
-
-
 def kind_of(text: str) -> str:
     """What a stretch of text looks like: most of its lines decide."""
     lines = [line for line in text.split("\n") if line.strip()]
@@ -62,7 +58,7 @@ def kind_of(text: str) -> str:
     begins, ends = text.lstrip()[:1], text.rstrip()[-1:]
     if (begins, ends) in (("{", "}"), ("[", "]"), ("|", "|")):
         return DATA
-    if sum(1 for line in lines if _LOG_LINE.match(line)) * 2 > len(lines):
+    if sum(1 for line in lines if LOG_LINE.match(line)) * 2 > len(lines):
         return DATA
     if len(lines) > 1 and sum(1 for line in lines if _CODE_LINE.match(line[:500])) * 2 > len(lines):
         return CODE

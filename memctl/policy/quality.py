@@ -2,6 +2,8 @@
 
 Shares are of the tokens of all blocks; density alone is of the whole text. The health score takes blocks, not markup,
 for its whole: no whole could meet both its target, 80 %, and that of density, 75 %.
+
+A signal is a metric beyond the limit from which a context should be compressed.
 """
 
 from __future__ import annotations
@@ -11,14 +13,18 @@ from itertools import pairwise
 
 import msgspec
 
+from memctl.policy import relevance
 from memctl.policy.importance import CRITICAL, WEIGHTY
 from memctl.policy.measures import Measured, Measures
+from memctl.policy.notices import NOTICES
 from memctl.policy.pieces import CODE, DATA
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs
 BLOCK, LONG_BLOCK = 150, 200  # tokens: of the average block, of any
 FLOW = 0.80  # of the tokens stand in blocks that are not long; ours, like that of health
+_NEEDS_TASK, _NOT_CRITICAL = "not measured: it needs a task", "not measured: nothing says it is critical"
+_HEALTHY = "stand for the first time and are not stale"
 _STRETCH = 500  # tokens of a stretch that needs a boundary; ours, like the smallest size of a context
 SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 
@@ -44,17 +50,22 @@ def tolerance(tokens: int) -> float:
 
 def metrics(found: Measures) -> list[QualityMetric]:
     """All metrics of a text."""
+    unrelated, tokens = irrelevance(found), found.parsed.tokens
+    of_task = "words of the task, weighed by how rare they are" if found.task else _NEEDS_TASK
+    within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
+    items, most = critical(found), tolerance(tokens)
+    first = f"where {len(items)} critical blocks begin, on average"
     return [
-        _relevance(found),
-        _irrelevance(found),
-        _placement(found),
+        _above("relevance", RELEVANCE, None if unrelated is None else 1 - unrelated, of_task),
+        _at_most("irrelevant", most, unrelated, within, f"<= {most * 100:.0f} %"),
+        _at_most("placement", PLACEMENT, position(found, items), first if items else _NOT_CRITICAL, "first 25 %"),
         _below("redundancy", REDUNDANCY, redundancy(found), "runs of five words that stood in an earlier block"),
         _below("staleness", STALENESS, staleness(found), "closed records, words that say so, dates beyond 90 days"),
         _above("density", DENSITY, density(found), "tokens without markup, white space and padding"),
         _block_size(found),
         _boundaries(found),
         _above("flow", FLOW, flow(found), f"tokens in blocks of at most {LONG_BLOCK}"),
-        _above("health", HEALTH, health(found), _health_how(found)),
+        _above("health", HEALTH, health(found), f"tokens that {'bear on the task, ' if found.task else ''}{_HEALTHY}"),
     ]
 
 
@@ -128,7 +139,7 @@ def disorder(found: Measures) -> float:
 def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
     """How many clear boundaries there are, how many are needed, and where one type passes into another without any."""
     items = found.content
-    missing = [after for before, after in pairwise(items) if _is_mixed(before, after)]
+    missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.piece.is_marked]
     changes = sum(1 for a, b in pairwise(items) if _type(a) != _type(b))
     there = sum(1 for item in found.blocks if item.block.piece.is_marked)
     return there, changes + found.parsed.tokens // _STRETCH, missing
@@ -136,38 +147,6 @@ def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
 
 def _type(item: Measured) -> str:
     return item.block.piece.kind if item.block.piece.kind in (CODE, DATA) else "text"
-
-
-def _is_mixed(before: Measured, after: Measured) -> bool:
-    return _type(before) != _type(after) and not after.block.piece.is_marked
-
-
-def _relevance(found: Measures) -> QualityMetric:
-    unrelated = irrelevance(found)
-    value = None if unrelated is None else 1 - unrelated
-    how = "words of the task, weighed by how rare they are" if found.task else "not measured: it needs a task"
-    return QualityMetric("relevance", value, RELEVANCE, "> 80 %", None if value is None else value > RELEVANCE, how)
-
-
-def _irrelevance(found: Measures) -> QualityMetric:
-    value, most = irrelevance(found), tolerance(found.parsed.tokens)
-    how = f"the limit for {found.parsed.tokens:,} tokens" if found.task else "not measured: it needs a task"
-    return QualityMetric(
-        "irrelevant", value, most, f"<= {most * 100:.0f} %", None if value is None else value <= most, how
-    )
-
-
-def _placement(found: Measures) -> QualityMetric:
-    items = critical(found)
-    value = position(found, items)
-    how = (
-        f"where {len(items)} critical blocks begin, on average"
-        if items
-        else "not measured: nothing says it is critical"
-    )
-    return QualityMetric(
-        "placement", value, PLACEMENT, "first 25 %", None if value is None else value <= PLACEMENT, how
-    )
 
 
 def _block_size(found: Measures) -> QualityMetric:
@@ -187,13 +166,99 @@ def _boundaries(found: Measures) -> QualityMetric:
     )
 
 
-def _health_how(found: Measures) -> str:
-    return f"tokens that {'bear on the task, ' if found.task else ''}stand for the first time and are not stale"
+def _at_most(name: str, target: float, value: float | None, how: str, wanted: str) -> QualityMetric:
+    return QualityMetric(name, value, target, wanted, None if value is None else value <= target, how)
 
 
 def _below(name: str, target: float, value: float, how: str) -> QualityMetric:
     return QualityMetric(name, value, target, f"< {target * 100:.0f} %", value < target, how)
 
 
-def _above(name: str, target: float, value: float, how: str) -> QualityMetric:
-    return QualityMetric(name, value, target, f"> {target * 100:.0f} %", value > target, how)
+def _above(name: str, target: float, value: float | None, how: str) -> QualityMetric:
+    is_met = None if value is None else value > target
+    return QualityMetric(name, value, target, f"> {target * 100:.0f} %", is_met, how)
+
+
+# When a context should be compressed for its quality (rules.md#quality).
+_MOST_TOKENS, _CLUSTERS, _THIN, _IRRELEVANT, _REDUNDANT, _STALE = 1_000, 0.30, 0.70, 0.40, 0.25, 0.30
+_DISORDER = 0.5  # more pairs of blocks the wrong way round than the right way
+_TASK = "needs a task"
+_HEAD = 2_000  # characters in which a pack says what it is
+
+
+class Signal(msgspec.Struct, frozen=True):
+    """One trigger: what was measured and its limit as text; `fired` is None if it could not be measured."""
+
+    name: str
+    group: str  # performance, relevance, structure
+    measured: str
+    limit: str
+    fired: bool | None
+    why: str = ""
+
+
+def signals(found: Measures) -> list[Signal]:
+    """All triggers, by their groups. They are for a context that has grown: a pack is chosen anew from the memory
+    within a budget, so that of one without a task none is judged; what there is to change is in its records."""
+    judged = [*_performance(found), *_relevance(found), *_structure(found)]
+    head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
+    if found.task or not any(notice in head for notice in NOTICES):
+        return judged
+    return [msgspec.structs.replace(one, fired=None, why="a pack keeps to its own budget") for one in judged]
+
+
+def _performance(found: Measures) -> list[Signal]:
+    tokens, dense = found.parsed.tokens, density(found)
+    is_long = tokens > _MOST_TOKENS
+    more = "" if found.task else "; name the task to see what can go"
+    groups = relevance.clusters([item.block for item in found.irrelevant])
+    share = found.share(sum(block.tokens for group in groups for block in group)) if found.task else None
+    named = "; ".join(f"lines {', '.join(str(block.piece.line) for block in group[:6])}" for group in groups[:3])
+    limit = f"> {_MOST_TOKENS:,}"
+    group = "performance"
+    return [
+        Signal("context length", group, f"{tokens:,}", limit, is_long, f"filter by relevance{more}" if is_long else ""),
+        Signal("performance drop", group, "-", "a drop", None, "needs the model's own confidence"),
+        _over("similar clusters", group, share, _CLUSTERS, f"alike, off the task: {named}" if groups else ""),
+        Signal("density drop", group, _percent(dense), "< 70 %", dense < _THIN),
+    ]
+
+
+def _relevance(found: Measures) -> list[Signal]:
+    false = [item for item in found.content if item.stale.share and item.is_relevant]
+    lines = ", ".join(str(item.block.piece.line) for item in false[:8])
+    distractors = Signal("distractors", "relevance", "-", "> 0", None, _TASK)
+    if found.task:
+        why = f"on the task, but outdated: lines {lines}" if false else ""
+        distractors = Signal("distractors", "relevance", str(len(false)), "> 0", bool(false), why)
+    return [
+        _over("irrelevant content", "relevance", irrelevance(found), _IRRELEVANT),
+        _over("redundancy", "relevance", redundancy(found), _REDUNDANT),
+        _over("stale information", "relevance", staleness(found), _STALE),
+        distractors,
+    ]
+
+
+def _structure(found: Measures) -> list[Signal]:
+    long, (_, _, missing), group = long_blocks(found), boundaries(found), "structure"
+    place = position(found, critical(found))
+    largest = max((item.block.tokens for item in found.content), default=0)
+    why = f"{len(long)} blocks; the first in line {long[0].block.piece.line}" if long else ""
+    buried = _over("buried information", group, place, PLACEMENT)
+    return [
+        Signal("long block", group, f"{largest:,}", f"> {LONG_BLOCK}", bool(long), why),
+        buried if place is not None else msgspec.structs.replace(buried, why=""),
+        Signal("missing boundaries", group, str(len(missing)), "> 0", bool(missing)),
+        _over("ordering", group, disorder(found), _DISORDER, "pairs out of order"),
+    ]
+
+
+def _over(name: str, group: str, share: float | None, most: float, why: str = "") -> Signal:
+    """A trigger that fires above a share; without a share it needs a task."""
+    if share is None:
+        return Signal(name, group, "-", f"> {_percent(most)}", None, _TASK)
+    return Signal(name, group, _percent(share), f"> {_percent(most)}", share > most, why)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"

@@ -9,41 +9,15 @@ unless it is a record: records have to match.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 
 from memctl.policy.blocks import ParsedText, TextBlock
 from memctl.policy.importance import is_frame, is_record
+from memctl.text.similar import terms
 
 ENOUGH = 0.25  # of the weight of the task's words
 ALIKE = 0.5  # of the words of the smaller of two blocks: a cluster
 _COMPARED = 400  # blocks that are compared with each other, the largest
-_WORD = re.compile(r"[^\W\d_]+|\d{2,}")
-_HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_STOP_WORDS = frozenset(
-    """
-a about after all also an and any are as at be because been before being but by can could did do does for from
-had has have how if in into is it its just make more most must need needs no not of on one only or other our out
-over please should so some such than that the their them then there these they this to up use used using was we
-were what when where which while who why will with work would you your
-""".split()  # noqa: SIM905 - a list of a hundred literals is no better to read
-)
-_ENDINGS = ("ations", "ation", "ings", "ing", "ments", "ment", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "e")
-
-
-def terms(text: str) -> set[str]:
-    """The words of a text that carry meaning, without their endings; camelCase and snake_case are taken apart."""
-    found = (
-        part for word in _WORD.findall(text) for part in (_HUMP.findall(word) if word.isascii() else ()) or (word,)
-    )
-    return {_stem(word) for word in map(str.lower, found) if len(word) > 1 and word not in _STOP_WORDS}
-
-
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
 
 
 def relevant(parsed: ParsedText, task: str) -> list[bool]:

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.policy.blocks import ParsedText, TextBlock
-from memctl.policy.pieces import words
 from memctl.record import ids, timestamps
 from memctl.record.record import Record
+from memctl.text.similar import plain_words
 
 OLD_DAYS = 90
 _ID = re.compile(rf"(?<![\w-]){ids.PATTERN.pattern}(?![\w-])")
@@ -119,9 +119,9 @@ def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
         tells_past = _PAST.search(piece.title) is not None or _PAST.match(line.partition(":")[0]) is not None
         for sentence in _SENTENCE.split(line):
             if reason := _why(sentence, known, tells_past=tells_past):
-                number += len(words(sentence))
+                number += len(plain_words(sentence))
                 first, why = first or piece.line + place, why or reason
-    total = len(words(text))
+    total = len(plain_words(text))
     return StaleBlock(number / total, min(first, piece.end), why) if number and total else FRESH
 
 

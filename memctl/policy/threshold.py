@@ -116,22 +116,18 @@ def review(observations: Sequence[ThresholdObservation], threshold: int) -> Revi
 def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str, str]:
     if middle is None:
         return "keep", "there are no observations"
-    if middle > RAISE_MEDIAN and rate is not None and rate > RAISE_DENIED:
-        return "raise", f"the median use is {middle:.0%} (above 75 %) and {rate:.0%} were denied (above 30 %)"
-    if middle < LOWER_MEDIAN and no_ops > LOWER_NO_OPS:
-        return (
-            "lower",
-            f"the median use is {middle:.0%} (below 40 %) and {no_ops} macro summaries saved nothing (above 2)",
-        )
+    used = f"the median use is {middle:.0%}"
     if middle > RAISE_MEDIAN:
+        if rate is not None and rate > RAISE_DENIED:
+            return "raise", f"{used} (above 75 %) and {rate:.0%} were denied (above 30 %)"
         denied = "no fan-out was asked for" if rate is None else f"only {rate:.0%} were denied (30 % needed)"
-        return "keep", f"the median use is {middle:.0%}, but {denied}"
+        return "keep", f"{used}, but {denied}"
     if middle < LOWER_MEDIAN:
-        return (
-            "keep",
-            f"the median use is {middle:.0%}, but only {no_ops} macro summaries saved nothing (more than 2 needed)",
-        )
-    return "keep", f"the median use is {middle:.0%}, between 40 and 75 %"
+        saved = f"{no_ops} macro summaries saved nothing"
+        if no_ops > LOWER_NO_OPS:
+            return "lower", f"{used} (below 40 %) and {saved} (above 2)"
+        return "keep", f"{used}, but only {saved} (more than 2 needed)"
+    return "keep", f"{used}, between 40 and 75 %"
 
 
 def _proposal(decision: str, middle: float, threshold: int) -> int | None:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from memctl.policy import markdown_text
-from memctl.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of, words
+from memctl.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
+from memctl.text.similar import plain_words
 
 _SHORT = 20  # words; a leaf of more is a piece by itself
 _DEEPEST = 100  # levels of nesting that are read
@@ -57,7 +58,7 @@ class Node:
         if self.children:
             return False
         text = self.text.strip()
-        return "\n" not in text and len(words(text)) <= _SHORT
+        return "\n" not in text and len(plain_words(text)) <= _SHORT
 
 
 def xml_pieces(text: str) -> list[Piece]:

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.text.characters import printable_line
+from memctl.text.fit import cut
 
 LONGEST_ANSWER = 1024 * 1024  # bytes; an answer of 4,096 tokens has about 20,000
 
@@ -36,5 +38,4 @@ def json_object(answer: str, name: str) -> dict[str, Any]:
 
 def told(text: str, longest: int = 300) -> str:
     """What a program or a server says of itself, as one line that does nothing to a terminal."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    return cut(printable_line(text), longest)

@@ -1,6 +1,6 @@
 """A change of the memory, as a value: operations return it, `--dry-run` prints it, the write path commits it."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
 import msgspec
 

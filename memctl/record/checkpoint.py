@@ -18,6 +18,7 @@ from memctl.record.errors import Fault, InvalidRecord, located
 from memctl.record.event import Tokens
 from memctl.record.kinds import CHECKPOINTS
 from memctl.record.required_text import Line, Lines, Mission, ShortText
+from memctl.text.lazy_regex import lazy_regex
 
 FOLDER = CHECKPOINTS
 FORMAT = 1
@@ -25,9 +26,9 @@ FORMAT = 1
 PROGRESS = ("planned", "in_progress", "done")
 _WORKFLOW = r"(?P<workflow>[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)"
 _NUMBERS = r"w(?P<window>[1-9]\d{0,5})-v(?P<version>[1-9]\d{0,5})-(?P<mark>[0-9a-f]{6})"
-_ID = re.compile(f"{_WORKFLOW}-{_NUMBERS}", re.ASCII)
-_BEGUN = re.compile(rf"{_WORKFLOW}-w\d{{1,6}}(?:-v\d{{1,6}}(?:-[0-9a-f]{{0,5}})?)?", re.ASCII)
-_PATH = re.compile(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
+_ID = lazy_regex(f"{_WORKFLOW}-{_NUMBERS}", re.ASCII)
+_BEGUN = lazy_regex(rf"{_WORKFLOW}-w\d{{1,6}}(?:-v\d{{1,6}}(?:-[0-9a-f]{{0,5}})?)?", re.ASCII)
+_PATH = lazy_regex(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
 _NOTHING = ("none", "nothing")
 _Positive = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -131,7 +132,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def number(self) -> Version:
         found = version_in(self.checkpoint_id)
-        assert found is not None  # `parse` and `saving` see to it
+        assert found is not None  # `parse` and `task.save` see to it
         return found
 
 

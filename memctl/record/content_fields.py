@@ -11,14 +11,15 @@ from typing import Protocol
 
 from memctl.record.kinds import Field
 from memctl.text.headings import close_fence, outside_fences, split
+from memctl.text.lazy_regex import lazy_regex
 
 # What would open a section or a merge conflict: the second line of each `a` above `---` is a heading's.
-_OPENS = re.compile(r"^\\*(?: {0,3}##(?:[ \t]|$)|<{7}(?: |$)| {0,3}-+[ \t]*$)", re.MULTILINE)
-_OPENS_SECTION = re.compile(r"\\* {0,3}##(?:[ \t]|$)")
-_UNDERLINES = re.compile(r"\\* {0,3}-+[ \t]*")
-_OPENS_CONFLICT = re.compile(r"\\*<{7}(?: |$)")
-_RULE = re.compile(r"\\*(?:-[ \t]*)+$", re.MULTILINE)  # behind the `-` of an item, a line across the page
-_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
+_OPENS = lazy_regex(r"^\\*(?: {0,3}##(?:[ \t]|$)|<{7}(?: |$)| {0,3}-+[ \t]*$)", re.MULTILINE)
+_OPENS_SECTION = lazy_regex(r"\\* {0,3}##(?:[ \t]|$)")
+_UNDERLINES = lazy_regex(r"\\* {0,3}-+[ \t]*")
+_OPENS_CONFLICT = lazy_regex(r"\\*<{7}(?: |$)")
+_RULE = lazy_regex(r"\\*(?:-[ \t]*)+$", re.MULTILINE)  # behind the `-` of an item, a line across the page
+_ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):

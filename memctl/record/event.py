@@ -34,7 +34,7 @@ class ContextSizes(msgspec.Struct, frozen=True, omit_defaults=True):
 NOT_MEASURED = ContextSizes()
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One event; `sequence` counts from 1 within a stream. What is empty was not said."""
 
     event_id: Line
@@ -84,7 +84,7 @@ _NEEDED = {
 }
 
 
-def problems(event: Event) -> list[tuple[str, str]]:
+def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
     """What is wrong with an event of its type: pairs of field and message."""
     found = [(name, "is needed") for name in _NEEDED[event.event_type] if not getattr(event, name)]
     found += [(name, f"{text!r} says nothing") for name, text in event.texts() if not is_said(text)]

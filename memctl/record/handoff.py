@@ -105,8 +105,8 @@ def faults(snapshot: Snapshot) -> list[Fault]:
 
 
 def _all(snapshot: Snapshot, *, only_open: bool = False) -> Iterator[Handoff | InvalidRecord]:
-    for record in snapshot.records:
-        if record.memory_type == HANDOFF.name and (record.is_open or not only_open):
+    for record in snapshot.catalogue.select([("memory_type", "is", HANDOFF.name)], "id")[0]:
+        if record.is_open or not only_open:
             try:
                 yield read(snapshot.read(record.path), record.path)
             except InvalidRecord as error:

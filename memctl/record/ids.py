@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Collection
 
 from memctl.record.kinds import BY_PREFIX, Kind
+from memctl.text.lazy_regex import lazy_regex
 
 _PREFIXES = "|".join(BY_PREFIX)
-PATTERN = re.compile(rf"(?a:({_PREFIXES})-(\d{{4}}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{{3,}}))")
+PATTERN = lazy_regex(rf"(?a:({_PREFIXES})-(\d{{4}}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{{3,}}))")
 SHAPE = rf"(?:{_PREFIXES})-\d{{4}}-\d\d-\d\d-\d{{3,}}"  # of an id, though no calendar has its day
 ALLOWED = "an id such as DEC-2025-11-04-003"
 _SLUG_LIMIT = 50

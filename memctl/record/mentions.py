@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import msgspec
@@ -10,12 +9,13 @@ import msgspec
 from memctl.record import ids
 from memctl.record.kinds import BY_PREFIX
 from memctl.text import headings
+from memctl.text.lazy_regex import lazy_regex
 
 # Levels 1 to 3 by numbers, level 4 by a path or its dotted form; rules.md#levels-of-pages.
-MARKER = re.compile(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")
-REFERENCE = re.compile(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
+MARKER = lazy_regex(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")
+REFERENCE = lazy_regex(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
 _BEGINNINGS = ("§", *(f"{prefix}-" for prefix in BY_PREFIX))
-_BEGINNING = re.compile("|".join(_BEGINNINGS))  # found faster than the whole
+_BEGINNING = lazy_regex("|".join(_BEGINNINGS))  # found faster than the whole
 _TRAILING = ".-"  # what ends a sentence and not a path
 
 

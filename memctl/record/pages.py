@@ -5,7 +5,7 @@ rules.md#levels-of-pages: §1.0 the project, §2.N a section, §3.N the details 
 §4.PATH a file of the repository.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
 import re
 from collections.abc import Iterable
@@ -22,13 +22,14 @@ from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import Field
 from memctl.record.record import STEERING, Percent, found_allowed, leads_out, wrong_types
 from memctl.text import headings
+from memctl.text.lazy_regex import lazy_regex
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
-_LINES = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
-_FILE = re.compile(r"([23]\.[1-9][0-9]*)(?:-[^/]*)?\.md")
-_BEGINS = re.compile(r"[23]\.[1-9][0-9]*(?![0-9])")
-_NUMBERED = re.compile(r"§?([0-9]+(?:\.[0-9]+)*)[.:]? +(\S.*)")
+_LINES = lazy_regex(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
+_FILE = lazy_regex(r"([23]\.[1-9][0-9]*)(?:-[^/]*)?\.md")
+_BEGINS = lazy_regex(r"[23]\.[1-9][0-9]*(?![0-9])")
+_NUMBERED = lazy_regex(r"§?([0-9]+(?:\.[0-9]+)*)[.:]? +(\S.*)")
 
 
 class PageKind(msgspec.Struct, frozen=True):
@@ -259,6 +260,12 @@ def code_path(reference: str) -> str:
     """The path in a code reference that may name a line, or lines: `src/auth.py:10-20`."""
     match = _LINES.fullmatch(reference) if ":" in reference else None  # most name no line, and packs ask of thousands
     return match[1] if match else reference
+
+
+def code_lines(reference: str) -> tuple[str, tuple[int, int]] | None:
+    """The path, and the first and last line, that a code reference names; None if it names no lines."""
+    match = _LINES.fullmatch(reference)
+    return (match[1], (int(match[2]), int(match[3] or match[2]))) if match else None
 
 
 def last_line(reference: str) -> int:

@@ -1,6 +1,6 @@
 """A record: the fields of its front matter, their order, and what each may hold."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,6 +14,7 @@ from memctl.record import frontmatter, ids, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import KINDS, SEVERITIES, Kind
+from memctl.text.lazy_regex import lazy_regex
 
 TITLE_LIMIT = 100  # characters; rules.md#records
 _AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session
@@ -98,9 +99,9 @@ LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
 _LINKS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "aliases")
 # Line ends, other control characters, and those that change the order in which text is shown.
-STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-SECTION = re.compile(r"§[1-4](?:\.[\w./-]*\w)?")
+STEERING = lazy_regex("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_UUID = lazy_regex("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+SECTION = lazy_regex(r"§[1-4](?:\.[\w./-]*\w)?")
 
 ORDER = Record.__struct_fields__[:-1]  # of the keys in a file
 _OPTIONAL = dict(zip(reversed(Record.__struct_fields__), reversed(Record.__struct_defaults__), strict=False))

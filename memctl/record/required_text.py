@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from memctl.errors import REFUSED, USAGE, MemctlError
+from memctl.text.lazy_regex import lazy_regex
 
 LONGEST_LINE = 500  # characters; the long part belongs into a file or a record
 LONGEST_MISSION = 2_000
@@ -17,12 +18,12 @@ Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_LINE)]
 ShortText = Annotated[str, msgspec.Meta(max_length=LONGEST_LINE)]
 Mission = Annotated[str, msgspec.Meta(max_length=LONGEST_MISSION)]
 Lines = Annotated[tuple[Line, ...], msgspec.Meta(max_length=MOST_LINES)]
-_STAND_IN = re.compile(
+_STAND_IN = lazy_regex(
     r"[\W_]*|(?:tbd|tba|tbc|todo|n/?a|unknown|xxx|to be (?:determined|defined|done))\W*", re.IGNORECASE
 )
 
 
-_LENGTH = re.compile(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\$\[(\d+)\]`)?")
+_LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\$\[(\d+)\]`)?")
 
 
 class Wrong(MemctlError):

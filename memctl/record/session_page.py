@@ -18,6 +18,7 @@ from memctl.record.errors import located
 from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import SESSIONS
 from memctl.text import headings
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import in_cell
 
 FOLDER = SESSIONS
@@ -30,11 +31,11 @@ _NUMBERED = (DECISIONS, NEXT)
 _ORDER = (INTENT, CHANGED, READ, OUTSIDE, DECISIONS, STATE, NEXT, ISSUES, LEARNINGS, ERRORS)
 _FILES = (CHANGED, READ, OUTSIDE)
 _HEAD = "| File | Action | What Changed |\n|------|--------|-------------|\n"
-_HEADED = re.compile(r"^#{2,3} .*", re.MULTILINE)
-_ROW = re.compile(r"(?=.* \|$)\| (?P<path>`+(?!`).+?(?<!`)`+) \| (?P<action>\w+) \|(?: (?P<what>.*))? \|$")
-_READ = re.compile(r"- (?P<path>(`+)(?!`).+?(?<!`)\2(?!`))(?: — (?P<what>.*))?$")
-_ITEM = re.compile(r"(?:-|\d+\.) (.+)$")
-_PATH = re.compile(rf"{FOLDER}/(?P<files>files/)?(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{{0,99}})[.]md", re.ASCII)
+_HEADED = lazy_regex(r"^#{2,3} .*", re.MULTILINE)
+_ROW = lazy_regex(r"(?=.* \|$)\| (?P<path>`+(?!`).+?(?<!`)`+) \| (?P<action>\w+) \|(?: (?P<what>.*))? \|$")
+_READ = lazy_regex(r"- (?P<path>(`+)(?!`).+?(?<!`)\2(?!`))(?: — (?P<what>.*))?$")
+_ITEM = lazy_regex(r"(?:-|\d+\.) (.+)$")
+_PATH = lazy_regex(rf"{FOLDER}/(?P<files>files/)?(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{{0,99}})[.]md", re.ASCII)
 _NOTHING = "Nothing known."
 _TIMES = ("started", "ended", "summarized")
 _Figure = Annotated[int, msgspec.Meta(ge=0)] | None

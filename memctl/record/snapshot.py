@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -12,6 +12,7 @@ from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
 from memctl.record.config import Config
 from memctl.record.errors import Fault, InvalidRecord, Malformed
+from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.record.withheld import Withheld
 
@@ -20,16 +21,24 @@ if TYPE_CHECKING:
     from memctl.record.pages import Outline
 
 
-class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
-    """How well a record's text answers a query: BM25 of its title, and of all its text with the title counting more.
+PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # what is searched beside records
 
-    Larger is better, never negative. `has_all` says whether every word of the query was found.
+
+class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
+    """How well a text answers a query: BM25 of its title, and of all its text with the title counting more.
+
+    Larger is better, never negative. `has_all` says whether every word of the query was found. `kind` is a record's
+    type, or "page", "session" or "checkpoint"; `key` is the id, marker or session that it is called by, and `number`
+    its entry in the index.
     """
 
     path: str
     title: float
     text: float
     has_all: bool = True
+    kind: str = ""
+    key: str = ""
+    number: int = 0
 
 
 class Excerpt(msgspec.Struct, frozen=True):
@@ -49,15 +58,27 @@ class Texts(Protocol):
     def remark(self, text: str) -> None:
         """Have whoever asks be told something besides the answer, once."""
 
-    def match(self, query: str, most: int | None = None) -> list[Hit]:
-        """The records whose text matches a query, in no order. With `most` some may be missing, but none that has every
-        word of it, none of the so many whose texts match best, and not the one whose title does."""
+    def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
+        """What of some kinds has a text that matches a query, in no order. With `most` some may be missing, but none
+        of the so many whose texts match best."""
+
+    def around(
+        self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
+    ) -> list[Hit]:
+        """What of some kinds has words of a query in its text or in its neighbours', in no order, or those of such
+        `numbers`; `text` is the BM25 of both, and `has_all` is not found out."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """The words of a query that occur nowhere, and what was looked for instead."""
 
-    def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:
-        """Where in the bodies of some records the words of a query stand; a record without any is left out."""
+    def titles(self, numbers: Sequence[int]) -> dict[int, str]:
+        """The titles of some entries, by their numbers."""
+
+    def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
+        """The texts of some entries below their titles, by their numbers."""
+
+    def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
+        """Where in the bodies of some entries the words of a query stand; an entry without any is left out."""
 
     def alike(self, path: str) -> dict[str, float]:
         """The records that share telling words with one of them: how many, weighed, as a share of all its own."""
@@ -73,6 +94,11 @@ class Texts(Protocol):
 
     def without(self, paths: Collection[str]) -> Texts:
         """Return the same without the records at some paths."""
+
+
+# A field of a record, a test and what it is tested against: ("tags", "has", "api"). Tests are `is`, `in`, `>`, `>=`,
+# `<=`, `below` (a section, or below it) and `has` (of a list).
+Condition = tuple[str, str, Any]
 
 
 class Catalogue(Protocol):
@@ -95,6 +121,18 @@ class Catalogue(Protocol):
 
     def tags(self) -> list[tuple[str, str, int]]:
         """For each tag and place, how many open records have it there."""
+
+    def select(
+        self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
+    ) -> tuple[list[Record], int]:
+        """The first `limit` records (0: all) that meet all conditions, in one of the orders of `search.filters`, with
+        the retrievals of this clone; and how many meet them."""
+
+    def named(self, identifier: str) -> list[Record]:
+        """The records that have an id, with the retrievals of this clone: several if clones gave it out twice."""
+
+    def renamed(self, identifier: str) -> list[Record]:
+        """The records that once had an id which is not theirs now."""
 
     def find(self, identifier: str) -> Record | None:
         """The record whose file is named by an id."""
@@ -227,10 +265,10 @@ class Snapshot:
         """All records, in the order of their paths."""
         return self._read[0]
 
-    @property
+    @cached_property
     def faults(self) -> tuple[Fault, ...]:
         """What is wrong with the files that are no valid records."""
-        return self._read[1]
+        return self._read[1] if "_read" in vars(self) else tuple(self.catalogue.faults())
 
     @cached_property
     def outline(self) -> Outline:
@@ -276,16 +314,13 @@ class Snapshot:
 
     def find(self, identifier: str) -> Record | None:
         """The record with exactly this id or memory_id, or else the one that once had this id."""
-        once = None
-        for record in self.records:
-            if identifier in (record.id, record.memory_id):
-                return record
-            once = record if once is None and identifier in record.aliases else once
-        return once
+        if ids.kind_of(identifier) is None:
+            return next((record for record in self.records if record.memory_id == identifier), None)
+        return next(iter([*self.catalogue.named(identifier), *self.once_called(identifier)]), None)
 
     def once_called(self, identifier: str) -> list[Record]:
         """The records that once had an id which is another's now."""
-        return [record for record in self.records if identifier in record.aliases and record.id != identifier]
+        return self.catalogue.renamed(identifier)
 
     def meant_under_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
         """The record that a link of `record` means by an id which is another's now: the one that was called so once,
@@ -300,10 +335,13 @@ class Snapshot:
         Raises MemctlError with near misses if there is none, or with the candidates if there are several.
         """
         wanted = reference.strip().upper()
-        exact = [record for record in self.records if wanted in (record.id, record.memory_id.upper())]
-        exact = exact or [record for record in self.records if wanted in record.aliases]
+        if ids.kind_of(wanted) is None:
+            exact = [record for record in self.records if wanted == record.memory_id.upper()]
+        else:
+            exact = self.catalogue.named(wanted) or self.once_called(wanted)
         if not exact and wanted:
             exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
+            exact = exact or self._called_elsewhere(reference.strip())
         if len(exact) == 1:
             return exact[0]
         if exact:
@@ -317,6 +355,13 @@ class Snapshot:
         self._refuse_broken(wanted)
         self.withheld.refuse_record(wanted)
         raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
+
+    def _called_elsewhere(self, name: str) -> list[Record]:
+        """The records that another tool calls by a name."""
+        from memctl.record.foreign_names import named  # nearly all are asked for by an id of ours
+
+        paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
+        return [one for one in self.records if one.path in paths and named(self.read(one.path), name)]
 
     def _refuse_broken(self, wanted: str) -> None:
         """A record that exists but can't be read is not a record that does not exist."""

@@ -15,11 +15,12 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from memctl.record.errors import DUPLICATE, Malformed
+from memctl.text.lazy_regex import lazy_regex
 
 _MAX_DEPTH = 20
-_INT = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
-_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]{1,3})?")
-_BREAKS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,999})")
+_DECIMAL = lazy_regex(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]{1,3})?")
+_BREAKS = lazy_regex("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _NO_LIST = "the front matter is not a list of `key: value` lines"
 _CONSTANTS = {"true": True, "false": False}
 

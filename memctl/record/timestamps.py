@@ -10,13 +10,14 @@ import re
 from datetime import datetime, timedelta, timezone
 
 from memctl.errors import USAGE, MemctlError
+from memctl.text.lazy_regex import lazy_regex
 
-CANONICAL = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
-_ACCEPTED = re.compile(
+CANONICAL = lazy_regex(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
+_ACCEPTED = lazy_regex(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
 _END_OF_DAY = "T23:59:59Z"
-_AGO = re.compile(r"(\d{1,6})\s*([hdw])")
+_AGO = lazy_regex(r"(\d{1,6})\s*([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 ALLOWED = "an ISO 8601 time such as 2025-11-04T14:32:00Z or 2025-11-04"
 

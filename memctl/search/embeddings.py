@@ -7,7 +7,6 @@ repository: its files would be read by native code, wherever they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -16,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.errors import MemctlError
 from memctl.record.snapshot import Snapshot
+from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     import numpy
 
-_PACKAGE = re.compile(r"[A-Za-z_]\w*")
+_PACKAGE = lazy_regex(r"[A-Za-z_]\w*")
 _SETTING = "memctl.semanticModel"
 _HINT = f"`git config --global {_SETTING} NAME`: a folder of a static model (model2vec's form), or a package with one"
 

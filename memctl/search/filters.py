@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
@@ -10,6 +11,7 @@ import msgspec
 
 from memctl.record.kinds import SEVERITIES
 from memctl.record.record import Record
+from memctl.record.snapshot import Condition
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,36 +34,44 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     def keep(self, records: Iterable[Record]) -> list[Record]:
         """The records that have it, in their order."""
         kept = list(records)
-        for check in self._checks():
-            kept = [record for record in kept if check(record)]
+        for field, test, value in self.conditions():
+            passes, read = _TESTS[test], attrgetter(field)
+            kept = [record for record in kept if passes(read(record), value)]
         return kept
 
-    def _checks(self) -> Iterator[Callable[[Record], bool]]:
+    def conditions(self) -> Iterator[Condition]:
         """A test for each field that asks for something, the one that most often fails first."""
         if self.archived is not None:
-            yield lambda record: record.is_archived == self.archived
+            yield "is_archived", "is", self.archived
         if self.types:
-            yield lambda record: record.memory_type in self.types
+            yield "memory_type", "in", self.types
         if self.statuses:
-            yield lambda record: record.status in self.statuses
+            yield "status", "in", self.statuses
         if self.severities:
-            yield lambda record: record.severity in self.severities
+            yield "severity", "in", self.severities
         if self.importance_gte:
-            yield lambda record: record.importance >= self.importance_gte
+            yield "importance", ">=", self.importance_gte
         if self.since:
-            yield lambda record: record.timestamp >= self.since
+            yield "timestamp", ">=", self.since
         if self.until:
-            yield lambda record: record.timestamp <= self.until
+            yield "timestamp", "<=", self.until
         if self.agent:
-            yield lambda record: record.agent_id == self.agent
+            yield "agent_id", "is", self.agent
         if self.section:
-            yield lambda record: _lies_in(record.section or "", self.section)
+            yield "section", "below", self.section
         for tag in self.tags:
-            yield lambda record, tag=tag: tag in record.tags  # type: ignore[misc]
+            yield "tags", "has", tag
 
 
-def _lies_in(section: str, wanted: str) -> bool:
-    return section == wanted or section.startswith(wanted + ".")
+_TESTS: dict[str, Callable[[Any, Any], bool]] = {
+    "is": operator.eq,
+    "in": lambda found, wanted: found in wanted,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "below": lambda found, wanted: f"{found}.".startswith(f"{wanted}."),
+    "has": lambda found, wanted: wanted in found,
+}
 
 
 def severity_rank(record: Record) -> int:

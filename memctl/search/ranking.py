@@ -1,95 +1,188 @@
-"""How search results are ranked (rules.md#search-ranking)."""
+"""The one ranking: what is recorded, in the order in which it answers a query (rules.md#search-ranking).
+
+BM25 of the words decides. What a record weighs by itself (importance, recency, retrievals) orders only what matches
+about equally well.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from memctl.record import ids, timestamps
+from memctl.record import foreign_names, ids, timestamps
 from memctl.record.config import SearchWeights
+from memctl.record.kinds import KINDS
 from memctl.record.record import Record
-from memctl.record.snapshot import Snapshot
-from memctl.search import embeddings
+from memctl.record.snapshot import CHECKPOINT, PAGE, SESSION, Hit, Snapshot
 from memctl.search.filters import Filters
+from memctl.text.lazy_regex import lazy_regex
 
+RECORDS = tuple(KINDS)
+PLACES = (PAGE, SESSION, CHECKPOINT)  # what is found beside records
+FILE = "file"  # of the repository: `sources.file_search` finds them
+ALL = (*RECORDS, *PLACES)
+ANY = Filters(archived=None)
+_OPENED_BY = {SESSION: "memctl session show", CHECKPOINT: "memctl checkpoint show"}
 _RECENCY_DAYS = 30  # at this age recency has fallen to a half
 _ACCESS_CAP = 10  # retrievals after which more of them add nothing
-# A record that lacks a word of the query is no result if its text matches less than this share of the best match:
-# importance and recency would lift it above records that answer the query. Measured on bench/labelled.
-_WEAK = 0.25
-_MEANING = 0.2  # what similarity of meaning counts of the text, where a model is configured; measured there too
-_EXACT = re.compile(r'"|\*(?:\s|$)')  # who asks for a phrase or a beginning wants that and nothing like it
+# What a record's own weight counts of what the settings give it beside the text's. With the weights of the rules the
+# weightiest record is lifted above a match that is up to 6 % better, and above none that is better than that.
+_NEARLY = 0.04
+_PLACE_IMPORTANCE = 5  # of a page, a session or a checkpoint, which has none of its own; nor has it the other weights
+# What a text counts together with those around it, as against itself alone; where nothing stands around it, it counts
+# for both. Chosen on the first halves of the two sets of bench/retrieval.py.
+_AROUND = 0.5
+_MEANING = 0.2  # what similarity of meaning counts, where a model is configured; measured on bench/labelled
+_ALIKE = (
+    0.25  # of how near the nearest is, for a record to be found by its meaning alone; half of all are nearer than 0
+)
+_EXACT = lazy_regex(r'"|\*(?:\s|$)')  # who asks for a phrase or a beginning wants that and nothing like it
+_SPACE = lazy_regex(r"\s")
+_NAMED = 10  # results among which one is looked for that a query names
+_FEW = 100  # records that are read one by one; to read all takes as long
 
 
-class Ranked(msgspec.Struct, frozen=True, gc=False):
-    """A search result: the record, its score from 0 to 1, and what each part contributed to it."""
+class Result(msgspec.Struct, frozen=True, gc=False):
+    """A search result: what it is, its score from 0 to 1, and what each part contributed to that.
 
-    record: Record
+    `kind` is a record's type, "page", "session", "checkpoint" or "file", and `id` what it is called by: an id, a
+    marker, the name of a session, a file's path. `path` is below `.memory/`, "" for a file. `number` is that of its
+    entry in the index, and `match` how well it matches as a share of the best, whatever it weighs.
+    """
+
+    kind: str
+    id: str
+    title: str
     score: float
-    title: float
-    content: float
+    own: float
+    around: float
+    meaning: float
     importance: float
     recency: float
     access: float
+    match: float
+    path: str
+    number: int
+    record: Record | None = None
+
+    @property
+    def opener(self) -> str:
+        """The command that shows it; of a file the path."""
+        if self.kind == FILE:
+            return self.id
+        return f"{_OPENED_BY.get(self.kind, 'memctl show')} {self.id}"
 
 
-class Similarity(msgspec.Struct, frozen=True, gc=False):
-    """How well a record's title and its whole text match a query, from 0 to 1."""
+class Match(msgspec.Struct, frozen=True, gc=False):
+    """How well an entry matches a query, as shares of the best: by its words, by those around it, by its meaning."""
 
-    title: float
-    content: float
+    hit: Hit
+    own: float
+    around: float = 0.0
+    meaning: float = 0.0
 
-
-def search(snapshot: Snapshot, query: str, filters: Filters, now: str) -> list[Ranked]:
-    """The records whose text matches a query and that a filter accepts, best first."""
-    records = snapshot.records  # first: they are read while Git still looks for what has changed
-    found = similarities(snapshot, query)
-    parts = shares(snapshot.config.search_weights)
-    ranked = [
-        rank(record, found[record.path], now, parts)
-        for record in filters.keep(record for record in records if record.path in found)
-    ]
-    return sorted(ranked, key=lambda result: (-result.score, result.record.id))
+    @property
+    def share(self) -> float:
+        return self.own + self.around + self.meaning
 
 
-def nearest(snapshot: Snapshot, query: str, now: str, most: int) -> list[Ranked]:
-    """The records whose texts match a query best, ranked as `search` does: at most so many, and no others are read."""
-    found = similarities(snapshot, query, most)
-    paths = sorted(found, key=lambda path: (-found[path].content, path))[:most]
-    records = {path: snapshot.catalogue.find(ids.id_in_path(path) or "") for path in paths}
-    parts = shares(snapshot.config.search_weights)
-    ranked = [rank(record, found[path], now, parts) for path, record in records.items() if record is not None]
-    return sorted(ranked, key=lambda result: (-result.score, result.record.id))
+def search(
+    snapshot: Snapshot,
+    query: str,
+    now: str,
+    filters: Filters = ANY,
+    kinds: Collection[str] = ALL,
+    most: int | None = None,
+) -> list[Result]:
+    """Return what of some kinds matches a query, best first; with `most` so many, and no more records are read.
 
-
-def similarities(snapshot: Snapshot, query: str, most: int | None = None) -> dict[str, Similarity]:
-    """How similar the text of each result is to a query, by path; with `most` at least of the so many best.
-
-    Both are BM25 as a share of the best match in the whole memory, the title's own and that of all the text, and both
-    are multiplied by the square of the latter: half as good a match counts an eighth. Without that, importance and
-    recency outweigh any difference between matches.
+    Only records have what a filter asks for: one that asks for anything leaves out the rest. Of a session's page it is
+    the section that matches best.
     """
+    if msgspec.structs.replace(filters, archived=False) != Filters():
+        kinds = [kind for kind in kinds if kind in KINDS]
+    found = matches(snapshot, query, kinds, most)
+    records = _records(snapshot, found, filters, most)
+    titles = snapshot.texts.titles([one.hit.number for one in found if one.hit.kind in PLACES])
+    weights = shares(snapshot.config.search_weights)
+    ranked = [
+        _result(one, records.get(one.hit.path), titles, now, weights)
+        for one in found
+        if one.hit.kind in PLACES or one.hit.path in records
+    ]
+    ranked.sort(key=lambda result: (-result.score, result.id, result.number))
+    return _named_first(snapshot, query, _one_a_session(ranked)[:most])
+
+
+def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, most: int | None = None) -> list[Match]:
+    """Return how well what is recorded matches a query, in no order; with `most` the so many best are among it."""
     by_meaning = not _EXACT.search(query)
-    hits = snapshot.match(query, None if by_meaning and snapshot.texts.semantic_model else most)
-    best_title = max((hit.title for hit in hits), default=0.0) or 1.0
-    best_text = max((hit.text for hit in hits), default=0.0) or 1.0
-    titles = {hit.path: hit.title / best_title for hit in hits}
-    texts = {hit.path: hit.text / best_text for hit in hits}
-    if by_meaning:
-        texts = _with_meaning(texts, _meanings(snapshot, query))
-    complete = {hit.path for hit in hits if hit.has_all}
-    return {
-        path: Similarity(titles.get(path, 0.0) * share**2, share**3)
-        for path, share in texts.items()
-        if share >= _WEAK or path in complete
-    }
+    hits = snapshot.texts.match(query, None if by_meaning and snapshot.texts.semantic_model else most, kinds)
+    numbers = [hit.number for hit in hits]
+    around = {hit.number: hit.text for hit in snapshot.texts.around(query, kinds, numbers)} if hits else {}
+    best = max((hit.text for hit in hits), default=0.0) or 1.0
+    best_around = max((around.get(hit.number, 0.0) for hit in hits), default=0.0) or 1.0
+    found = []
+    for hit in hits:
+        own = hit.text / best
+        beside = around[hit.number] / best_around if hit.number in around else own
+        found.append(Match(hit, own * (1 - _AROUND), beside * _AROUND))
+    found = _of_best(found)
+    return _with_meaning(found, _meanings(snapshot, query)) if by_meaning else found
+
+
+def _of_best(found: Sequence[Match]) -> list[Match]:
+    """Return matches as shares of the best of them."""
+    best = max((one.share for one in found), default=0.0) or 1.0
+    return [Match(one.hit, one.own / best, one.around / best, one.meaning / best) for one in found]
+
+
+def _records(snapshot: Snapshot, found: Sequence[Match], filters: Filters, most: int | None) -> dict[str, Record]:
+    """Return the records that match and that a filter accepts, by path."""
+    paths = {one.hit.path for one in found if one.hit.kind in KINDS}
+    if most is not None or len(paths) <= _FEW:
+        named = (snapshot.catalogue.find(ids.id_in_path(path) or "") for path in sorted(paths))
+        records: Iterable[Record] = (record for record in named if record is not None and record.path in paths)
+    else:
+        records = (record for record in snapshot.records if record.path in paths)
+    return {record.path: record for record in filters.keep(records)}
+
+
+def _named_first(snapshot: Snapshot, query: str, ranked: list[Result]) -> list[Result]:
+    """Put what a query names (its id, an earlier one, that of another tool) before what only mentions it."""
+    name = query.strip().strip('"')
+    if name.isalpha() or _SPACE.search(name):
+        return ranked
+    first = ranked[:_NAMED]
+    named = [one for one in first if _is_called(snapshot, one, name)]
+    return [*named, *(one for one in first if one not in named), *ranked[_NAMED:]] if named else ranked
+
+
+def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:
+    aliases = result.record.aliases if result.record is not None else ()
+    if name.casefold() in map(str.casefold, (result.id, *aliases)):
+        return True
+    return result.record is not None and foreign_names.named(snapshot.read(result.path), name)
+
+
+def _one_a_session(ranked: Sequence[Result]) -> list[Result]:
+    seen: set[str] = set()
+    kept = []
+    for result in ranked:
+        if result.kind != SESSION or result.id not in seen:
+            kept.append(result)
+        if result.kind == SESSION:
+            seen.add(result.id)
+    return kept
 
 
 def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:
-    """How near the meaning of records is to a query, by the model of the user's own settings; {} without one."""
+    """Return how near the meaning of records is to a query, by the model of the user's own settings; {} without one."""
     asked = snapshot.texts
     if asked.semantic_model:
+        from memctl.search import embeddings  # hardly anybody has a model
+
         try:
             return embeddings.similarities(snapshot, query)
         except embeddings.ModelError as error:
@@ -102,35 +195,55 @@ def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:
     return {}
 
 
-def _with_meaning(texts: dict[str, float], meanings: dict[str, float]) -> dict[str, float]:
-    """Fuse the shares of two searches by a weighted sum, as a share of the largest.
+def _with_meaning(found: list[Match], meanings: Mapping[str, float]) -> list[Match]:
+    """Fuse two searches by a weighted sum, as shares of the largest.
 
     Measured on bench/labelled it finds more than reciprocal ranks do, whose first ten lie close together.
     """
     if not meanings:
-        return texts
-    fused = {
-        path: (1 - _MEANING) * texts.get(path, 0.0) + _MEANING * meanings.get(path, 0.0)
-        for path in texts.keys() | meanings.keys()
-    }
-    best = max(fused.values(), default=0.0) or 1.0
-    return {path: share / best for path, share in fused.items()}
+        return found
+    missing = {path for path, near in meanings.items() if near >= _ALIKE} - {one.hit.path for one in found}
+    kinds = {kind.folder: kind.name for kind in KINDS.values()}
+    alike = [
+        Match(Hit(path, 0.0, 0.0, kind=kinds[path.partition("/")[0]], key=ids.id_in_path(path) or ""), 0.0)
+        for path in sorted(missing)
+    ]
+    words = 1 - _MEANING
+    fused = [
+        Match(one.hit, one.own * words, one.around * words, meanings.get(one.hit.path, 0.0) * _MEANING)
+        for one in (*found, *alike)
+    ]
+    return _of_best(fused)
 
 
-def shares(given: SearchWeights) -> SearchWeights:
-    """The weights as shares of 1."""
-    values = msgspec.structs.asdict(given)
+def shares(weights: SearchWeights) -> SearchWeights:
+    """Return the weights as shares of 1."""
+    values = msgspec.structs.asdict(weights)
     return SearchWeights(**{name: value / sum(values.values()) for name, value in values.items()})
 
 
-def rank(record: Record, similarity: Similarity, now: str, most: SearchWeights) -> Ranked:
-    """Score one record, given the most that each part can give."""
-    age = 0.0 if record.timestamp >= now else timestamps.days_between(record.timestamp, now)
+def limits(weights: SearchWeights) -> dict[str, float]:
+    """Return the most that text, importance, recency and access can contribute to a score; together they make 1."""
+    beside = {name: _NEARLY * getattr(weights, name) for name in ("importance", "recency", "access")}
+    most = {"text": weights.title + weights.content, **beside}
+    return {name: value / sum(most.values()) for name, value in most.items()}
+
+
+def _result(one: Match, record: Record | None, titles: Mapping[int, str], now: str, weights: SearchWeights) -> Result:
+    """Score one result. All parts are multiplied by how well it matches, so that weight lifts no weak match."""
+    most, hit, share = limits(weights), one.hit, one.share
+    importance, recency, access = _PLACE_IMPORTANCE, 0.0, 0
+    if record is not None:
+        age = 0.0 if record.timestamp >= now else timestamps.days_between(record.timestamp, now)
+        importance, recency, access = record.importance, 1 / (1 + age / _RECENCY_DAYS), record.access_count
     parts = (
-        similarity.title * most.title,
-        similarity.content * most.content,
-        record.importance / 10 * most.importance,
-        most.recency / (1 + age / _RECENCY_DAYS),
-        min(record.access_count / _ACCESS_CAP, 1.0) * most.access,
+        one.own * most["text"],
+        one.around * most["text"],
+        one.meaning * most["text"],
+        share * importance / 10 * most["importance"],
+        share * recency * most["recency"],
+        share * min(access / _ACCESS_CAP, 1.0) * most["access"],
     )
-    return Ranked(record, sum(parts), *parts)
+    title = record.title if record is not None else titles.get(hit.number, "")
+    name = record.id if record is not None else hit.key
+    return Result(hit.kind, name, title, sum(parts), *parts, share, hit.path, hit.number, record)

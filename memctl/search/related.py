@@ -56,15 +56,25 @@ def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
 
 def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]) -> RelatedQuery:
     """The question what has to do with files, given the sections that cover them."""
-    found = ranking.similarities(snapshot, " ".join(sorted(files)))
-    texts = {path: similarity.content for path, similarity in found.items()}
+    texts = of_words(snapshot, " ".join(sorted(files)))
     return RelatedQuery(None, frozenset(files), frozenset(sections), texts)
 
 
-def related(snapshot: Snapshot, subject: RelatedQuery, filters: Filters) -> list[Related]:
-    """The records that have to do with a subject and that a filter accepts, the closest first."""
+def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
+    """Return how closely records are related to some words, by path; with `most` at least the so many closest.
+
+    One that matches half as well as the best counts an eighth: a few shared words make no relation.
+    """
+    return {one.hit.path: one.share**3 for one in ranking.matches(snapshot, words, most=most)}
+
+
+def related(
+    snapshot: Snapshot, subject: RelatedQuery, filters: Filters, among: Iterable[Record] | None = None
+) -> list[Related]:
+    """The records (of all, or `among` some) that have to do with a subject and that a filter accepts, the closest
+    first."""
     links = _Links(snapshot, subject)
-    kept = filters.keep(record for record in snapshot.records if record != subject.record)
+    kept = filters.keep(record for record in (snapshot.records if among is None else among) if record != subject.record)
     found = (_judge(record, subject, links) for record in kept)
     return sorted((r for r in found if r.score >= _LEAST), key=lambda r: (-r.score, r.record.id))
 

@@ -6,74 +6,30 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memctl.session import patches, shell_files
-from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
+from memctl.session import file_actions
+from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
 from memctl.transcript.events import Event
 
 # Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.
-_ACTIONS = {
-    **dict.fromkeys(("write", "writefile", "writetofile", "savefile", "puttextfile"), WRITTEN),
-    **dict.fromkeys(("createfile", "newfile"), CREATED),
-    **dict.fromkeys(
-        (
-            "edit",
-            "multiedit",
-            "notebookedit",
-            "editfile",
-            "replace",
-            "searchreplace",
-            "strreplace",
-            "replaceinfile",
-            "insertedit",
-            "editnotebook",
-            "applydiff",
-        ),
-        MODIFIED,
-    ),
-    **dict.fromkeys(("delete", "deletefile", "removefile"), DELETED),
-    **dict.fromkeys(
-        (
-            "read",
-            "readfile",
-            "readtextfile",
-            "readmediafile",
-            "view",
-            "viewfile",
-            "viewimage",
-            "openfile",
-            "notebookread",
-            "readmanyfiles",
-            "readmultiplefiles",
-            "cat",
-        ),
-        READ,
-    ),
+_SHELL = "shell"
+_TOOLS = {
+    WRITTEN: "write writefile writetofile savefile puttextfile",
+    CREATED: "createfile newfile",
+    MODIFIED: "edit multiedit notebookedit editfile replace searchreplace strreplace replaceinfile insertedit"
+    " editnotebook applydiff",
+    DELETED: "delete deletefile removefile",
+    READ: "read readfile readtextfile readmediafile view viewfile viewimage openfile notebookread readmanyfiles"
+    " readmultiplefiles cat",
+    _SHELL: "bash shell execcommand runshellcommand runterminalcmd runcommand runinterminal localshell terminal"
+    " executecommand",
 }
-_SHELLS = (
-    "bash",
-    "shell",
-    "execcommand",
-    "runshellcommand",
-    "runterminalcmd",
-    "runcommand",
-    "runinterminal",
-    "localshell",
-    "terminal",
-    "executecommand",
-)
+_ACTIONS = {name: action for action, names in _TOOLS.items() for name in names.split()}
 _PATHS = (
-    "file_path",
-    "notebook_path",
-    "path",
-    "filePath",
-    "absolute_path",
-    "target_file",
-    "filename",
-    "file",
-    "paths",
+    "file_path", "notebook_path", "path", "filePath", "absolute_path", "target_file", "filename", "file", "paths",
     "files",
-)
+)  # fmt: skip
 _EDITOR = {"create": WRITTEN, "view": READ, "str_replace": MODIFIED, "insert": MODIFIED, "undo_edit": MODIFIED}
+_DEFINES = re.compile(r"(?:async )?(?:def|class|function|func|fn|export|const)\b")
 _WHAT = 120  # characters of what changed
 
 
@@ -81,13 +37,13 @@ def touched(event: Event, *, failed: bool = False) -> Iterator[FileAction]:
     """What a CALL does to files, with paths as they were given; of one of the shell's, whether it `failed`."""
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     given = event.arguments
-    if name in _SHELLS:
+    if _ACTIONS.get(name) == _SHELL:
         folder = given.get("workdir") or given.get("cwd") or given.get("directory")
         cwd = folder if isinstance(folder, str) else event.cwd
-        yield from shell_files.touched(command_of(given), cwd, failed=failed)
+        yield from file_actions.of_shell(command_of(given), cwd, failed=failed)
     elif name in ("applypatch", "patch"):
         text = next((v for v in given.values() if isinstance(v, str) and ("*** " in v or "+++ " in v)), "")
-        yield from (FileAction(path, action, event.cwd, what) for action, path, what in patches.files(text))
+        yield from file_actions.patched(text, event.cwd)
     elif name in ("movefile", "renamefile"):
         source, target = given.get("source"), given.get("destination")
         if isinstance(source, str) and isinstance(target, str):
@@ -108,14 +64,10 @@ def command_of(arguments: Mapping[str, Any]) -> str:
         words = [word for word in given if isinstance(word, str)]
         if len(words) > 2 and words[1] in ("-c", "-lc"):
             return words[2]
-        return " ".join(_quoted(word) for word in words)
+        from shlex import join
+
+        return join(words)
     return given if isinstance(given, str) else ""
-
-
-def _quoted(word: str) -> str:
-    from shlex import quote
-
-    return quote(word)
 
 
 def _paths(given: Mapping[str, Any]) -> Iterator[str]:
@@ -149,9 +101,6 @@ def _told_line(new: str, old: str) -> str:
     added = [line.strip() for line in new.split("\n") if line.strip() and line.strip() not in before]
     if not added:
         return "lines taken out" if old else ""
-    telling = next(
-        (line for line in added if re.match(r"(?:async )?(?:def|class|function|func|fn|export|const)\b", line)),
-        added[0],
-    )
+    telling = next(filter(_DEFINES.match, added), added[0])
     more = f" (+{len(added) - 1} lines)" if len(added) > 1 else ""
     return f"{telling[:_WHAT]}{more}"

@@ -17,6 +17,7 @@ from memctl.session import labels
 from memctl.session.labels import Labelled
 from memctl.statements import cues, statements, units
 from memctl.text.markdown import one_line
+from memctl.text.similar import comparable
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 
 _PHRASES = {
@@ -60,7 +61,7 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
     found: dict[tuple[str, str], Extract] = {}
     for event in events:
         for one in _of_event(event):
-            key = (one.label, _key(one.text))
+            key = (one.label, comparable(one.text))
             old = found.get(key)
             if old is None or (one.explicit and not old.explicit) or (one.reason and not old.reason):
                 found[key] = one
@@ -245,16 +246,12 @@ def _options(event: Event, question: str) -> list[str]:
     return []
 
 
-def _key(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower()))
-
-
 def _is_part(one: Extract, all_found: Iterable[Extract]) -> bool:
     """Whether something that was only put so is said by something with a label, too."""
     if one.explicit:
         return False
-    key = _key(one.text)
+    key = comparable(one.text)
     return not key or any(
-        other.explicit and other.label == one.label and (key in _key(other.text) or _key(other.text) in key)
+        other.explicit and other.label == one.label and (key in comparable(other.text) or comparable(other.text) in key)
         for other in all_found
     )

@@ -2,12 +2,19 @@
 
 The four kinds are in rules.md#session-summary. Nothing is taken from the summary that is to be judged. What was only
 put like a decision, without a label, is no fact.
+
+Those that were made when a session was summed up are kept for when its transcript is no longer at hand, in the Git
+directory that all worktrees share, beside the counters: in a page they would take the room of what they are to judge,
+and in a file of the memory they would be the summary once more. So they can be deleted at any time; then Git alone
+gives probes, of files.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -16,12 +23,15 @@ from memctl.git.differences import FileChange
 from memctl.record.session_page import printable
 from memctl.session import labels, trail
 from memctl.session.extraction import is_nothing
-from memctl.session.paths import Places
+from memctl.session.file_actions import CREATED, DELETED, MODIFIED
 from memctl.session.summary import SessionSummary, latest_changes
-from memctl.session.touches import CREATED, DELETED, MODIFIED
+from memctl.session.trail import Places
+from memctl.store import files
+from memctl.store.memory import Memory
 from memctl.text import headings
+from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
-from memctl.text.plain import plain
+from memctl.text.similar import comparable
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Session
 
 RECALL, ARTIFACT, CONTINUATION, DECISION = "recall", "artifact", "continuation", "decision"
@@ -49,12 +59,7 @@ class Probe(msgspec.Struct, frozen=True):
     action: str = ""
 
 
-def key(text: str) -> str:
-    """The words of a text: what is the same in it with Markdown's marks and backslashes, and without."""
-    return " ".join(re.findall(r"[^\W_]+", text.lower()))
-
-
-def made(summary: SessionSummary, session: Session, places: Places) -> list[Probe]:
+def from_session(summary: SessionSummary, session: Session, places: Places) -> list[Probe]:
     """The probes of a session, from what its summary was made of: the events and Git, each fact once."""
     found = (
         *_recall(summary),
@@ -62,18 +67,14 @@ def made(summary: SessionSummary, session: Session, places: Places) -> list[Prob
         *_continuation(summary),
         *_decisions(summary, session),
     )
-    return list({(one.kind, one.question, _same(one)): one for one in found if _says_something(one)}.values())
-
-
-def _says_something(one: Probe) -> bool:
-    return bool(one.fact if one.kind == ARTIFACT else key(one.fact))
+    return list({(one.kind, one.question, _same(one)): one for one in found if _same(one)}.values())
 
 
 def _same(one: Probe) -> str:
-    return one.fact if one.kind == ARTIFACT else key(one.fact)
+    return one.fact if one.kind == ARTIFACT else comparable(one.fact)
 
 
-def of_git(changes: Iterable[FileChange]) -> list[Probe]:
+def from_git(changes: Iterable[FileChange]) -> list[Probe]:
     """The probes that Git alone gives: the files that it has seen change."""
     pairs: list[tuple[str, str]] = []
     for change in changes:
@@ -84,7 +85,7 @@ def of_git(changes: Iterable[FileChange]) -> list[Probe]:
     return [Probe(ARTIFACT, FILES, _path(path), action) for path, action in pairs]
 
 
-def merged(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
+def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
     """Probes of a session with those of a later part, merged like the summaries: state and next steps are the later
     ones alone, even if it has none, the goal is the first one, of a file that was touched again there is one."""
     found: dict[tuple[str, str, str], Probe] = {}
@@ -104,14 +105,11 @@ def _recall(summary: SessionSummary) -> Iterator[Probe]:
         yield _probe(RECALL, GOAL, summary.intent.removesuffix(" …"))
     for failure in summary.failures:
         yield _probe(
-            RECALL, f"What was the error when {plain(failure.step)} failed?", failure.message.removesuffix("…")
+            RECALL, f"What was the error when {redacted_line(failure.step)} failed?", failure.message.removesuffix("…")
         )
-    for found in summary.having(labels.ISSUE, labels.BLOCKER):
-        if found.explicit:
-            yield _probe(RECALL, "Which issues came up?", found.text)
-    for found in summary.having(labels.LEARNING):
-        if found.explicit:
-            yield _probe(RECALL, "What was learned?", found.text)
+    issues, learned = summary.having(labels.ISSUE, labels.BLOCKER), summary.having(labels.LEARNING)
+    for question, extracts in (("Which issues came up?", issues), ("What was learned?", learned)):
+        yield from (_probe(RECALL, question, found.text) for found in extracts if found.explicit)
 
 
 def _artifacts(summary: SessionSummary, session: Session, places: Places) -> Iterator[Probe]:
@@ -148,10 +146,10 @@ def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:
     known = set()
     for found in summary.having(labels.DECISION):
         if found.explicit:
-            known |= {key(found.text), key(f"{found.text} because {found.reason}")}
+            known |= {comparable(found.text), comparable(f"{found.text} because {found.reason}")}
             yield _probe(DECISION, DECISIONS, found.text)
             if found.reason:
-                yield _probe(DECISION, f"Why: {plain(found.text)[:200]}?", found.reason)
+                yield _probe(DECISION, f"Why: {redacted_line(found.text)[:200]}?", found.reason)
     for event in session.events:
         if event.kind == ANSWER or (event.kind == PROMPT and not event.agent):
             for line, outside in headings.outside_fences(event.text):
@@ -162,12 +160,37 @@ def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:
 
 def _is_known(text: str, known: Collection[str]) -> bool:
     """Whether a line says what was found already, which may have gone on in the next line."""
-    return any(one.startswith(key(text)) or key(text).startswith(one) for one in known)
+    return any(one.startswith(comparable(text)) or comparable(text).startswith(one) for one in known)
 
 
 def _probe(kind: str, question: str, fact: str) -> Probe:
-    return Probe(kind, question, plain(fact)[:_LONGEST])
+    return Probe(kind, question, redacted_line(fact)[:_LONGEST])
 
 
 def _path(path: str) -> str:
     return printable(redact(path, strict=False))
+
+
+_MOST_KEPT = 100  # sessions of which probes are kept, the latest
+
+
+def keep_probes(memory: Memory, identifier: str, made: Sequence[Probe]) -> None:
+    """Keep the probes of a session, beside those of its earlier parts, if that folder can be written to."""
+    file = _kept_file(memory, identifier)
+    with suppress(OSError):
+        both = merge_probes(kept_probes(memory, identifier), made)
+        files.replace_private(file, msgspec.json.encode(both).decode())
+        for old in sorted(file.parent.glob("*.json"), key=lambda found: found.stat().st_mtime)[:-_MOST_KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def kept_probes(memory: Memory, identifier: str) -> list[Probe]:
+    """The probes that were kept of a session, none if they are gone."""
+    try:
+        return msgspec.json.decode(_kept_file(memory, identifier).read_bytes(), type=list[Probe])
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return []
+
+
+def _kept_file(memory: Memory, identifier: str) -> Path:
+    return memory.repository.shared / "probes" / memory.private.name / f"{identifier}.json"

@@ -15,7 +15,9 @@ from memctl.session import labels, tasks
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
-from memctl.text.plain import plain
+from memctl.text.characters import redacted_line
+from memctl.text.fit import cut_at_word
+from memctl.text.similar import comparable
 from memctl.write.create import Draft
 
 _TITLE = 100  # characters, the longest that a record takes
@@ -49,38 +51,38 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     What says nothing ("Decision: TBD") is left out, for `decide` refuses it. What is a record keeps its place: people
     name proposals by their numbers, and those must not shift when one is accepted.
     """
-    made: dict[tuple[str, str], str] = {(record.memory_type, _key(record.title)): record.id for record in known}
+    made: dict[tuple[str, str], str] = {(record.memory_type, comparable(record.title)): record.id for record in known}
     where = f"Session {summary.id}"
     found = [_decision(one, where) for one in summary.having(labels.DECISION)]
     found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
     found += [_unresolved(one, where) for one in summary.failures if not one.resolved]
     found += [_learning(one, where) for one in summary.having(labels.LEARNING)]
     found += _state(summary)
-    new = {(one.kind, _key(one.title)): one for one in reversed(found) if is_said(one.title)}
+    new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_said(one.title)}
     told = [msgspec.structs.replace(one, record=made.get(key, "")) for key, one in new.items()][::-1]
     return sorted(told, key=lambda one: not one.explicit)
 
 
 def _decision(found: Extract, where: str) -> Proposal:
     values = {"importance": _IMPORTANCE[found.explicit], "status": "accepted" if found.explicit else "proposed"}
-    content: dict[str, str | list[str]] = {"decision": plain(found.text), "context": where}
+    content: dict[str, str | list[str]] = {"decision": redacted_line(found.text), "context": where}
     if found.reason:
-        content["rationale"] = plain(found.reason)
+        content["rationale"] = redacted_line(found.reason)
     if found.alternatives:
-        content["alternatives_considered"] = [plain(one) for one in found.alternatives]
+        content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
     return Proposal(DECISION.name, _title(found.text), values, content, found.explicit)
 
 
 def _issue(found: Extract, where: str) -> Proposal:
     severity = "high" if found.label == labels.BLOCKER or _SEVERE.search(found.text) else "medium"
-    place = f" (`{plain(found.path)}`)" if found.path else ""
-    content: dict[str, str | list[str]] = {"description": f"{plain(found.text)}{place}\n\n{where}."}
+    place = f" (`{redacted_line(found.path)}`)" if found.path else ""
+    content: dict[str, str | list[str]] = {"description": f"{redacted_line(found.text)}{place}\n\n{where}."}
     values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity}
     return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit)
 
 
 def _unresolved(failure: Failure, where: str) -> Proposal:
-    text = f"`{plain(failure.step)}` failed: {plain(failure.message)}"
+    text = f"`{redacted_line(failure.step)}` failed: {redacted_line(failure.message)}"
     content: dict[str, str | list[str]] = {"description": f"{text}\n\n{where}; no later success was seen."}
     return Proposal(
         ISSUE.name, _title(f"{failure.step} failed: {failure.message}"), {"severity": "medium"}, content, False
@@ -88,7 +90,7 @@ def _unresolved(failure: Failure, where: str) -> Proposal:
 
 
 def _learning(found: Extract, where: str) -> Proposal:
-    content: dict[str, str | list[str]] = {"lesson": plain(found.text), "context": where}
+    content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), "context": where}
     return Proposal(
         LEARNING.name, _title(found.text), {"importance": 5 if found.explicit else 4}, content, found.explicit
     )
@@ -100,11 +102,11 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     if not steps and not summary.tasks and summary.completion is None:
         return []
     content: dict[str, str | list[str]] = {
-        "task_description": plain(summary.intent),
-        "substeps_completed": [plain(task.text) for task in summary.tasks if task.status == tasks.DONE],
-        "substeps_remaining": [plain(task.text) for task in summary.tasks if task.status != tasks.DONE],
-        "blockers": [plain(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
-        "next_actions": [plain(step) for step in steps],
+        "task_description": redacted_line(summary.intent),
+        "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == tasks.DONE],
+        "substeps_remaining": [redacted_line(task.text) for task in summary.tasks if task.status != tasks.DONE],
+        "blockers": [redacted_line(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
+        "next_actions": [redacted_line(step) for step in steps],
     }
     given = {name: value for name, value in content.items() if value}
     values = {"completion_percentage": summary.completion or 0}
@@ -112,9 +114,5 @@ def _state(summary: SessionSummary) -> list[Proposal]:
 
 
 def _title(text: str) -> str:
-    line = plain(text).replace("`", "").rstrip(" .")
-    return line if len(line) <= _TITLE else line[: _TITLE - 1].rpartition(" ")[0] + "…"
-
-
-def _key(title: str) -> str:
-    return " ".join(re.findall(r"\w+", title.lower()))
+    line = redacted_line(text).replace("`", "").rstrip(" .")
+    return cut_at_word(line, _TITLE, "…")

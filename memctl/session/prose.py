@@ -3,6 +3,8 @@
 All facts stay those that were extracted: the model's words stand beside them and take nothing's place, so no path, id
 or decision can be lost by them (rules.md#session-summary). What a transcript says is data in the prompt, its
 credentials redacted.
+
+A sentence that names something which stands nowhere in that record is left out.
 """
 
 from __future__ import annotations
@@ -16,11 +18,58 @@ import msgspec
 from memctl.providers.provider import Provider, ProviderFailed, json_object
 from memctl.session import labels
 from memctl.session.extraction import Extract
-from memctl.session.invented import KnownNames
 from memctl.session.summary import Prose, SessionSummary
 from memctl.text import xml
-from memctl.text.plain import plain
+from memctl.text.characters import redacted_line
+from memctl.text.fit import cut_at_word
 from memctl.transcript.events import ANSWER, DIGEST, PROMPT, Event, Session
+
+_WORD = re.compile(r"[^\s\"'`<>|,;()\[\]{}*]+")
+_LINE_NUMBER = re.compile(r"(?::\d+){1,2}$")  # src/a.py:12
+_FILE = re.compile(r"(?:[\w@+~.-]*[/\\])*[\w@+~-][\w@+~.-]*\.[A-Za-z][A-Za-z0-9]{0,7}")  # it ends like a file's name
+_FOLDER = re.compile(r"(?:~|\.{0,2})/.*|[A-Za-z]:[\\/].*|[^/]+/[^/]+/.*|[\w.-]+/|[a-z][a-z0-9+.-]+://.*")
+_ID = re.compile(r"[A-Z]{2,8}-\d[\d-]*|(?=[a-f]*\d)[0-9a-f]{7,40}")  # of records and tickets, of commits
+_NUMBER = re.compile(r"\d[\d.,]*\d")  # one digit may count what is told; two were read somewhere
+_NO_NAMES = frozenset({"e.g", "i.e", "a.m", "p.m"})
+
+
+class KnownNames:
+    """All that a record names: its words, and the paths of files, whole, by their ends or by their folders."""
+
+    def __init__(self, record: str, paths: Iterable[str]) -> None:
+        self._words = {part for word in _bare_words(record) for part in (word, *_NUMBER.findall(word))}
+        for path in (*paths, *filter(_FILE.fullmatch, self._words)):
+            parts = path.split("/")
+            self._words.update("/".join(parts[start:]) for start in range(len(parts)))
+            self._words.update("/".join(parts[:end]) for end in range(1, len(parts)))
+
+    def has_all_of(self, text: str) -> bool:
+        """Whether every path, id and number in a text stands in the record."""
+        return all(name in self._words for name in _named(text))
+
+
+def _named(text: str) -> Iterator[str]:
+    """The paths, ids and numbers that a text names."""
+    for word in _bare_words(text):
+        if word in _NO_NAMES:
+            continue
+        if _FILE.fullmatch(word) or _FOLDER.fullmatch(word):
+            yield word.rstrip("/") if len(word) > 1 else word
+        elif _ID.fullmatch(word):
+            yield word
+        else:
+            yield from _NUMBER.findall(word)
+
+
+def _bare_words(text: str) -> Iterator[str]:
+    """The words of a text, without what ends a sentence, slashes behind folders, and numbers of lines."""
+    for word in _WORD.findall(text):
+        bare = _LINE_NUMBER.sub("", word.strip(":!?").rstrip(".…"))
+        if bare:
+            yield bare
+            if bare.endswith("/") and len(bare) > 1:
+                yield bare.rstrip("/")
+
 
 _LONGEST = {"intent": 400, "state": 600, "reason": 300}  # characters
 _MOST_TALK = 60_000  # characters of what was said: some 15,000 tokens
@@ -69,8 +118,9 @@ def added(summary: SessionSummary, session: Session, provider: Provider) -> Sess
 def _record(summary: SessionSummary, session: Session) -> ElementTree.Element:
     """What is known of a session, as a tree: serialised, nothing in it can leave its element."""
     root = ElementTree.Element("session")
+    reasoned = (f"{one.text} — because {one.reason}" for one in summary.having(labels.DECISION) if one.reason)
     _list(root, "decisions_without_a_reason", "decision", (one.text for one in _unexplained(summary)), numbered=True)
-    _list(root, "other_decisions", "decision", (_told(one) for one in summary.having(labels.DECISION) if one.reason))
+    _list(root, "other_decisions", "decision", reasoned)
     files = [f"{entry.action} {entry.path}" for entry in summary.trail.entries[-_MOST_FILES:]]
     _list(root, "files", "file", files)
     _list(root, "tasks", "task", (f"{task.status}: {task.text}" for task in summary.tasks))
@@ -92,12 +142,7 @@ def _list(root: ElementTree.Element, name: str, item: str, texts: Iterable[str],
 
 def _safe(text: str) -> str:
     """A text as it may go out: on one line, without credentials, cut where a word ends."""
-    line = xml.clean(plain(text[:_LOOKED_AT]))
-    return line if len(line) <= _MOST_SAID else line[:_MOST_SAID].rpartition(" ")[0] + " …"
-
-
-def _told(found: Extract) -> str:
-    return f"{found.text} — because {found.reason}"
+    return cut_at_word(xml.clean(redacted_line(text[:_LOOKED_AT])), _MOST_SAID)
 
 
 def _unexplained(summary: SessionSummary) -> list[Extract]:
@@ -134,14 +179,10 @@ def _kept(text: str, part: str, known: KnownNames) -> str:
     """What of a model's text can be used: sentences that name nothing invented, as many as there is room for."""
     longest = _LONGEST[part]
     kept = ""
-    for sentence in _sentences(plain(text[:_LOOKED_AT])):
+    for sentence in re.split(r"(?<=[.!?;])\s+(?=\S)", redacted_line(text[:_LOOKED_AT])):
         if known.has_all_of(sentence):
             longer = f"{kept} {sentence}".strip()
             if len(longer) > longest:
-                return kept or longer[: longest - 1].rpartition(" ")[0] + " …"
+                return kept or cut_at_word(longer, longest)
             kept = longer
     return kept
-
-
-def _sentences(text: str) -> Iterator[str]:
-    yield from (part for part in re.split(r"(?<=[.!?;])\s+(?=\S)", text) if part.strip())

@@ -7,10 +7,11 @@ its options, and however it is launched. It may also be of more: a run of all te
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from memctl.session import calls, shell
 from memctl.session.shell import ShellCommand
+from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript.events import Event
 
@@ -48,8 +49,7 @@ def of_call(call: Event) -> str:
     told = [simple for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE]
     doing = [simple for simple in told if not _is_reader(simple)]
     checks = [simple for simple in doing if _CHECKS.match(key(simple.text))]
-    text = one_line(next((simple.text for simple in (*checks, *doing, *told)), command))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return cut(one_line(next((simple.text for simple in (*checks, *doing, *told)), command)), _LONGEST)
 
 
 def is_doing(call: Event) -> bool:
@@ -94,9 +94,5 @@ def begins(line: str, succeeded: Collection[str], quotes: str = "") -> bool:
 
     Where the step ends is not known, for it may have a colon itself.
     """
-    return any(came_right(part.strip(quotes + " "), succeeded) for part in _beginnings(line))
-
-
-def _beginnings(line: str) -> Sequence[str]:
-    line = line[: _LONGEST * 2]
-    return [line[: match.start()] for match in re.finditer(": ", line)]
+    parts = (line[: match.start()] for match in re.finditer(": ", line[: _LONGEST * 2]))
+    return any(came_right(part.strip(quotes + " "), succeeded) for part in parts)

@@ -10,9 +10,10 @@ from memctl.record import timestamps
 from memctl.session import extraction, failures, labels, tasks
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
+from memctl.session.file_actions import CREATED, DELETED, MODIFIED
 from memctl.session.tasks import Task
-from memctl.session.touches import CREATED, DELETED, MODIFIED
 from memctl.session.trail import Trail
+from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
@@ -100,7 +101,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         id=identifier,
         agent=agent,
         form=session.form,
-        intent=_begun(prompts[0].text, _INTENT) if prompts else "",
+        intent=cut_at_word(one_line(prompts[0].text), _INTENT) if prompts else "",
         trail=trail,
         started=session.started,
         ended=session.ended,
@@ -112,7 +113,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         failures=tuple(failures.of_events(session.events)),
         succeeded=failures.succeeded(session.events),
         tasks=tuple(tasks.of_events(session.events)),
-        last_word=_begun(said[-1].text, _LAST_WORD) if said else "",
+        last_word=cut_at_word(one_line(said[-1].text), _LAST_WORD) if said else "",
         metrics=_metrics(session, prompts, trail),
     )
 
@@ -144,8 +145,3 @@ def _last_said(steps: Sequence[Extract]) -> list[Extract]:
     if not steps or not steps[-1].moment:
         return list(steps[-10:])
     return [step for step in steps if step.moment == steps[-1].moment]
-
-
-def _begun(text: str, length: int) -> str:
-    text = one_line(text)
-    return text if len(text) <= length else text[: length - 1].rpartition(" ")[0] + " …"

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from memctl.git.trees import blob_of
 from memctl.pages import definitions, outline
 from memctl.record.frontmatter import clean_newlines
-from memctl.sources import imports, manifests, refused
+from memctl.sources import generated_files, imports, manifests
 from memctl.sources.resolve import code_suffix
 from memctl.store import source_facts
 from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES
 from memctl.store.repository_files import FilesOnDisk
-from memctl.text import words
+from memctl.text import sensitive_files, words
 from memctl.tokens.families import kind_of_text
 
 Progress = Callable[[int, int], None]
@@ -32,13 +32,12 @@ _AT_ONCE = 200  # files that are read before what was found in them is kept
 _MOST_IMPORTS, _MOST_NAMES, _MOST_WORDS = 500, 500, 200  # of one file
 _NAME = re.compile(r"[\w$]+")
 _TODO = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
-_SHA1_DIGITS = 40
 
 
 class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     """What a content says: bytes, lines, kind of text; why it never enters ("" if it may); open TODOs; imports as
     `imports` writes them; the names it defines; the words of these names and of what it says it is for; what it
-    declares if it is a manifest."""
+    declares if it is a manifest; whether a program wrote it."""
 
     size: int
     lines: int = 0
@@ -49,6 +48,7 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     names: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     declared: tuple[tuple[str, str], ...] = ()
+    is_generated: bool = False
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -65,28 +65,30 @@ _DECODE = msgspec.msgpack.Decoder(FileFacts).decode
 
 def of_content(path: str, content: bytes) -> FileFacts:
     """Everything that is to be known of a content; the path says how to read it."""
-    if refused.is_binary(content):
-        return FileFacts(len(content), refusal=refused.BINARY)
+    if sensitive_files.is_binary(content):
+        return FileFacts(len(content), refusal=sensitive_files.BINARY)
     text = clean_newlines(content.decode(errors="replace"))
-    if reason := refused.in_text(text):
-        return FileFacts(len(content), refusal=reason)
+    if reason := sensitive_files.in_text(text):
+        text = sensitive_files.without_credentials(text)
     found, names = _in_code(code_suffix(path), text)
     about = words.words_of(" ".join([*names, outline.purpose(path, text)]))
     return FileFacts(
         size=len(content),
         lines=text.count("\n") + (not text.endswith("\n") and text != ""),
         kind=kind_of_text(path, text),
+        refusal=reason,
         todos=len(_TODO.findall(text)),
         imports=found,
         names=names,
         words=tuple(islice((word for word in dict.fromkeys(about) if word not in words.STOP_WORDS), _MOST_WORDS)),
         declared=manifests.declared(path.rpartition("/")[2], text),
+        is_generated=generated_files.in_text(text),
     )
 
 
 def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The imports and the defined names in a text of code."""
-    if definitions.has_parser(suffix):
+    if imports.is_parsed(suffix):
         pieces = [
             (list(imports.in_piece(suffix, piece)), list(definitions.in_piece(suffix, piece)))
             for piece in definitions.parsed(suffix, text)
@@ -165,13 +167,6 @@ def _size(file: Path) -> int:
         return os.lstat(file).st_size
     except OSError:
         return 0
-
-
-def blob_of(content: bytes, like: Iterable[str]) -> str:
-    """The id that Git would give a content, in a repository with ids like these."""
-    digits = len(next((blob for blob in like if blob), "0" * _SHA1_DIGITS))
-    make = hashlib.sha1 if digits == _SHA1_DIGITS else hashlib.sha256
-    return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _sort(path: str) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from memctl.pages import code_lines, definitions
-from memctl.pages.code_lines import GO
+from memctl.pages.code_lines import GO, SCRIPT
 from memctl.pages.definitions import ParsedCode, language
 
 if TYPE_CHECKING:
@@ -33,11 +33,16 @@ def in_code(suffix: str, text: str) -> Iterator[str]:
     Of Python `a.b` for `import a.b`, `..a|b` for `from ..a import b`; of JavaScript and TypeScript what stands in
     quotes, of Go the path, of C the path that is included, of Java the dotted name, of Rust `mod name` and `crate::a`.
     """
-    if definitions.has_parser(suffix):
+    if is_parsed(suffix):
         for piece in definitions.parsed(suffix, text):
             yield from in_piece(suffix, piece)
     else:
         yield from filter(_is_one, code_lines.imports(suffix, text))
+
+
+def is_parsed(suffix: str) -> bool:
+    """Whether the imports of code with a suffix are found by its parser, not in its lines."""
+    return suffix in (*SCRIPT, *GO) and definitions.has_parser(suffix)
 
 
 def in_piece(suffix: str, piece: ParsedCode) -> Iterator[str]:

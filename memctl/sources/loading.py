@@ -17,7 +17,8 @@ from memctl.tokens.count import Count
 PRELOAD, JUST_IN_TIME, ON_DEMAND = "preload", "just-in-time", "on demand"
 NO_ROOM = "it does not fit beside the others"
 JUST_IN_TIME_SCORE = 40
-LARGE = 10_000  # tokens of a file that is not loaded ahead
+LARGE = 10_000  # tokens of a file of which only an outline is loaded ahead
+OUTLINE = 500  # tokens of that; rules.md#files-for-a-task
 _FULL = 0.80  # of the window: if more is in use, nothing is loaded ahead
 _ACTIVE, _FILLED = 0.50, 0.70  # the active context's share of the window, and what of that is filled
 _RESERVED = {"tool_outputs": 0.15, "expansion": 0.10, "buffer": 0.05}  # what the rest of that is for
@@ -32,7 +33,8 @@ class Scored(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A scored file with its tokens, the verdict, and why it is not loaded ahead: "" if it is."""
+    """A scored file with its tokens, the verdict, and why it is not loaded ahead: "" if it is. `outline` says why only
+    an outline of it ever is, "" if it is all of it."""
 
     path: str
     content: Content
@@ -40,10 +42,16 @@ class Choice(msgspec.Struct, frozen=True):
     tokens: Count
     verdict: str
     left_out: str
+    outline: str = ""
 
     @property
     def is_loaded(self) -> bool:
         return not self.left_out
+
+    @property
+    def cost(self) -> int:
+        """The tokens that it takes to load what is loaded of it."""
+        return min(self.tokens.tokens, OUTLINE) if self.outline else self.tokens.tokens
 
 
 class Room(msgspec.Struct, frozen=True):
@@ -69,16 +77,16 @@ def reserve_of(window: int) -> dict[str, int]:
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
-def verdict(score: float, tokens: int, room: Room) -> str:
-    """How a file should be loaded (rules.md#files-for-a-task).
+def verdict(score: float, outline: str, room: Room) -> str:
+    """How all of a file should be loaded (rules.md#files-for-a-task).
 
-    Its size holds a file back that would be loaded ahead; it does not bring one nearer that nobody needs.
+    What is large or generated is held back that would be loaded ahead; it does not come nearer if nobody needs it.
     """
     if room.is_crowded:
         return JUST_IN_TIME
     if score < JUST_IN_TIME_SCORE:
         return ON_DEMAND
-    return PRELOAD if score >= PRELOAD_SCORE and tokens <= LARGE else JUST_IN_TIME
+    return PRELOAD if score >= PRELOAD_SCORE and not outline else JUST_IN_TIME
 
 
 def chosen(
@@ -87,10 +95,12 @@ def chosen(
     estimate: Callable[[Content], Count],
     count: Callable[[str, Content], Count],
     shown: int,
+    generated: Callable[[str], str],
 ) -> Iterator[Choice]:
     """The files, in their order, with what becomes of each.
 
     Counted are those that may be loaded, and the first `shown` ones; of the rest the tokens are an estimate.
+    `generated` says of a path why a program wrote that file, "" if none did.
     """
     left = room.budget
     for number, file in enumerate(files):
@@ -98,17 +108,20 @@ def chosen(
         about = estimate(file.content)
         is_near = about.tokens * (1 - min(about.error, 0.9)) <= min(left, LARGE)
         tokens = count(file.path, file.content) if number < shown or (is_wanted and is_near) else about
-        reason = _reason(file.score.score, tokens.tokens, room, left)
-        left -= 0 if reason else tokens.tokens
-        found = verdict(file.score.score, tokens.tokens, room)
-        yield Choice(file.path, file.content, file.score, tokens, found, reason)
+        is_seen = number < shown or is_wanted
+        outline = f"it has more than {LARGE:,} tokens" if tokens.tokens > LARGE else ""
+        outline = outline or (generated(file.path) if is_seen else "")
+        found = Choice(
+            file.path, file.content, file.score, tokens, verdict(file.score.score, outline, room), "", outline
+        )
+        reason = file.content.facts.refusal or _reason(file.score.score, found.cost, room, left)
+        left -= 0 if reason else found.cost
+        yield msgspec.structs.replace(found, left_out=reason) if reason else found
 
 
-def _reason(score: float, tokens: int, room: Room, left: int) -> str:
+def _reason(score: float, cost: int, room: Room, left: int) -> str:
     if score < room.least:
         return f"its score is below {room.least:g}"
     if room.is_crowded:
         return f"more than {_FULL:.0%} of the window is in use"
-    if tokens > LARGE:
-        return f"it has more than {LARGE:,} tokens: `memctl summarize` gives a view of it"
-    return NO_ROOM if tokens > left else ""
+    return NO_ROOM if cost > left else ""

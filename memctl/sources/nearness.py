@@ -16,38 +16,67 @@ MOST, DIRECT, SECOND, IMPORTING = 20, 20, 10, 15
 class Near(msgspec.Struct, frozen=True):
     """Points from 0 to 20, each relation that gave some, and whether it is named as active or such a file needs it."""
 
-    points: int
+    points: float
     why: tuple[str, ...]
     is_needed: bool = False
 
 
-def nearness(contents: Mapping[str, Content], active: Collection[str], given: Collection[str] = ()) -> dict[str, Near]:
+def nearness(
+    contents: Mapping[str, Content],
+    active: Collection[str],
+    given: Collection[str] = (),
+    likely: Mapping[str, float] | None = None,
+) -> dict[str, Near]:
     """The files that have to do with active ones: these, what they import, what that imports, and who imports them.
 
-    Points of several relations are added, up to 20. `given` are the active files that somebody named as such.
+    Points of several relations are added, up to 20. `given` are the active files that somebody named as such. `likely`
+    are files that a task may be about, each with how likely from 0 to 1: what they import, and who imports them, gets
+    that share of the points of one relation.
     """
-    if not active:
+    likely = {path: share for path, share in (likely or {}).items() if path not in active}
+    if not active and not likely:
         return {}
     declared = {path: content.facts.declared for path, content in contents.items() if content.facts.declared}
     resolver = Resolver(contents.keys(), declared)
 
-    def imported_by(path: str) -> set[str]:
-        return resolver.targets(path, contents[path].facts.imports) - {path}
-
-    reasons: dict[str, list[tuple[int, str]]] = {path: [(MOST, "it is active")] for path in active}
-    direct = {target: path for path in sorted(active, reverse=True) for target in imported_by(path)}
+    targets = {
+        path: resolver.targets(path, content.facts.imports) - {path}
+        for path, content in contents.items()
+        if content.facts.imports
+    }
+    reasons: dict[str, list[tuple[float, str]]] = {path: [(MOST, "it is active")] for path in active}
+    direct = {target: path for path in sorted(active, reverse=True) for target in targets.get(path, ())}
     for target, path in direct.items():
         reasons.setdefault(target, []).append((DIRECT, f"{path} imports it"))
-    second = {target: path for path in sorted(direct, reverse=True) for target in imported_by(path)}
+    second = {target: path for path in sorted(direct, reverse=True) for target in targets.get(path, ())}
     for target, path in second.items():
         if target not in direct:
             reasons.setdefault(target, []).append((SECOND, f"{path} imports it, which an active file imports"))
     wanted = frozenset(active)
-    for path, content in contents.items():
-        if content.facts.imports and (targets := imported_by(path) & wanted):
-            reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(targets)}"))
-    needed = {*given, *(target for path in given for target in imported_by(path))}
+    for path, found in targets.items():
+        if met := found & wanted:
+            reasons.setdefault(path, []).append((IMPORTING, f"it imports {min(met)}"))
+    for path, reason in _near_likely(targets, likely).items():
+        reasons.setdefault(path, [reason])
+    needed = {*given, *(target for path in given for target in targets.get(path, ()))}
     return {
         path: Near(min(sum(points for points, _ in found), MOST), tuple(why for _, why in found), path in needed)
         for path, found in reasons.items()
     }
+
+
+def _near_likely(targets: Mapping[str, set[str]], likely: Mapping[str, float]) -> dict[str, tuple[float, str]]:
+    """The files next to likely ones, each with its points for the nearest and which that is."""
+    found: dict[str, tuple[float, str]] = {}
+
+    def add(path: str, points: float, why: str) -> None:
+        if points > found.get(path, (0.0, ""))[0]:
+            found[path] = round(points, 1), why
+
+    for path in sorted(likely):
+        for target in targets.get(path, ()):
+            add(target, DIRECT * likely[path], f"{path} imports it")
+    for path, imported in targets.items():
+        for target in sorted(imported & likely.keys()):
+            add(path, IMPORTING * likely[target], f"it imports {target}")
+    return found

@@ -9,20 +9,23 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import freshness, repository_paths
-from memctl.pages.path_args import file_named
+from memctl.pages.repository_paths import file_named
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
-from memctl.sources import facts, ignored, recency, refused, task
-from memctl.sources.facts import Content, Progress
+from memctl.sources import file_search, recency, task
+from memctl.sources.facts import Progress
+from memctl.sources.generated_files import Generated
 from memctl.sources.loading import Choice, Room, Scored, chosen
 from memctl.sources.nearness import nearness
-from memctl.sources.score import FileKnowledge, score
+from memctl.sources.score import RELEVANCE, FileKnowledge, by_task, score
 from memctl.sources.sizes import TokenSizes
-from memctl.store import load, source_facts
+from memctl.sources.task import FileMention
+from memctl.store.file_texts import FileMatches
 from memctl.store.memory import Memory
-from memctl.store.repository_files import FilesOnDisk
 from memctl.text.globs import is_pattern
 from memctl.tokens.count import Counter
+
+_LIKELY = 5  # files that a task is about most: what they import, or who imports them, is near
 
 
 class FileRequest(msgspec.Struct, frozen=True):
@@ -38,11 +41,12 @@ class FileRequest(msgspec.Struct, frozen=True):
 
 
 class Priorities(msgspec.Struct, frozen=True):
-    """Files, best first; the active ones; and those that never enter, with why."""
+    """Files, best first; the active ones; those that never enter, and those whose text is not searched, with why."""
 
     files: tuple[Choice, ...]
     active: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
+    unsearched: tuple[tuple[str, str], ...] = ()
 
 
 def priorities(
@@ -54,41 +58,52 @@ def priorities(
     progress: Progress | None = None,
 ) -> Priorities:
     """Rank the files of the worktree; those with a higher score first, then by path."""
-    files, cache, now = FilesOnDisk(memory), load.open_cache(memory), memory.now
-    known = source_facts.recall(cache)
-    found = facts.gather(memory.repository.top, files, cache, known, progress)
-    contents, refusals = _admitted(memory.repository.top, found, snapshot.withheld.files)
-    dirty = frozenset(path for path, blob in files.unchanged().items() if not blob and path in contents)
-    lately = recency.recent(memory.repository, dirty, now)
-    named: task.Mentions = {}
+    sources, now = file_search.read(memory, snapshot, progress), memory.now
+    contents = sources.contents
+    dirty = frozenset(path for path, blob in sources.files.unchanged().items() if not blob and path in contents)
+    lately = recency.recent(memory.repository, dirty, now, recency.LOOKED_AT if wish.task else recency.OPERATIONS)
+    said, named = FileMatches({}, {}, {}), dict[str, FileMention]()
     if wish.task:
-        named = task.joined(
-            task.mentions(wish.task, contents), task.from_memory(snapshot, wish.task, frozenset(contents), now)
-        )
+        said = file_search.matches(memory, sources, wish.task, progress)
+        named = file_search.mentions(snapshot, sources, wish.task, now)
     meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
-    given = _given(wish, memory, contents, refusals)
+    given = _given(wish, memory, contents, sources.refusals)
     active = dirty | meant | given
-    near = nearness(contents, active, given)
     issues = _issues(snapshot, frozenset(contents))
+    known = {
+        path: FileKnowledge(
+            match=said.shares.get(path, 0.0),
+            words=tuple(said.words.get(path, ())),
+            mention=named.get(path),
+            changed=lately.moments.get(path, ""),
+            is_modified=path in lately.operations,
+            ago=lately.ago.get(path),
+            todos=content.facts.todos,
+            issues=tuple(issues.get(path, ())),
+        )
+        for path, content in contents.items()
+    }
+    near = nearness(contents, active, given, _likely(known) if wish.task else {})
+    known |= {path: msgspec.structs.replace(known[path], near=each) for path, each in near.items()}
     scored = [
-        Scored(path, contents[path], score(path, each, now))
+        Scored(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
         for path in _within(contents, wish.globs)
-        for each in [
-            FileKnowledge(
-                mention=named.get(path),
-                changed=lately.moments.get(path, ""),
-                is_modified=path in lately.operations,
-                todos=contents[path].facts.todos,
-                issues=tuple(issues.get(path, ())),
-                near=near.get(path),
-            )
-        ]
     ]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
-    sizes = TokenSizes(counter, files, cache, known)
-    choices = tuple(chosen(scored, room, sizes.known, sizes.count, wish.shown))
+    sizes = TokenSizes(counter, sources.files, sources.cache, sources.known)
+    by_text = frozenset(path for path, content in contents.items() if content.facts.is_generated)
+    is_generated = Generated(memory.repository, contents.keys(), by_text)
+    choices = tuple(chosen(scored, room, sizes.known, sizes.count, wish.shown, is_generated.reason))
     sizes.keep()
-    return Priorities(choices, tuple(sorted(active)), tuple(sorted(refusals.items())))
+    refusals = tuple(sorted(sources.refusals.items()))
+    return Priorities(choices, tuple(sorted(active)), refusals, tuple(sorted(said.left_out.items())))
+
+
+def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
+    """The files that a task is most likely about, each with how likely from 0 to 1."""
+    shares = {path: sum(points for points, _ in by_task(each)) / RELEVANCE for path, each in known.items()}
+    best = sorted(shares, key=lambda path: (-shares[path], path))[:_LIKELY]
+    return {path: shares[path] for path in best if shares[path]}
 
 
 def _given(wish: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]) -> set[str]:
@@ -98,18 +113,6 @@ def _given(wish: FileRequest, memory: Memory, contents: Collection[str], refusal
     for path in sorted(found & refusals.keys()):
         raise MemctlError(f"{path} never enters a model's context: {refusals[path]}")
     return found
-
-
-def _admitted(
-    top: Path, found: dict[str, Content], closed: Mapping[str, str]
-) -> tuple[dict[str, Content], dict[str, str]]:
-    """The files that may enter a model's context, and the others with why not; `closed` are kept from the reader."""
-    refusals = {path: why for path, why in closed.items() if path in found}
-    refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
-    refusals |= {path: refused.SECRET_NAME for path in found if refused.has_secret_name(path)}
-    left_out = ignored.ignored(found.keys() - refusals.keys(), ignored.texts(top, found))
-    refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
-    return {path: content for path, content in sorted(found.items()) if path not in refusals}, refusals
 
 
 def _within(names: Collection[str], globs: Sequence[str]) -> Collection[str]:

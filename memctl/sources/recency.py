@@ -16,35 +16,41 @@ from memctl.store.place import FOLDER
 
 OPERATIONS = 5  # of which changes give points; rules.md#files-for-a-task
 DAYS = 7  # after which there are no points for recency
+LOOKED_AT = 200  # operations that are counted for a task: of older ones hardly any points would be left
 _COMMITS = 1_000  # that are looked at, at most
 
 
 class Recent(msgspec.Struct, frozen=True):
-    """The moments of last change by path (canonical UTC), of the last week; the files of the last five operations.
+    """The moments of last change by path (canonical UTC), of the last week; the files of the last five operations; how
+    many operations ago each was changed, 0 if that is in no commit yet.
 
     An operation is a commit of anything but the memory; what is not committed yet is the latest of them.
     """
 
     moments: dict[str, str]
     operations: frozenset[str]
+    ago: dict[str, int]
 
 
-def recent(repository: Repository, dirty: Collection[str], now: str) -> Recent:
-    """What was changed of late: of what is `dirty` the file says when, of the rest the commits of HEAD."""
+def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS) -> Recent:
+    """What was changed of late: of what is `dirty` the file says when, of the rest the commits of HEAD.
+
+    Looked at are the commits of the last week, and at least so many operations.
+    """
     since = timestamps.days_before(now, DAYS)
     found = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
-    touched = set(dirty)
+    ago = dict.fromkeys(dirty, 0)
     operations = 0
     for commit in history.latest(repository, _COMMITS):
         paths = _own(commit.paths)
-        if operations >= OPERATIONS and commit.date < since:
+        if operations >= looked_at and commit.date < since:
             break
-        if paths and operations < OPERATIONS:
-            operations += 1
-            touched |= set(paths)
+        operations += bool(paths)
+        for path in paths:
+            ago.setdefault(path, operations)
         for path in paths if commit.date >= since else ():
             found.setdefault(path, commit.date)
-    return Recent(found, frozenset(touched))
+    return Recent(found, frozenset(path for path, number in ago.items() if number <= OPERATIONS), ago)
 
 
 def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from memctl.pages.code_lines import CPP, GO, JAVA, LANGUAGES, PYTHON, RUST
+from memctl.pages.code_lines import CPP, GO, JAVA, LANGUAGES, PYTHON, RUBY, RUST
 from memctl.pages.outline import suffix_of
 from memctl.sources.imports import NAME
 from memctl.sources.manifests import ALIAS, ENTRY, MODULE, PACKAGE
 
+_Finder = Callable[[str, str], Sequence[str]]  # of a folder and what is imported there, the files that it means
 Declared = Mapping[str, Sequence[tuple[str, str]]]  # by the path of the manifest
 _SCRIPT_SUFFIXES = (
     *("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs", ".json", ".vue", ".svelte"),
@@ -36,16 +37,24 @@ class Resolver:
 
     def __init__(self, names: Collection[str], declared: Declared) -> None:
         self._names = frozenset(names)
-        self._known: dict[tuple[tuple[str, ...], str, str], tuple[str, ...]] = {}
+        self._known: dict[tuple[_Finder, str, str], tuple[str, ...]] = {}
+        self._finders: dict[str, _Finder] = {
+            **dict.fromkeys(PYTHON, self._python),
+            **dict.fromkeys(GO, self._go),
+            **dict.fromkeys(CPP, self._cpp),
+            **dict.fromkeys(JAVA, self._java),
+            **dict.fromkeys(RUST, self._rust),
+            **dict.fromkeys(RUBY, self._ruby),
+        }
         self._modules = _python_modules(self._names)
         self._go_modules, self._packages, self._aliases = _declarations(declared)
         self._go_folders: dict[str, list[str]] = {}
         for name in sorted(self._names) if self._go_modules else ():
             if name.endswith(".go") and not name.endswith("_test.go"):
                 self._go_folders.setdefault(posixpath.dirname(name), []).append(name)
-        self._by_ending: dict[str, list[str]] = {}  # files of C, Java and Kotlin by their last part
+        self._by_ending: dict[str, list[str]] = {}  # files of C, Java, Kotlin and Ruby by their last part
         for name in sorted(self._names):
-            if suffix_of(name) in (*CPP, *JAVA):
+            if suffix_of(name) in (*CPP, *JAVA, *RUBY):
                 self._by_ending.setdefault(posixpath.basename(name), []).append(name)
 
     def targets(self, path: str, imports: Iterable[str]) -> set[str]:
@@ -53,14 +62,13 @@ class Resolver:
         suffix, folder = code_suffix(path), posixpath.dirname(path)
         if suffix in RUST and posixpath.basename(path) not in _RUST_ROOTS:
             folder = path.removesuffix(".rs")  # where the modules within it are
-        languages = ((PYTHON, self._python), (GO, self._go), (CPP, self._cpp), (JAVA, self._java), (RUST, self._rust))
-        kind, find = next((each for each in languages if suffix in each[0]), ((), self._script))
+        find = self._finders.get(suffix, self._script)
         found: set[str] = set()
         for imported in imports:
-            key = (kind, folder, imported)
-            if key not in self._known:
-                self._known[key] = tuple(find(folder, imported))
-            found.update(self._known[key])
+            key = (find, folder, imported)
+            if (known := self._known.get(key)) is None:
+                known = self._known[key] = tuple(find(folder, imported))
+            found.update(known)
         return found
 
     def _python(self, folder: str, imported: str) -> Sequence[str]:
@@ -109,6 +117,13 @@ class Resolver:
         # What is imported of a class has the class's name before its own.
         wanted = (f"{each}.{suffix}" for each in (f"{below}/{name}", below) for suffix in JAVA)
         return next((found for each in wanted if (found := self._nearest(folder, each))), ())
+
+    def _ruby(self, folder: str, imported: str) -> Sequence[str]:
+        name = imported if imported.endswith(".rb") else f"{imported}.rb"
+        if imported.startswith("./"):
+            beside = posixpath.normpath(posixpath.join(folder, name))
+            return (beside,) if beside in self._names else ()
+        return self._nearest(folder, posixpath.normpath(name).lstrip("./"))
 
     def _nearest(self, folder: str, ending: str) -> Sequence[str]:
         """The file whose path ends so; of several, the one that is nearest to a folder."""

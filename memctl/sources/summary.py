@@ -6,7 +6,7 @@ enough (rules.md#files-for-a-task).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import msgspec
 
@@ -14,13 +14,16 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pages import outline
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.snapshot import Snapshot
-from memctl.sources import refused, views
+from memctl.sources import views
+from memctl.sources.loading import OUTLINE
 from memctl.sources.views import ViewRow
+from memctl.text import sensitive_files
+from memctl.text.fit import most
 from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import kind_of_text
 
 _LARGEST = 64 << 20  # bytes: a log of 5 MB takes about a second
-BUDGET = 500  # tokens; rules.md#files-for-a-task
+BUDGET = OUTLINE
 UNREAD = f"it has more than {_LARGEST >> 20} MB, or is gone"
 _HINT = "the whole file is for whoever may see it, outside of a model's context"
 
@@ -44,7 +47,7 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Fil
     """
     content = snapshot.files.read([path], _LARGEST).get(path)
     text = clean_newlines((content or b"").decode(errors="replace"))
-    if reason := UNREAD if content is None else refused.refusal(path, content, text):
+    if reason := UNREAD if content is None else sensitive_files.refusal(path, content, text):
         raise MemctlError(f"there is no summary of {path}: {reason}", _HINT)
     kind = kind_of_text(path, text)
     page = _page(path, text, len(content or b""), counter.count(text, kind))
@@ -52,24 +55,12 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Fil
     def tokens(shown: str) -> int:
         return max(counter.tokens(shown, kind), counter.tokens(shown))
 
-    number = _most(lambda number: tokens(page.text(number)) <= budget, min(len(page.rows), budget))
+    number = most(lambda number: tokens(page.text(number)) <= budget, -1, min(len(page.rows), budget))
     if number < 0:
         raise MemctlError(f"{path} can't be told of in {budget:,} tokens", "give --budget more", USAGE)
     shown = page.text(number)
     left_out = page.missing(page.chosen(number))
     return FileSummary(path, shown, tokens(shown), page.size, page.lines, page.of_file, left_out)
-
-
-def _most(fits: Callable[[int], bool], most: int) -> int:
-    """The largest number up to `most` that fits, -1 if not even 0 does: larger ones fit less."""
-    least = -1
-    while least < most:
-        middle = (least + most + 1) // 2
-        if fits(middle):
-            least = middle
-        else:
-            most = middle - 1
-    return least
 
 
 class _Page(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from memctl.text import words
 # Shares of a full mention. A file that a task names is meant, and one that is called as a word of it most likely; words
 # that it shares with a path may mean something else. From ACTIVE on a file is taken to be what the task is about.
 FULL, CALLED, ONE_OF_MANY, IN_FOLDER = 1.0, 0.9, 0.8, 0.6
-ACTIVE = CALLED
+ACTIVE = FULL
 _PATH_WORDS, _NAME_WORDS, _RECORD, _SECTION = 0.8, 0.5, 0.8, 0.4
 _FEW = 3  # files that a name may mean at once, and still mean each of them
 _SHORTEST = 4  # letters of a word that a file can be meant by
@@ -63,18 +63,19 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
     """
     found: Mentions = {}
     wanted = _wanted(task[:_LONGEST])
-    most = ranking.shares(snapshot.config.search_weights)
-    for result in ranking.search(snapshot, task[:_LONGEST], Filters(), now)[:_RECORDS] if wanted else ():
+    ranked = ranking.search(snapshot, task[:_LONGEST], now, Filters(), ranking.RECORDS) if wanted else []
+    for result in ranked[:_RECORDS]:
         record = result.record
-        if not record.code_refs:
+        if record is None or not record.code_refs:
             continue
         try:
             body = snapshot.body(record)
         except (InvalidRecord, OSError):  # it was changed just now
             body = ""
         said = words.words_of(" ".join((record.title, *record.tags, body)))
-        match = (result.title + result.content) / ((most.title + most.content) or 1)
-        share = _RECORD * match * len({wanted[word] for word in said if word in wanted}) / len(set(wanted.values()))
+        share = (
+            _RECORD * result.match * len({wanted[word] for word in said if word in wanted}) / len(set(wanted.values()))
+        )
         for reference in record.code_refs:
             for path in freshness.code_paths(names, reference):
                 below = [path] if path in names else _below(names, path)
@@ -152,8 +153,8 @@ def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> N
     for path, content in contents.items():
         if anywhere.search(words.folded(path).lower()):
             in_path[path] = {wanted[word] for word in words.words_of(path) if word in wanted}
-        if met := {wanted[word] for word in content.facts.words if word in wanted}:
-            in_names[path] = met
+        if not wanted.keys().isdisjoint(content.facts.words):
+            in_names[path] = {wanted[word] for word in content.facts.words if word in wanted}
     having: dict[str, int] = {}
     for path in in_path.keys() | in_names.keys():
         for word in in_path.get(path, set()) | in_names.get(path, set()):

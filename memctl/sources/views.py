@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.pages import definitions, docstrings, outline
+from memctl.pages import definitions, outline
 from memctl.pages.outline import Marker, suffix_of
 from memctl.sources import imports
 from memctl.text import markdown
@@ -42,7 +42,7 @@ class ViewRow(msgspec.Struct, frozen=True):
 def rows(path: str, text: str) -> list[ViewRow]:
     """The lines that may be told of a text with LF line ends, in the order in which they are to stand."""
     suffix = suffix_of(path)
-    if suffix in definitions.OUTLINED:
+    if definitions.is_outlined(suffix):
         return _code(suffix, path, text)
     if suffix in outline.MARKDOWN:
         return list(_markdown(text))
@@ -68,7 +68,7 @@ def _code(suffix: str, path: str, text: str) -> list[ViewRow]:
         level = 2 * (marker.level + is_private)
         shown = f"{marker.line:>{width}}{'  ' * marker.level}{marker.title}"
         result.append(ViewRow((2, level, -span, marker.line), _DEFINITIONS, shown))
-        if about := outline.plain(docstrings.of_definition(suffix, lines, marker.line)):
+        if about := outline.plain(outline.of_definition(suffix, lines, marker.line)):
             result.append(ViewRow((2, level + 1, -span, marker.line), _DEFINITIONS, f": {about}", is_rest=True))
     return result or list(_lines(text))
 

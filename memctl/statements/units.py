@@ -6,7 +6,7 @@ Every line with text in it belongs to one unit, so that whatever a summary leave
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -81,16 +81,6 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
                 SENTENCE,
                 [_bare(lines[start]), *(_QUOTE.sub("", line) for line in lines[start + 1 : number])],
             )
-
-
-def closed(text: str, found: Sequence[Unit]) -> str:
-    """A text of some units, with a block of code that it leaves open closed, so that what follows is not swallowed."""
-    last = found[-1] if found else None
-    if last is None or last.form != CODE:
-        return text
-    first, *rest = last.text.split("\n")
-    fence = _FENCE.match(first)
-    return text if fence is None or (rest and _closes(rest[-1], fence[1])) else f"{text.rstrip()}\n{fence[1]}"
 
 
 def _closes(line: str, fence: str) -> bool:

@@ -13,7 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from memctl.git import private
+from memctl.record.record import Record
 
 _FILE = "access.db"
 _CREATE = "CREATE TABLE IF NOT EXISTS access (memory_id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID"
@@ -66,6 +69,19 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
             database.close()
     except sqlite3.DatabaseError:
         return {}
+
+
+def counted(folder: Path | None, records: list[Record]) -> list[Record]:
+    """The records with their retrievals added; none are in None."""
+    found = counts(folder) if folder is not None and records else {}
+    if not found:
+        return records
+    return [_add_count(record, found[record.memory_id]) if record.memory_id in found else record for record in records]
+
+
+def _add_count(record: Record, count: tuple[int, str]) -> Record:
+    last = max(count[1], record.last_accessed or "")
+    return replace(record, access_count=record.access_count + count[0], last_accessed=last)
 
 
 def start_folding(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:

@@ -30,7 +30,7 @@ _SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
 READ, RECORD = "read", "record"
 COMMANDS: Mapping[str, Sequence[str]] = {
     READ: (
-        *("guide", "search", "show", "why", "list", "log", "diff", "status", "index", "impact", "rehydrate"),
+        *("guide", "search", "show", "why", "list", "next", "log", "diff", "status", "index", "impact", "rehydrate"),
         *("checkpoint show", "checkpoint list", "checkpoint resume"),
     ),
     # The first are the verbs of record types; after a tool call there is no time to import those.

@@ -7,11 +7,13 @@ differs from HEAD, to that file's stat.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
@@ -20,19 +22,25 @@ from memctl import __version__
 from memctl.errors import MemctlError
 from memctl.git import private
 from memctl.record.errors import Fault
-from memctl.record.kinds import KINDS
-from memctl.record.mentions import REFERENCE, Mention
+from memctl.record.kinds import BY_FOLDER, KINDS
 from memctl.record.record import Record
-from memctl.store import schema
+from memctl.store import files, schema
 
-# How many token counts, digests and embeddings to keep; most are of texts that will not be seen again.
-_LIMITS = {"tokens": 20_000, "clean": 20_000, "embeddings": 50_000}
-_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 17)})"
+if TYPE_CHECKING:
+    from memctl.record.mentions import Mention
+
+# How many token counts and digests to keep; most are of texts that will not be seen again.
+_LOGGED = 1_000  # changed files of which it is noted in which update they changed
+_LIMITS = {"tokens": 20_000, "clean": 20_000}
+_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 26)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 
 
 class ParsedFile(msgspec.Struct):
-    """What one file came to: a record with its body and what that refers to, or faults."""
+    """What one file came to: a record with its body and what that refers to, or faults; of any other file its blob.
+
+    `blob` is the id that Git would give the text; "" if the file says nothing that can be searched.
+    """
 
     path: str
     stat: str  # "" if the file is as HEAD has it
@@ -43,21 +51,26 @@ class ParsedFile(msgspec.Struct):
     weight: int = 0  # see Catalogue.heavy
     is_suspicious: bool = False
     has_controls: bool = False
+    blob: str = ""
 
 
-_READING = 2  # raise it when something is read out of a file's text in another way: a purpose, an outline, a verdict
-_RULES = Path(__file__).parents[1] / "text" / "credentials" / "rules.txt"  # their package takes 10 ms to import
+_READING = 3  # raise it when something is read out of a file of the repository in another way: a purpose, an outline
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_RULES = f"{_PACKAGE}/text/credentials/rules.txt"
+# What says which values are stored: the tables, the types of records and references, what is read out of a text.
+_SOURCES = ("record/record.py", "record/kinds.py", "record/mentions.py", "store/schema.py", "store/objects.py")
 
 
 def _schema() -> str:
-    """What all that is stored has the form of: the tables, the values in them, and the types of records and references.
+    """The version of all that a cache holds: a digest of the modules and the table of rules that it depends on.
 
-    The table of credentials' rules is part of it, as verdicts by it are stored: reading its 60 kB takes 0.03 ms.
-    A cache that was made by anything else is made anew.
+    A cache that was made by any other is made anew. Reading the files takes 0.1 ms, importing those modules 2 ms.
     """
-    forms = [(form.__name__, *form.__annotations__.items()) for form in (Record, ParsedFile, Mention, Fault)]
-    stored = (_READING, schema.TABLES, schema.TEXTS, forms, KINDS, REFERENCE.pattern, crc32(_RULES.read_bytes()))
-    return f"{__version__}/{crc32(repr(stored).encode()):08x}"
+    found = crc32(repr((_READING, list(KINDS))).encode())
+    for file in (_RULES, *(f"{_PACKAGE}/{source}" for source in _SOURCES)):
+        with open(file, "rb") as text:
+            found = crc32(text.read(), found)
+    return f"{__version__}/{found:08x}"
 
 
 class Undecodable(MemctlError, sqlite3.DatabaseError):
@@ -140,6 +153,35 @@ class Cache:
         differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
         return CacheState((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
 
+    def token(self) -> str:
+        """What is another after each change of a file that the cache knows; no two caches have the same."""
+        state = dict(self.database.execute("SELECT key, value FROM state WHERE key IN ('id', 'updates')").fetchall())
+        return f"{state['id']}:{state.get('updates', '0')}"
+
+    def blobs(self) -> dict[str, str]:
+        """The ids of the texts of all files that are what they should be, by path."""
+        return dict(self.database.execute("SELECT path, blob FROM records WHERE blob <> ''").fetchall())
+
+    def blobs_since(self, token: str) -> dict[str, str] | None:
+        """The same of the files that have changed since there was a token, "" for one that is gone or not valid any
+        more; None if that is not known."""
+        state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
+        identifier, _, number = token.partition(":")
+        if identifier != state["id"] or int(number) < int(state.get("logged_from", "0")):
+            return None
+        changed = "SELECT path, blob FROM updates WHERE number > ? ORDER BY number"
+        return dict(self.database.execute(changed, (int(number),)).fetchall())
+
+    def records_at(self, paths: Iterable[str]) -> dict[str, Record]:
+        """The records at some paths; those that are none are left out."""
+        decode = msgspec.msgpack.Decoder(Record).decode
+        find = "SELECT record FROM records WHERE path = ? AND record NOT NULL"
+        rows = ((path, self.database.execute(find, (path,)).fetchone()) for path in paths)
+        try:
+            return {path: decode(row[0]) for path, row in rows if row}
+        except msgspec.MsgspecError:
+            raise undecodable(self.database) from None
+
     def paths(self) -> set[str]:
         return {row[0] for row in self.database.execute("SELECT path FROM records")}
 
@@ -156,11 +198,34 @@ class Cache:
                 return False
             new = {"commit": now[0], "sparse": now[1]}
             if parsed or removed:  # most commits are of code alone
+                changed = {**dict.fromkeys(removed, ""), **self._unlike(parsed)}
                 self._replace(parsed, removed)
-                self._forget()
-                new["changes"] = str(int(state.get("changes", "0")) + 1)
+                if changed:
+                    number = int(state.get("updates", "0")) + 1
+                    new["updates"] = str(number)
+                    if not self._log(number, changed):
+                        new["logged_from"] = str(number)
+                if any(files.is_record_path(path, BY_FOLDER) for path in changed):
+                    self._forget()
+                    new["changes"] = str(int(state.get("changes", "0")) + 1)
             self.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())
             return True
+
+    def _unlike(self, parsed: Iterable[ParsedFile]) -> dict[str, str]:
+        """The blobs of files that have another text than when they were last read, or were no valid ones, by path."""
+        find = "SELECT 1 FROM records WHERE path = ? AND blob = ? AND blob <> ''"
+        rows = ((item, self.database.execute(find, (item.path, item.blob)).fetchone()) for item in parsed)
+        return {item.path: item.blob for item, row in rows if row is None}
+
+    def _log(self, number: int, changed: Mapping[str, str]) -> bool:
+        """Note which files an update changed; False if they are many, and what was noted before is forgotten."""
+        logged = self.database.execute("SELECT count(*) FROM updates").fetchone()[0]
+        if logged + len(changed) > _LOGGED:
+            self.database.execute("DELETE FROM updates")
+            return False
+        rows = ((number, path, blob) for path, blob in changed.items())
+        self.database.executemany("INSERT INTO updates VALUES (?, ?, ?)", rows)
+        return True
 
     def _forget(self) -> None:
         """Drop what was made of the records, and counts of tokens where they have become many."""
@@ -182,8 +247,6 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _replace(self, parsed: Sequence[ParsedFile], removed: Iterable[str]) -> None:
-        from memctl.store import texts  # most commands find the cache up to date
-
         last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
         for path in (*removed, *(item.path for item in parsed if last is not None)):
             self._remove(path)
@@ -191,14 +254,8 @@ class Cache:
         with nullcontext() if last is not None else schema.without_indexes(self.database):
             self.database.executemany(_INSERT, (_row(number, item) for number, item in numbered))
         self._count_tags([item.record for item in parsed if item.record is not None], 1)
-        if texts.is_made(self.database):
-            for number, item in numbered:
-                if item.record is not None:
-                    texts.add(self.database, number, item.record, item.body)
 
     def _remove(self, path: str) -> None:
-        from memctl.store import texts
-
         row = self.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
         if row:
             if row[1] is not None:
@@ -206,8 +263,6 @@ class Cache:
                     self._count_tags([msgspec.msgpack.decode(row[1], type=Record)], -1)
                 except msgspec.MsgspecError:
                     raise undecodable(self.database) from None
-            if texts.is_made(self.database):
-                texts.remove(self.database, row[0])
             self.database.execute("DELETE FROM records WHERE number = ?", row[:1])
 
     def _count_tags(self, records: Iterable[Record], step: int) -> None:
@@ -238,41 +293,17 @@ class Cache:
             if (row[0] if row else "0") == changes:
                 self.database.execute("INSERT OR REPLACE INTO packed VALUES (?, ?)", (only_open, packed))
 
-    def searchable(self, body_of: Callable[[str], str]) -> sqlite3.Connection:
-        """The database with the index of words; `body_of` gives the body of the record at a path."""
-        from memctl.store import texts
-
-        searched = self
-        if not texts.is_made(self.database):
-            try:
-                self._make_searchable(body_of)
-            except sqlite3.OperationalError:  # another process is writing, for long
-                searched = self.copy()
-                searched._make_searchable(body_of)
-        return searched.database
-
-    def _make_searchable(self, body_of: Callable[[str], str]) -> None:
-        from memctl.store import texts
-
-        try:
-            with self.transaction("BEGIN IMMEDIATE"):
-                texts.make(self.database, body_of)
-        except msgspec.MsgspecError:
-            raise undecodable(self.database) from None
-
     def erase(self) -> None:
-        """Leave in the file nothing of what rows were replaced or taken out, nor the words of it in the index."""
-        from memctl.store import texts
-
+        """Leave in the file nothing of what rows were replaced or taken out."""
         with self.transaction("BEGIN IMMEDIATE"):
             self._forget()
-            texts.drop(self.database)
         self.database.execute("VACUUM")
 
     def copy(self) -> Cache:
         """The same in memory."""
         copied = sqlite3.connect(":memory:", isolation_level=None)
         self.database.backup(copied)
+        copied.execute("UPDATE state SET value = ? WHERE key = 'id'", (os.urandom(8).hex(),))
         return Cache(copied)
 
     def without(self, paths: Collection[str]) -> Cache:
@@ -331,7 +362,8 @@ def _prepare(database: sqlite3.Connection) -> None:
     database.execute("BEGIN IMMEDIATE")
     if not {row[0] for row in database.execute("SELECT name FROM sqlite_master")}:  # nobody was faster
         schema.make(database)
-        database.execute("INSERT INTO state VALUES ('version', ?)", (_schema(),))
+        made = {"version": _schema(), "id": os.urandom(8).hex()}
+        database.executemany("INSERT INTO state VALUES (?, ?)", made.items())
     database.execute("COMMIT")
 
 
@@ -342,7 +374,19 @@ def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     mentions = _ENCODE(item.mentions) if item.mentions else None
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
-        return *stored, *(None,) * 11
+        return *stored, *(None,) * 19, item.blob
     asked = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls))
-    return *stored, *asked, record.timestamp, *marks, record.recorded, record.title
+    dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
+    lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
+    return (
+        *stored,
+        *asked,
+        *dated,
+        int(record.is_archived),
+        record.section,
+        record.agent_id,
+        *lists,
+        record.expires_at,
+        item.blob,
+    )

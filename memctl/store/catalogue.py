@@ -3,30 +3,55 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec.json import encode
 
 from memctl.record import ids
 from memctl.record.errors import Fault
-from memctl.record.kinds import HANDOFF
-from memctl.record.mentions import Mention
+from memctl.record.kinds import HANDOFF, SEVERITIES
 from memctl.record.record import Record
+from memctl.record.snapshot import Condition
+from memctl.search.filters import ORDERS
+from memctl.store import access
 from memctl.store.cache import Cache, undecodable
+
+if TYPE_CHECKING:
+    from memctl.record.mentions import Mention
 
 T = TypeVar("T")
 
+# How SQLite puts conditions and the orders of `search.filters`.
+_TESTS = {
+    "is": "{} = ?",
+    "in": "{} IN (SELECT value FROM json_each(?))",
+    ">": "{} > ?",
+    ">=": "{} >= ?",
+    "<=": "{} <= ?",
+    "below": "instr({} || '.', ? || '.') = 1",
+    "has": "instr({}, ?)",
+}
+_ORDERS: dict[str, tuple[str, ...]] = {
+    "date": ("timestamp",),
+    "importance": ("importance", "timestamp"),
+    "severity": (f"coalesce(instr('{' '.join(SEVERITIES)}', severity), 99)", "timestamp"),
+    "title": ("casefold(title)",),
+    "id": (),
+}
 _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
 class StoredCatalogue:
-    """The catalogue of a cache that is up to date."""
+    """The catalogue of a cache that is up to date; `counts` is the folder that has the retrievals of this clone."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, counts: Path | None = None) -> None:
         self._database = cache.database
+        self._counts = counts
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
         if place is None:
@@ -51,13 +76,45 @@ class StoredCatalogue:
     def tags(self) -> list[tuple[str, str, int]]:
         return self._database.execute("SELECT tag, place, count FROM tags ORDER BY tag, place").fetchall()
 
+    def select(
+        self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
+    ) -> tuple[list[Record], int]:
+        where, values = ["is_archived NOT NULL"], []
+        for field, test, value in conditions:
+            where.append(_TESTS[test].format("type" if field == "memory_type" else field))
+            values.append(encode(value).decode() if test == "in" else f",{value}," if test == "has" else value)
+        condition = " AND ".join(where)
+        if order == "access":  # which counts are no part of
+            key, large_first = ORDERS[order]
+            found = access.counted(self._counts, self._records(f"{condition} ORDER BY path", *values))
+            found.sort(key=key, reverse=large_first != reverse)
+            return found[: limit or None], len(found)
+        if order == "title":
+            self._database.create_function("casefold", 1, str.casefold, deterministic=True)
+        way = " DESC" if ORDERS[order][1] != reverse else ""
+        ordered = ", ".join(f"{part}{way}" for part in (*_ORDERS[order], "id"))
+        found = self._records(f"{condition} ORDER BY {ordered}, path LIMIT ?", *values, limit or -1)
+        number = len(found)
+        if number == limit:
+            number = self._database.execute(f"SELECT count(*) FROM records WHERE {condition}", values).fetchone()[0]
+        return access.counted(self._counts, found), number
+
+    def named(self, identifier: str) -> list[Record]:
+        return access.counted(self._counts, self._named(identifier))
+
+    def renamed(self, identifier: str) -> list[Record]:
+        asked = "aliases <> '' AND instr(aliases, ?) AND id <> ? ORDER BY path"
+        return access.counted(self._counts, self._records(asked, f",{identifier},", identifier))
+
     def find(self, identifier: str) -> Record | None:
+        return next(iter(self._named(identifier)), None)
+
+    def _named(self, identifier: str) -> list[Record]:
         kind = ids.kind_of(identifier)
         if kind is None:
-            return None
+            return []
         start = f"{kind.folder}/{identifier[4:11]}/{identifier}"
-        found = self._records("path BETWEEN ? AND ? AND record NOT NULL ORDER BY path", start, start + "~")
-        return next((record for record in found if record.id == identifier), None)
+        return self._records("path BETWEEN ? AND ? AND id = ? ORDER BY path", start, start + "~", identifier)
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         aside = "" if with_handoffs else HANDOFF.name
@@ -76,6 +133,8 @@ class StoredCatalogue:
 
     @cached_property
     def _mentions(self) -> Mapping[str, Sequence[Mention]]:
+        from memctl.record.mentions import Mention
+
         rows = self._database.execute("SELECT path, mentions FROM records WHERE mentions NOT NULL ORDER BY path")
         decode = self._decoder(list[Mention])
         return {path: decode(stored) for path, stored in rows}
@@ -118,7 +177,7 @@ class StoredCatalogue:
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
 
     def without(self, paths: Collection[str]) -> StoredCatalogue:
-        return StoredCatalogue(Cache(self._database).without(paths)) if paths else self
+        return StoredCatalogue(Cache(self._database).without(paths), self._counts) if paths else self
 
     @cached_property
     def _changes(self) -> bytes:

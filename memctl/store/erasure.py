@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.store import files, lock
+from memctl.store import files, lock, search_index
 from memctl.store.cache import Cache
 
 _CACHE = "cache.db"
@@ -46,6 +46,8 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
         try:
             if file.name == _CACHE:
                 _forget(file, dry_run)
+            elif file.name.startswith(search_index.NAME):
+                _discard(file, dry_run)
             elif _erase_file(file, redact, held, dry_run):
                 done.append(file)
         except (OSError, sqlite3.Error) as error:
@@ -120,3 +122,9 @@ def _forget(file: Path, dry_run: bool) -> None:
             cache.erase()
         finally:
             cache.database.close()
+
+
+def _discard(file: Path, dry_run: bool) -> None:
+    """Delete the index: FTS5 leaves words of deleted rows in it (its `secure-delete` came with SQLite 3.42)."""
+    if not dry_run:
+        search_index.discard(file)

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.event import Event
+from memctl.record.event import WorkflowEvent
 from memctl.store import files, lock
 from memctl.store.memory import Memory
 
@@ -24,7 +24,7 @@ _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 class Stream(msgspec.Struct, frozen=True):
     """The events there are, oldest first, and the numbers of the lines that can't be read."""
 
-    events: tuple[Event, ...] = ()
+    events: tuple[WorkflowEvent, ...] = ()
     broken: tuple[int, ...] = ()
 
     @property
@@ -42,18 +42,18 @@ def read(memory: Memory) -> Stream:
         return Stream()
     except OSError as error:
         raise MemctlError(f"{file} can't be read: {error.strerror}") from None
-    events: list[Event] = []
+    events: list[WorkflowEvent] = []
     broken: list[int] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                events.append(msgspec.json.decode(line, type=Event))
+                events.append(msgspec.json.decode(line, type=WorkflowEvent))
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 broken.append(number)
     return Stream(tuple(events), tuple(broken))
 
 
-def append(memory: Memory, make: Callable[[int], Event]) -> Stream:
+def append(memory: Memory, make: Callable[[int], WorkflowEvent]) -> Stream:
     """Add the event that `make` gives for its sequence number; the stream as it is then. Raises MemctlError."""
     file = file_of(memory)
     try:
@@ -71,7 +71,7 @@ def append(memory: Memory, make: Callable[[int], Event]) -> Stream:
     return stream
 
 
-def _latest(events: tuple[Event, ...]) -> tuple[Event, ...]:
+def _latest(events: tuple[WorkflowEvent, ...]) -> tuple[WorkflowEvent, ...]:
     """The events that are kept when there are too many: the newest, in half of the room, and one at least."""
     room, kept = MOST_BYTES // 2, 0
     for event in reversed(events[-MOST_KEPT:]):
@@ -82,7 +82,7 @@ def _latest(events: tuple[Event, ...]) -> tuple[Event, ...]:
     return events[-kept:]
 
 
-def _line(event: Event) -> bytes:
+def _line(event: WorkflowEvent) -> bytes:
     return msgspec.json.encode(event) + b"\n"
 
 

@@ -15,9 +15,11 @@ from memctl.git import private
 from memctl.record.change import Write
 from memctl.record.errors import Fault, InvalidRecord, NoPlainFile
 from memctl.record.frontmatter import clean_newlines
+from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
 
 MAX_BYTES = 2 * 1024 * 1024  # of one record; a model could not read a larger one anyway
 _TEMPORARY = ".memctl-"
+_PROJECT, _PAGES = "project.md", ("sections", "details")  # as `record.pages` has them, which is slow to import
 _READING = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _SYNC_EACH = 32  # so many files are flushed one by one; more, all at once
 
@@ -240,8 +242,7 @@ def leftovers(folder: Path) -> list[str]:
 
 
 def _temporaries(folder: Path) -> list[str]:
-    found = [os.path.join(base, name) for base, _, names in os.walk(folder) for name in names if is_temporary(name)]
-    return [os.path.relpath(path, folder).replace(os.sep, "/") for path in found]
+    return [path for path in _listed(folder, "") if _TEMPORARY in path and is_temporary(path)]
 
 
 def is_temporary(path: str) -> bool:
@@ -254,14 +255,20 @@ def names(folder: Path, below: str) -> list[str]:
 
     Bytes of a name that are not UTF-8 are written as `\\xe9`, as Git's are.
     """
-    found: list[str] = []
-    start = folder / below if below else folder
-    for base, folders, listed in os.walk(start):
-        inside = os.path.relpath(base, folder).replace(os.sep, "/")
-        start_of = "" if inside == "." else f"{inside}/"
-        links = [name for name in folders if os.path.islink(os.path.join(base, name))]
-        found += [start_of + name for name in (*listed, *links) if not name.startswith(_TEMPORARY)]
-    return sorted(name if name.isascii() else _as_git_writes(name) for name in found)
+    found = [path for path in _listed(folder, below) if _TEMPORARY not in path or not is_temporary(path)]
+    return sorted(path if path.isascii() else _as_git_writes(path) for path in found)
+
+
+def _listed(top: Path, below: str) -> list[str]:
+    """The paths of all that is no folder, below a folder of the memory: a third of the time that `os.walk` takes."""
+    found, todo = list[str](), [below]
+    while todo:
+        inside = todo.pop()
+        with suppress(OSError), os.scandir(f"{top}/{inside}") as entries:
+            start = f"{inside}/" if inside else ""
+            for entry in entries:
+                (todo if entry.is_dir(follow_symlinks=False) else found).append(start + entry.name)
+    return found
 
 
 def _as_git_writes(name: str) -> str:
@@ -273,6 +280,19 @@ def is_record_path(path: str, folders: Iterable[str]) -> bool:
     top, slash, rest = path.partition("/")
     name = rest.rpartition("/")[2]
     return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")
+
+
+def is_cached_path(path: str) -> bool:
+    """Whether a path below `.memory/` is one whose file the cache knows: of a record, a page of any level, the page of
+    a session or a checkpoint."""
+    top, slash, rest = path.partition("/")
+    if not slash:
+        return path == _PROJECT
+    if top in _PAGES or top == SESSIONS:
+        return "/" not in rest and rest.endswith(".md") and not rest.startswith(".")
+    if top == CHECKPOINTS:
+        return rest.endswith(".json")
+    return is_record_path(path, BY_FOLDER)
 
 
 def templates() -> Path:

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
 
-from memctl.record.kinds import BY_FOLDER
 from memctl.store import files, load
 from memctl.store.memory import Memory
 
@@ -18,14 +17,14 @@ def follow(memory: Memory, paths: Iterable[str], before: str, after: str) -> Non
 
     It has seen those that it keeps with a stat. As they differ from HEAD no longer, they are read once more.
     """
-    records = [path for path in paths if files.is_record_path(path, BY_FOLDER)]
-    if len(records) > _MANY:
+    known = [path for path in paths if files.is_cached_path(path)]
+    if len(known) > _MANY:
         return
-    seen = f"SELECT count(*) FROM records WHERE stat <> '' AND path IN ({', '.join('?' * len(records))})"
+    seen = f"SELECT count(*) FROM records WHERE stat <> '' AND path IN ({', '.join('?' * len(known))})"
     with suppress(sqlite3.Error):  # another process is writing; the next command looks for itself
         database = load.open_cache(memory).database
         database.execute(
             f"UPDATE state SET value = ? WHERE key = 'commit' AND value = ? AND ({seen}) = ?",
-            (after, before, *records, len(records)),
+            (after, before, *known, len(known)),
         )
         database.close()

@@ -14,7 +14,7 @@ An entry is there before the first thing is done, says how far it has come, and 
 Losing these files loses no record: what differs from HEAD can still be committed, only with a plainer message.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
 import os
 import time
@@ -29,6 +29,7 @@ from memctl.store import files
 
 WRITING, PENDING, HELD = "writing", "pending", "held"
 STEPS = "intents"  # the folder of two-phase steps
+MOVE = "move.json"  # a move of the worktree
 T = TypeVar("T")
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git, trees
+from memctl.git import git, history, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import only_counted
@@ -30,7 +30,7 @@ SET id = excluded.id, seconds = excluded.seconds, before = excluded.before WHERE
 """
 _SELECT = "SELECT path, blob, id, seconds, before FROM introductions"
 _Find = Callable[[str, str], Introduction | None]  # by path and blob
-_Texts = Callable[[str], Sequence[str]]  # the blobs that a path ever had
+_Read = Callable[[str], str]  # the blob of the text that the cache has of a path, "" if no commit has brought it
 
 
 class LastCommit(msgspec.Struct, frozen=True):
@@ -56,12 +56,12 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
     head = repository.resolve(at) if at is not None else repository.branch()[1]
     if not head:
         return {}
-    find, texts = (_in_history(memory, paths, head), _unknown) if at is not None else _current(memory, paths, head)
+    find, read = (_in_history(memory, paths, head), _unknown) if at is not None else _current(memory, paths, head)
     found, edited = dict[str, Introduction](), set[str]()
     if at is None:
         top = os.fspath(repository.top)  # plain texts: with Path this took four times as long
         there = [path for path in paths if os.path.isfile(f"{top}/{path}")]
-        found = _found(memory, _on_disk(memory, there, head, texts), find)
+        found = _found(memory, _on_disk(memory, there, head, read), find)
         edited = {path for path in paths if path not in found}
     if others := [path for path in paths if path not in found]:
         found |= _found(memory, trees.blobs_of(repository, head, others), find)
@@ -71,14 +71,14 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
     }
 
 
-def _on_disk(memory: Memory, paths: Iterable[str], head: str, texts: _Texts) -> dict[str, str]:
-    """The blobs of records in the worktree. One that is as HEAD has it and never had another text is not read."""
+def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> dict[str, str]:
+    """The blobs of records in the worktree. One that Git takes for unchanged has the text that the cache has read."""
     commit, differing = memory.differing
     found, others = dict[str, str](), list[str]()
     for path in paths:
-        ever = texts(path) if commit == head and path not in differing else ()
-        if len(ever) == 1:
-            found[path] = ever[0]
+        blob = read(path) if commit == head and path not in differing else ""
+        if blob:
+            found[path] = blob
         else:
             others.append(path)
     return found | trees.blobs_on_disk(memory.repository, others)
@@ -120,27 +120,36 @@ def _in_history(memory: Memory, paths: Iterable[str], head: str) -> _Find:
     return lambda path, blob: found.get((path, blob))
 
 
-def _unknown(path: str) -> Sequence[str]:
-    return ()
+def _unknown(path: str) -> str:
+    return ""
 
 
-def _current(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Texts]:
+def _current(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
     """Finds in the history of HEAD, by the cache if that can be used."""
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
         cache = load.open_cache(memory)
         if _synced(memory, cache, head):
-            return _in_cache(cache, paths)
+            return _in_cache(memory, cache, paths)
     return _in_history(memory, paths, head), _unknown
 
 
-def _in_cache(cache: Cache, paths: Collection[str]) -> tuple[_Find, _Texts]:
+def _in_cache(memory: Memory, cache: Cache, paths: Collection[str]) -> tuple[_Find, _Read]:
     """Finds among all texts that some paths ever had."""
     found: dict[str, dict[str, Introduction]] = {}
+    read: dict[str, str] = {}
     for some in trees.batched(list(paths)):
-        rows = cache.database.execute(f"{_SELECT} WHERE path IN ({', '.join('?' * len(some))})", some)
+        among = f"WHERE path IN ({', '.join('?' * len(some))})"
+        short = [path[len(memory.prefix) + 1 :] for path in some]
+        known = cache.database.execute(f"SELECT path, blob FROM records {among}", short)
+        read.update((memory.tracked(path), blob) for path, blob in known)
+        rows = cache.database.execute(f"{_SELECT} {among}", some)
         for path, blob, commit, seconds, before in rows:
             found.setdefault(path, {})[blob] = Introduction(path, blob, commit, seconds, tuple(before.split()))
-    return lambda path, blob: found.get(path, {}).get(blob), lambda path: list(found.get(path, ()))
+
+    def find(path: str, blob: str) -> Introduction | None:
+        return found.get(path, {}).get(blob)
+
+    return find, lambda path: blob if find(path, blob := read.get(path, "")) else ""
 
 
 def _synced(memory: Memory, cache: Cache, head: str) -> bool:
@@ -149,7 +158,11 @@ def _synced(memory: Memory, cache: Cache, head: str) -> bool:
     before = _known(cache)
     if before == now:
         return True
-    start = before[0] if before[1] == now[1] and _is_before(memory, before[0], head) else ""
+    start = (
+        before[0]
+        if before[0] and before[1] == now[1] and history.is_ancestor(memory.repository, before[0], head)
+        else ""
+    )
     revisions = f"{start}..{head}" if start else head
     folders = [memory.tracked(folder) for folder in BY_FOLDER]
     found: dict[tuple[str, str], Introduction] = {}
@@ -182,11 +195,24 @@ def _depth(memory: Memory) -> str:
     return ",".join(sorted(memory.repository.shallow()))
 
 
-def _is_before(memory: Memory, commit: str, head: str) -> bool:
-    if not commit:
-        return False
-    try:
-        git.read(["merge-base", "--is-ancestor", commit, head], memory.repository.top)
-    except git.GitFailed:
-        return False
-    return True
+class MadeBetween:
+    """What commits of HEAD's history brought of records in a span of Unix seconds, by the cache: nothing if that can't
+    be used."""
+
+    def __init__(self, memory: Memory, first: int, last: int) -> None:
+        self._cache: Cache | None = None
+        self.commits: dict[str, int] = {}  # with their dates
+        with suppress(sqlite3.DatabaseError, git.GitFailed):
+            cache = load.open_cache(memory)
+            head = memory.repository.branch()[1]
+            if head and _synced(memory, cache, head):
+                asked = "SELECT DISTINCT id, seconds FROM introductions WHERE seconds BETWEEN ? AND ?"
+                self.commits = dict(cache.database.execute(asked, (first, last)))
+                self._cache = cache
+
+    def paths(self, commits: Collection[str]) -> list[str]:
+        """The paths of the records of which some of these commits brought a text."""
+        if self._cache is None or not commits:
+            return []
+        asked = f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"
+        return [path for (path,) in self._cache.database.execute(asked, list(commits))]

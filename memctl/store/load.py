@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from memctl.git import git
+from memctl.git import git, trees
 from memctl.record.config import Config
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
-from memctl.record.snapshot import Snapshot, body_of
+from memctl.record.snapshot import Snapshot
 from memctl.store import access, files
 from memctl.store.cache import Cache, CacheState, ParsedFile
 from memctl.store.memory import Memory
@@ -29,6 +27,7 @@ from memctl.store.sessions_ref import Both
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.repository_files import FilesOnDisk
+    from memctl.store.search_views import Searched
     from memctl.store.stored_texts import StoredTexts
 
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
@@ -108,10 +107,7 @@ class _Disk:
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         found = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
         self._cache, (records, faults) = found
-        counts = access.counts(self._memory.repository.shared)
-        if counts:
-            records = [_counted(r, counts[r.memory_id]) if r.memory_id in counts else r for r in records]
-        return records, faults
+        return access.counted(self._memory.repository.shared, records), faults
 
     def read(self, path: str) -> str:
         return files.read(self._memory.folder, path)
@@ -122,23 +118,32 @@ class _Disk:
     def texts(self) -> StoredTexts:
         from memctl.store.stored_texts import StoredTexts  # what only reads records need not wait for it
 
-        return StoredTexts(self._current().searchable(self._body), self._memory)
+        return StoredTexts(self._memory, self.searched())
+
+    def searched(self) -> Searched:
+        """What there is to be searched."""
+        from memctl.store import search_views
+
+        cache, read = self._current(), files.FolderReader(self._memory.folder).read
+        ids = [self._memory.repository.null_id]
+
+        def read_as(path: str, blob: str) -> str:
+            text = read(path)
+            if trees.blob_of(text.encode(), ids) != blob:
+                raise FileNotFoundError(path)  # it changed just now, which is seen next time
+            return text
+
+        return search_views.Searched(search_views.of_checkout(self._memory), cache.token(), cache, read_as)
 
     def catalogue(self) -> StoredCatalogue:
         from memctl.store.catalogue import StoredCatalogue
 
-        return StoredCatalogue(self._current())
+        return StoredCatalogue(self._current(), self._memory.repository.shared)
 
     def files(self) -> FilesOnDisk:
         from memctl.store.repository_files import FilesOnDisk
 
         return FilesOnDisk(self._memory)
-
-    def _body(self, path: str) -> str:
-        try:
-            return body_of(self.read(path), path)
-        except (InvalidRecord, OSError):  # it changed just now, which is seen next time
-            return ""
 
     def _current(self) -> Cache:
         if self._cache is None:
@@ -216,7 +221,7 @@ def _sync(
     asked = memory.ask()
     head = (asked.commit(), _sparse(memory))
     dirty = {short for path in asked.differing() if (short := _below(path, memory.prefix))}
-    dirty |= {path for path in written if files.is_record_path(path, BY_FOLDER)}
+    dirty |= {path for path in written if files.is_cached_path(path)}
     memory.differing = head[0], frozenset(map(memory.tracked, dirty))
     stale = _changed_paths(memory, cache, state.head, head) | (set(state.differing) - dirty)
     stale |= {path for path in dirty if _stat(memory, path) != state.differing.get(path)}
@@ -271,7 +276,8 @@ def _parse_file(
     racy = isinstance(status, str) or status.st_mtime_ns > started - _RACY
     mark = _mark(status) if is_dirty or racy else ""
     try:
-        return objects.parsed(reader.read(path, None if isinstance(status, str) else status), path, mark)
+        text = reader.read(path, None if isinstance(status, str) else status)
+        return objects.parsed(text, path, mark, trees.blob_of(text.encode(), [memory.repository.null_id]))
     except InvalidRecord as error:
         return objects.broken(path, error.faults, mark)
     except OSError as error:
@@ -299,13 +305,13 @@ def _mark(status: os.stat_result | str) -> str:
 
 
 def _below(path: str, prefix: str) -> str:
-    """A record's path below `.memory/`; "" for any other file."""
+    """The path below `.memory/` of a file that the cache knows; "" for any other."""
     short = path[len(prefix) + 1 :]
-    return short if files.is_record_path(short, BY_FOLDER) else ""
+    return short if files.is_cached_path(short) else ""
 
 
 def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: tuple[str, str]) -> set[str]:
-    """The record paths that may differ between the HEAD that the cache is for and the one there is."""
+    """The paths that may differ between the HEAD that the cache is for and the one there is."""
     if known == head:
         return set()
     top = memory.repository.top
@@ -314,16 +320,11 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
         if before and now and known[1] == head[1]:
             out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
             names = {git.name(name) for name in out.split(b"\0") if name}
-            return {name for name in names if files.is_record_path(name, BY_FOLDER)}
+            return {name for name in names if files.is_cached_path(name)}
     except git.GitFailed:
         pass  # the older commit is no longer there, or one of them has no memory
     names = cache.paths()
     with suppress(git.GitFailed):  # HEAD has no memory
         listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else b""
         names |= set(map(git.name, listed.split(b"\0")))
-    return {name for name in names if files.is_record_path(name, BY_FOLDER)}
-
-
-def _counted(record: Record, count: tuple[int, str]) -> Record:
-    last = max(count[1], record.last_accessed or "")
-    return msgspec.structs.replace(record, access_count=record.access_count + count[0], last_accessed=last)
+    return {name for name in names if files.is_cached_path(name)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memctl.git import index, trees
 from memctl.git.trees import TreeEntry
-from memctl.record import mentions, snapshot
+from memctl.record import mentions
 from memctl.record.config import Config
 from memctl.record.config import parse as parse_config
 from memctl.record.errors import Fault, InvalidRecord
@@ -23,6 +23,7 @@ from memctl.text import characters
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
+    from memctl.store.search_views import Searched
     from memctl.store.stored_texts import StoredTexts
 
 _IGNORE = f"\n{mentions.IGNORE}:"
@@ -100,7 +101,27 @@ class InGit:
     def texts(self) -> StoredTexts:
         from memctl.store.stored_texts import StoredTexts
 
-        return StoredTexts(self._cache.searchable(self._body), self._memory)
+        return StoredTexts(self._memory, self.searched())
+
+    def searched(self) -> Searched:
+        """What there is to be searched."""
+        from memctl.store import search_views
+
+        if self._commit:
+            name, token = search_views.of_revision(self._memory, self._commit), self._commit
+        else:
+            name, token = search_views.of_index(self._memory), self._mark()
+        return search_views.Searched(name, token, self._cache, lambda path, blob: self.read(path))
+
+    def blobs(self) -> dict[str, str]:
+        """The ids of the texts of all files that the cache knows, by path."""
+        return {path: entry.blob for path, entry in self._entries.items() if files.is_cached_path(path)}
+
+    def _mark(self) -> str:
+        """A digest of all that is staged."""
+        from hashlib import blake2b
+
+        return blake2b(repr(sorted(self.blobs().items())).encode(), digest_size=16).hexdigest()
 
     def catalogue(self) -> StoredCatalogue:
         from memctl.store.catalogue import StoredCatalogue
@@ -114,7 +135,7 @@ class InGit:
     def _cache(self) -> Cache:
         cache, differing = self._known()
         there = cache.paths()
-        paths = {path for path in self._entries if files.is_record_path(path, BY_FOLDER)}
+        paths = set(filter(files.is_cached_path, self._entries))
         stale = sorted((paths & differing) | (paths - there))
         if stale or there - paths:
             cache = cache.copy()
@@ -125,7 +146,7 @@ class InGit:
 
     def _parse(self, path: str) -> ParsedFile:
         try:
-            return parsed(self.read(path), path)
+            return parsed(self.read(path), path, "", self._entries[path].blob)
         except InvalidRecord as error:
             return broken(path, error.faults)
 
@@ -135,21 +156,19 @@ class InGit:
         wanted = [entry.blob for entry in entries if entry.is_regular and entry.blob not in self._contents]
         self._contents |= trees.blobs(self._memory.repository, wanted, files.MAX_BYTES)
 
-    def _body(self, path: str) -> str:
-        return snapshot.body_of(self.read(path), path)
 
-
-def parsed(text: str, path: str, stat: str = "") -> ParsedFile:
-    """What the text of a record file comes to; raises InvalidRecord."""
+def parsed(text: str, path: str, stat: str, blob: str) -> ParsedFile:
+    """What the text of a file that the cache knows comes to; raises InvalidRecord."""
+    if not files.is_record_path(path, BY_FOLDER):
+        return ParsedFile(path, stat, None, "", [], [], blob=blob)
     record, body = parse(text, path)
     first_line = text.count("\n", 0, len(text) - len(body)) + 1
     found = mentions.in_text(body, first_line)
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found.append(mentions.Mention(1, mentions.IGNORE))
     weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
-    return ParsedFile(
-        path, stat, record, body, found, [], weight, _has_credential(text), bool(characters.first_in(text))
-    )
+    controls = bool(characters.first_in(text))
+    return ParsedFile(path, stat, record, body, found, [], weight, _has_credential(text), controls, blob)
 
 
 def _has_credential(text: str) -> bool:
@@ -159,5 +178,5 @@ def _has_credential(text: str) -> bool:
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
-    """What a file comes to that is no valid record, or none at all."""
-    return ParsedFile(path, stat, None, "", [], faults)
+    """What a file comes to that is not valid, or not there at all."""
+    return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])

@@ -17,6 +17,9 @@ CREATE INDEX blocking ON records (severity, timestamp DESC, path) WHERE is_open 
 CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
 CREATE INDEX recorded ON records (recorded) WHERE recorded NOT NULL;
 CREATE INDEX titled ON records (type, title);
+CREATE INDEX dated ON records (is_archived, timestamp DESC, id DESC);
+CREATE INDEX expiring ON records (expires_at) WHERE expires_at NOT NULL;
+CREATE INDEX renamed ON records (path) WHERE aliases <> '';
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
 CREATE INDEX with_controls ON records (path) WHERE has_controls;
@@ -26,7 +29,10 @@ CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (
     path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
-    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, recorded INTEGER, title TEXT
+    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, recorded INTEGER, title TEXT,
+    id TEXT, status TEXT, is_archived INTEGER, section TEXT, agent_id TEXT, tags TEXT, aliases TEXT,
+    expires_at TEXT,
+    blob TEXT
 ) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
 CREATE TABLE packed (only_open INTEGER PRIMARY KEY, records BLOB);
@@ -34,13 +40,11 @@ CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE introductions (
     path TEXT, blob TEXT, id TEXT, seconds INTEGER, before TEXT, PRIMARY KEY (path, blob)
 ) WITHOUT ROWID;
+CREATE TABLE updates (number INTEGER, path TEXT, blob TEXT);
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
 CREATE TABLE clean (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)) WITHOUT ROWID;
-CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB);
 {_INDEXES}"""
-_TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
-TEXTS = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {_TOKENIZER})"  # made by the first search
 
 
 def make(database: sqlite3.Connection) -> None:

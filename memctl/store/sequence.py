@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import history
 from memctl.record import ids, timestamps
 from memctl.record.kinds import Kind
 from memctl.store import files
@@ -83,6 +82,8 @@ def _save(memory: Memory, counters: dict[str, int]) -> None:
 
 
 def _search(memory: Memory, kind: Kind, day: str) -> int:
+    from memctl.git import history  # only where no number is known
+
     series = f"{kind.prefix}-{day}"
     below = f"{memory.prefix}/{kind.folder}/{day[:7]}"
     since = timestamps.days_before(f"{day}T00:00:00Z", _SLACK_DAYS)
@@ -94,6 +95,8 @@ def _search(memory: Memory, kind: Kind, day: str) -> int:
 
 
 def _highest_ever(memory: Memory) -> dict[str, int]:
+    from memctl.git import history
+
     names = history.paths_ever(memory.repository, memory.prefix, everywhere=True)
     for top in memory.repository.worktrees():
         names += [str(file) for file in (top / memory.prefix).glob("*/*/*.md")]

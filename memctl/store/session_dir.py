@@ -18,7 +18,7 @@ from memctl.git import private
 from memctl.store import exclusive
 
 _CALLS = "calls"
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_ODD = r"[^A-Za-z0-9._-]+"
 _SAID = "said-"
 _SHOWN = "shown-"
 _EVENT = "event-"
@@ -28,7 +28,9 @@ _SAME_EVENT = 10.0  # seconds: the time limit of our hooks; seen between two of 
 
 def key(session: str) -> str:
     """Return a session's name as a file or folder may be called: `../../x y` gives `x-y`."""
-    return _ODD.sub("-", session)[:100].strip("-._").removesuffix(".md") or "session"
+    is_plain = session.isascii() and session.replace("-", "").isalnum()  # as hosts name them
+    name = session if is_plain else re.sub(_ODD, "-", session)
+    return name[:100].strip("-._").removesuffix(".md") or "session"
 
 
 class SessionDir:

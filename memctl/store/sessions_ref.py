@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git
@@ -22,6 +24,14 @@ if TYPE_CHECKING:
     from memctl.record.errors import Fault
     from memctl.record.record import Record
     from memctl.record.snapshot import Catalogue, Files, Source, Texts
+    from memctl.store.objects import InGit
+    from memctl.store.search_views import Searched
+
+    class SearchedSource(Source, Protocol):
+        """A source that says what of it is searched."""
+
+        def searched(self) -> Searched: ...
+
 
 REF = "refs/memctl/sessions"
 FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")
@@ -61,7 +71,7 @@ def has(memory: Memory, path: str) -> bool:
 class Both:
     """A source with the files of the ref beside its own: as they are now, or as they were at a revision."""
 
-    def __init__(self, memory: Memory, source: Source, revision: str = "") -> None:
+    def __init__(self, memory: Memory, source: SearchedSource, revision: str = "") -> None:
         self._memory = memory
         self._source = source
         self._revision = revision
@@ -76,7 +86,25 @@ class Both:
         return self._source.records(only_open=only_open)
 
     def texts(self) -> Texts:
-        return self._source.texts()
+        from memctl.store.stored_texts import StoredTexts
+
+        return StoredTexts(self._memory, self._searched())
+
+    def _searched(self) -> Searched:
+        """What there is to be searched, with the pages of sessions and the checkpoints of the ref."""
+        own = self._source.searched()
+        if not self._commit:
+            return own
+
+        def read(path: str, blob: str) -> str:
+            return (
+                there.read(path) if (there := self._there) and there.blobs().get(path) == blob else own.read(path, blob)
+            )
+
+        def others() -> dict[str, str]:
+            return {} if self._there is None else self._there.blobs()
+
+        return msgspec.structs.replace(own, token=f"{own.token} {self._commit}", read=read, others=others)
 
     def catalogue(self) -> Catalogue:
         return self._source.catalogue()
@@ -99,15 +127,26 @@ class Both:
         return sorted({*found, *(path for path in self._there.names(folder) if path.startswith(FOLDERS))})
 
     @cached_property
-    def _there(self) -> Source | None:
+    def _commit(self) -> str:
+        """The commit of the ref, "" if there is none."""
         try:
-            commit = as_of(self._memory, self._revision) if self._revision else now(self._memory)
-            if not commit:
-                return None
-            from memctl.store import objects  # which imports the cache
-
-            return objects.at(self._memory, REF, commit, objects.nothing)
+            return as_of(self._memory, self._revision) if self._revision else now(self._memory)
         except MemctlError as error:  # the ref is broken: that keeps nobody from the rest
-            hint = f"\nhint: {error.hint}" if error.hint else ""
-            self._memory.remarks.append(f"warning: pages of sessions can't all be read: {error.message}{hint}")
+            self._remark(error)
+            return ""
+
+    @cached_property
+    def _there(self) -> InGit | None:
+        if not self._commit:
             return None
+        from memctl.store import objects  # which imports the cache
+
+        try:
+            return objects.at(self._memory, REF, self._commit, objects.nothing)
+        except MemctlError as error:
+            self._remark(error)
+            return None
+
+    def _remark(self, error: MemctlError) -> None:
+        hint = f"\nhint: {error.hint}" if error.hint else ""
+        self._memory.remarks.append(f"warning: pages of sessions can't all be read: {error.message}{hint}")

@@ -1,7 +1,8 @@
-"""Questions about the words of records, answered by the index of words in the cache."""
+"""Questions about the words of what is recorded, answered by the index."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sqlite3
@@ -10,42 +11,65 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
+from memctl.record.kinds import KINDS
 from memctl.record.snapshot import Excerpt, Hit
-from memctl.store import questions, texts, vocabulary
-from memctl.store.cache import Cache
+from memctl.store import questions, search_views, vocabulary
 from memctl.store.memory import Memory
 from memctl.store.questions import FtsQuery
+from memctl.store.search_index import TEXTS, SearchIndex
+from memctl.store.search_views import Searched
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, words_of
 
 # What a word counts in the title, the body, the terms (id, tags, code references, section) and the parts of
 # identifiers. Chosen on one half of bench/labelled; near by, the other half differs by less than .01.
-_WEIGHTS = "2, 1, 1.5, 0.5"
+_WEIGHTS = "2, 1, 1, 0.5"
+_AROUND = "1, 0.2"  # what a word counts in a text amid its neighbours, and in theirs; chosen on bench/retrieval.py
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # characters that Unicode keeps free
 _EXCERPT_WORDS = 20
 # FTS5 compares each match in a text with each: of a word on every line of 2 MB, that took minutes. A text longer than
 # this is cut into pieces, and the excerpt is made of the piece that matches best.
 _PIECE = 16 * 1024  # characters
 _OVERLAP = 256  # characters that two pieces share, or a phrase across their border would be missed
-_HEADING = re.compile(r"(?m)^#+ +(\S(?:.*\S)?)\s*$")
-_JOINED = "FROM texts JOIN records ON records.number = texts.rowid"
+_HEADING = lazy_regex(r"(?m)^#+ +(\S(?:.*\S)?)\s*$")
+# `CROSS JOIN` keeps SQLite to this order: what matches is looked up in the view, one by one.
+_LIVE = "FROM texts CROSS JOIN {live} AS live ON live.number = texts.rowid"
+_JOINED = f"{_LIVE} CROSS JOIN entries ON entries.number = texts.rowid"
 _MATCH = (  # FTS5 gives the best match the smallest number; nothing is -0.0
-    f"SELECT texts.rowid, path, 0 - bm25(texts, 1, 0, 0, 0), 0 - bm25(texts, {_WEIGHTS}) {_JOINED} WHERE texts MATCH ?"
+    f"SELECT texts.rowid, path, 0 - bm25(texts, 1, 0, 0, 0), 0 - bm25(texts, {_WEIGHTS}), kind, key"
+    f" {_JOINED} WHERE texts MATCH ? AND kind IN ({{kinds}})"
+)
+_MATCH_AROUND = (
+    f"SELECT number, path, 0 - bm25(around, {_AROUND}), kind, key FROM around"
+    " CROSS JOIN {live} AS live ON live.list = around.rowid CROSS JOIN entries USING (number)"
+    " WHERE around MATCH ? AND kind IN ({kinds})"
+)
+# The best of all that match, before they are looked up: of 7,600 that takes a quarter of the time.
+_MATCH_BEST = (
+    "SELECT best.rowid, path, in_title, in_text, kind, key FROM (SELECT rowid, 0 - bm25(texts, 1, 0, 0, 0) AS in_title,"
+    f" 0 - bm25(texts, {_WEIGHTS}) AS in_text FROM texts WHERE texts MATCH ? ORDER BY in_text DESC LIMIT {{most}})"
+    " AS best CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
+    " WHERE kind IN ({kinds})"
 )
 # Not `rowid IN`: FTS5 would be asked anew for each of them. `+` keeps it to one pass, in which others are not scored.
 _MATCH_WITHIN = f"{_MATCH} AND +texts.rowid IN (SELECT rowid FROM texts WHERE texts MATCH ?)"
-_NUMBERS = "SELECT rowid FROM texts WHERE texts MATCH ?"
+_NUMBERS = "SELECT rowid FROM texts WHERE texts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
-    f"SELECT path, CASE WHEN length(body) <= {_PIECE} THEN {_SNIPPET} END {_JOINED}"
-    " WHERE texts MATCH ? AND path IN ({})"
+    f"SELECT rowid, CASE WHEN length(body) <= {_PIECE} THEN {_SNIPPET} END FROM texts"
+    " WHERE texts MATCH ? AND +rowid IN ({numbers})"
 )
-_BODY = f"SELECT body {_JOINED} WHERE path = ?"
 _BEST_PIECE = (
     f"SELECT {_SNIPPET} FROM texts WHERE texts MATCH ?1 AND rowid ="
     " (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rank, rowid LIMIT 1)"
 )
-_AT_ONCE = 1_000  # paths
+_EACH = "FROM {live} AS live CROSS JOIN texts ON texts.rowid = live.number"
+_AT_ONCE = 1_000  # entries
+_SPARE = 4  # times as many as are asked for are looked up, as some may be of other views or kinds
+_AMONG = "+around.rowid IN (SELECT list FROM json_each(?) CROSS JOIN {live} ON number = value)"
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
+_COUNT_LIVE = f"SELECT count(*) FROM (SELECT 1 {_LIVE} WHERE texts MATCH ? LIMIT ?)"
+_OF_RECORDS = f"kind IN ({', '.join(map(repr, KINDS))})"
 _TOTAL = "SELECT count(*) FROM texts_docsize"  # in which FTS5 has a row for each text, and a short one
 # What bm25() of FTS5 gives for a word is never more than so many times its inverse document frequency, which is never
 # less than the second number (fts5_aux.c: k1 + 1; a word that most texts have).
@@ -55,12 +79,22 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 
 
 class StoredTexts:
-    """The texts of a cache that is up to date and has an index of words."""
+    """The texts of a memory as they are in one view of the index, which is brought up to date first."""
 
-    def __init__(self, database: sqlite3.Connection, memory: Memory) -> None:
-        self._database = database
+    def __init__(self, memory: Memory, searched: Searched, hidden: frozenset[str] = frozenset()) -> None:
         self._memory = memory
+        self._searched = searched
+        self._hidden = hidden
         self._questions: dict[str, FtsQuery] = {}
+        self._use(*search_views.current(memory, searched))
+
+    def _use(self, index: SearchIndex, view: int) -> None:
+        self._index = index
+        self._live = f"(SELECT number, path, list FROM live WHERE view = {view:d})"
+        if self._hidden:
+            index.database.execute("CREATE TEMP TABLE hidden (path TEXT PRIMARY KEY)")
+            index.database.executemany("INSERT INTO hidden VALUES (?)", [(path,) for path in self._hidden])
+            self._live = self._live.replace(")", " AND path NOT IN (SELECT path FROM hidden))")
 
     @property
     def semantic_model(self) -> str:
@@ -70,18 +104,45 @@ class StoredTexts:
         if text not in self._memory.remarks:
             self._memory.remarks.append(text)
 
-    def match(self, query: str, most: int | None = None) -> list[Hit]:
+    def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         asked = self._asked(query)
-        rows = self._best(asked, most) if most is not None and asked.any_of_it == asked.without_phrases else []
-        rows = rows or self._rows(_MATCH, asked.any_of_it) or self._rows(_MATCH, asked.without_phrases)
-        complete = {row[0] for row in self._rows(_NUMBERS, asked.all_of_it)} if rows else set()
-        return [Hit(path, title, text, number in complete) for number, path, title, text in rows]
+        rows = self._best(asked, most, kinds) if most is not None and asked.any_of_it == asked.without_phrases else []
+        for expression in (asked.any_of_it, asked.without_phrases):
+            rows = rows or self._matching(expression, kinds, most)
+        within = json.dumps([row[0] for row in rows])
+        complete = {row[0] for row in self._found(_NUMBERS, asked.all_of_it, within)} if rows else set()
+        return [
+            Hit(path, title, text, number in complete, kind, key, number)
+            for number, path, title, text, kind, key in rows
+        ]
 
-    def _best(self, asked: FtsQuery, most: int) -> list[Any]:
+    def around(
+        self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
+    ) -> list[Hit]:
+        words = " OR ".join(self._asked(query).words)
+        statement = _MATCH_AROUND.replace("{kinds}", ", ".join("?" * len(kinds)))
+        if numbers is None:
+            rows = self._found(statement, words, *kinds)
+        else:
+            rows = self._found(f"{statement} AND {_AMONG}", words, *kinds, json.dumps(list(numbers)))
+        return [Hit(path, 0.0, text, False, kind, key, number) for number, path, text, kind, key in rows]
+
+    def _matching(self, expression: str, kinds: Collection[str], most: int | None, within: str = "") -> list[Any]:
+        def find(statement: str) -> list[Any]:
+            statement = statement.replace("{kinds}", ", ".join("?" * len(kinds)))
+            return self._found(statement, expression, *kinds, *filter(None, [within]))
+
+        if most is None or within:
+            return find(_MATCH_WITHIN if within else _MATCH)
+        best = find(_MATCH_BEST.replace("{most}", str(_SPARE * most)))
+        # If some of the best are of other views or kinds, the best of this one may be below them.
+        return best if len(best) >= most else find(_MATCH)
+
+    def _best(self, asked: FtsQuery, most: int, kinds: Collection[str]) -> list[Any]:
         """The rows of a match but for texts that have none of its rarer words; [] if one of those may be among the
-        `most` best, or have the best title. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all
+        `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all
         of them have."""
-        total = self._database.execute(_TOTAL).fetchone()[0]
+        total = self._rows(_TOTAL)[0][0]
         counts = {word: self._rows(_COUNT, word)[0][0] for word in asked.words}
         given = {word: _most_given(total, found) for word, found in counts.items()}
         rest, least, rarer = sum(given.values()), _FREQUENT * sum(given.values()), []
@@ -92,89 +153,116 @@ class StoredTexts:
             rest -= given[word]
         if not rarer or 2 * sum(counts[word] for word in rarer) > total:
             return []
-        within = " OR ".join([*rarer, *([f"({asked.all_of_it})"] if asked.all_of_it else [])])
-        rows = self._rows(_MATCH_WITHIN, asked.any_of_it, within)
-        is_sure = len(rows) >= most and sorted(row[3] for row in rows)[-most] > rest
-        return rows if is_sure and max(row[2] for row in rows) > rest else []
+        rows = self._matching(asked.any_of_it, kinds, None, " OR ".join(rarer))
+        rows.sort(key=lambda row: -row[3])
+        return rows[: _SPARE * most] if len(rows) >= most and rows[most - 1][3] > rest else []
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         return self._asked(query).instead
 
-    def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:
-        asked = self._asked(query)
-        rows = self._marked(asked.any_of_it, paths) or self._marked(asked.without_phrases, paths)
-        found = ((path, self._of_best_piece(path, asked) if marked is None else marked) for path, marked in rows)
-        return {path: _excerpt(marked) for path, marked in found if _OPEN in marked}
+    def titles(self, numbers: Sequence[int]) -> dict[int, str]:
+        return self._column("title", numbers)
 
-    def _marked(self, expression: str, paths: Sequence[str]) -> list[tuple[str, str | None]]:
-        """Excerpts with marks, None for those of long texts; some paths at once: a statement takes no more than 32,766
-        values."""
-        found: list[tuple[str, str | None]] = []
-        for start in range(0, len(paths), _AT_ONCE):
-            some = paths[start : start + _AT_ONCE]
-            found += self._rows(_EXCERPTS.format(", ".join("?" * len(some))), expression, *some)
+    def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
+        return self._column("body", numbers)
+
+    def _column(self, name: str, numbers: Sequence[int]) -> dict[int, str]:
+        rows = (self._rows(f"SELECT {name} FROM texts WHERE rowid = ?", number) for number in numbers)
+        return {number: found[0][0] for number, found in zip(numbers, rows, strict=True) if found}
+
+    def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
+        asked = self._asked(query)
+        rows = self._marked(asked.any_of_it, numbers) or self._marked(asked.without_phrases, numbers)
+        found = ((one, self._of_best_piece(one, asked) if marked is None else marked) for one, marked in rows)
+        return {one: _excerpt(marked) for one, marked in found if _OPEN in marked}
+
+    def _marked(self, expression: str, numbers: Sequence[int]) -> list[tuple[int, str | None]]:
+        """Excerpts with marks, None for those of long texts; some entries at once: a statement takes no more than
+        32,766 values."""
+        found: list[tuple[int, str | None]] = []
+        for start in range(0, len(numbers), _AT_ONCE):
+            some = numbers[start : start + _AT_ONCE]
+            found += self._found(_EXCERPTS.replace("{numbers}", ", ".join("?" * len(some))), expression, *some)
         return found
 
-    def _of_best_piece(self, path: str, asked: FtsQuery) -> str:
+    def _of_best_piece(self, number: int, asked: FtsQuery) -> str:
         """The excerpt with marks of a long text, "" if no piece of it matches."""
-        body: str = self._database.execute(_BODY, (path,)).fetchone()[0]
+        body = self.bodies([number])[number]
         with closing(sqlite3.connect(":memory:")) as database:
-            texts.make_pieces(
-                database, (body[start : start + _PIECE + _OVERLAP] for start in range(0, len(body), _PIECE))
-            )
+            database.execute(TEXTS)
+            pieces = ((body[start : start + _PIECE + _OVERLAP],) for start in range(0, len(body), _PIECE))
+            database.executemany("INSERT INTO texts (body) VALUES (?)", pieces)
             for expression in filter(None, (asked.any_of_it, asked.without_phrases)):
                 if row := database.execute(_BEST_PIECE, (expression,)).fetchone():
                     return str(row[0])
         return ""
 
     def alike(self, path: str) -> dict[str, float]:
-        row = self._database.execute(f"SELECT texts.title, body {_JOINED} WHERE path = ?", (path,)).fetchone()
-        telling = self._telling(f"{row[0]}\n{_HEADING.sub('', row[1])}") if row else []
+        rows = self._rows(f"SELECT title, body {_EACH} WHERE path = ?", path)
+        telling = self._telling(f"{rows[0][0]}\n{_HEADING.sub('', rows[0][1])}") if rows else []
         if not telling:
             return {}
-        rows = self._database.execute(
-            f"SELECT path, -bm25(texts, {_WEIGHTS}) {_JOINED} WHERE texts MATCH ?",
-            (" OR ".join(f'"{word}"' for word in telling),),
+        found = self._rows(
+            f"SELECT path, -bm25(texts, {_WEIGHTS}) {_JOINED} WHERE texts MATCH ? AND {_OF_RECORDS}",
+            " OR ".join(f'"{word}"' for word in telling),
         )
-        scores = {other: max(score, 0.0) for other, score in rows}
+        scores = {other: max(score, 0.0) for other, score in found}
         own = scores.pop(path, 0.0)
         return {other: min(score / own, 1.0) for other, score in scores.items()} if own else {}
 
     def everything(self) -> Iterable[tuple[str, str]]:
-        return self._database.execute(
-            f"SELECT path, texts.title || char(10) || body || char(10) || terms {_JOINED} ORDER BY path"
-        )
+        texts = "texts.title || char(10) || body || char(10) || terms"
+        return self._rows(f"SELECT path, {texts} {_EACH} JOIN entries USING (number) WHERE {_OF_RECORDS} ORDER BY path")
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         find = "SELECT vector FROM embeddings WHERE digest = ?"
-        found = ((key, self._database.execute(find, (key,)).fetchone()) for key in keys)
-        return {key: row[0] for key, row in found if row}
+        found = ((key, self._rows(find, key)) for key in keys)
+        return {key: rows[0][0] for key, rows in found if rows}
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        with suppress(sqlite3.OperationalError):  # another process is writing; they are simply made again
-            self._database.execute("BEGIN IMMEDIATE")
-            self._database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
-            self._database.execute("COMMIT")
+        with suppress(sqlite3.OperationalError), self._index.transaction():  # if others write, they are made again
+            self._index.database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
 
     def without(self, paths: Collection[str]) -> StoredTexts:
-        return StoredTexts(Cache(self._database).without(paths).database, self._memory) if paths else self
+        return StoredTexts(self._memory, self._searched, self._hidden.union(paths)) if paths else self
 
     def _telling(self, text: str) -> list[str]:
         """The words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
         words = Counter(word for word in words_of(text) if not word.isdigit() and word not in STOP_WORDS)
-        total = self._database.execute("SELECT count(*) FROM texts").fetchone()[0]
-        frequent = {word: vocabulary.count(self._database, word) for word in words}
+        total = self._rows(_TOTAL)[0][0]
+        frequent = {word: self._rows(_COUNT, f'"{word}"')[0][0] for word in words}
         weights = {word: times * math.log(1 + total / max(frequent[word], 1)) for word, times in words.items()}
         return sorted(weights, key=lambda word: (-weights[word], word))[:_TELLING_WORDS]
 
     def _asked(self, query: str) -> FtsQuery:
         if query not in self._questions:
-            self._questions[query] = questions.read(query, lambda word: vocabulary.instead(self._database, word))
+            self._questions[query] = questions.read(query, self._instead)
         return self._questions[query]
 
-    def _rows(self, statement: str, expression: str, *values: str) -> list[Any]:
+    def _instead(self, word: str) -> tuple[str, ...]:
+        def count(phrase: str, most: int) -> int:
+            found: int = self._rows(_COUNT_LIVE, f'"{phrase}"', most)[0][0]
+            return found
+
+        return vocabulary.instead(self._index.database, word, count)
+
+    def _found(self, statement: str, expression: str, *values: str | int) -> list[Any]:
         """What a statement gives for an expression of FTS5; nothing for an empty one."""
-        return self._database.execute(statement, (expression, *values)).fetchall() if expression else []
+        return self._rows(statement, expression, *values) if expression else []
+
+    def _rows(self, statement: str, *values: str | bytes | int) -> list[Any]:
+        """What a statement gives; if the index turns out to be damaged, or is in use for long, of another one."""
+        try:
+            return self._ask(statement, values)
+        except sqlite3.DatabaseError as error:
+            is_damaged = not isinstance(error, sqlite3.OperationalError)
+            if not is_damaged and "locked" not in str(error):
+                raise
+            self._use(*search_views.instead(self._memory, self._index, self._searched, is_damaged=is_damaged))
+            return self._ask(statement, values)
+
+    def _ask(self, statement: str, values: Sequence[str | bytes | int]) -> list[Any]:
+        return self._index.database.execute(statement.replace("{live}", self._live), values).fetchall()
 
 
 def _most_given(total: int, count: int) -> float:

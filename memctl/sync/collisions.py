@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 from memctl.git import trees
-from memctl.git.origins import Origin
+from memctl.git.authorship import Origin
 from memctl.git.tree_merge import Leaf, store
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, frontmatter, handoff, ids, pages
@@ -45,11 +45,13 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
         return ours, ()
     sides = [_texts(memory, side) for side in (changed, {path: theirs[path] for path in shared.values()})]
     taken = {ids.id_in_path(path) or "" for path in (*base, *ours, *theirs)}
-    holders = list(_records(shared, _parsed(sides[0]), _parsed(sides[1]), taken))
+    records, published = map(_parsed, sides)
+    holders = list(_records(shared, records, published, taken))
     holders += _pages(memory, shared, sides[0], {*base, *ours, *theirs})
     if not holders:
         return ours, ()
-    rewriting = Rewriting(holders, _files(sides[0]), _Ours())
+    memory_files = [MemoryFile(path, text, records.get(path)) for path, text in sides[0].items()]
+    rewriting = Rewriting(holders, memory_files, _Ours())
     written = {}
     found = dict(ours)
     packages = id_collisions.packages(holders)
@@ -147,8 +149,3 @@ def _parsed(texts: Mapping[str, str]) -> dict[str, Record]:
             with suppress(InvalidRecord, UnicodeEncodeError):
                 found[path] = parse(text, path)[0]
     return found
-
-
-def _files(texts: Mapping[str, str]) -> list[MemoryFile]:
-    records = _parsed(texts)
-    return [MemoryFile(path, text, records.get(path)) for path, text in texts.items()]

@@ -18,7 +18,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
-from memctl.sync import collisions, merge_file, merge_tree
+from memctl.sync import collisions, merge_tree
 from memctl.sync.merge_tree import LostInFile, MergedTree
 from memctl.write import autofix, documents
 from memctl.write.id_collisions import Holder
@@ -168,7 +168,7 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
 def describe(item: LostInFile) -> str:
     """Return one line: `status: 'open' gave way to 'resolved'`."""
     loss = item.loss
-    values = [repr(merge_file.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
+    values = [repr(merge_tree.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
     return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} gave way to {values[1]}"
 
 

@@ -1,8 +1,8 @@
 """Sync the state that agents share, after the branch: the record of a handoff decides who owns its sections.
 
-The state itself is merged without a look at records (`team/merging.py`). Where that keeps the owner of one answer to
-a handoff while the merge of the branch keeps another answer, the ownership is set as the record says
-(`team/settling.py`), in the same push. Sections that the branch's merge has renumbered keep their owner.
+The state itself is merged without a look at records (`team/remote_state.py`). Where that keeps the owner of one answer
+to a handoff while the merge of the branch keeps another answer, the ownership is set as the record says
+(`team/handoffs.py`), in the same push. Sections that the branch's merge has renumbered keep their owner.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.sync.merge_commit import MergeCommit
 from memctl.sync.result import SyncResult
-from memctl.team import ownership, reconcile, ref_state, remote_state
+from memctl.team import handoffs as team_handoffs
+from memctl.team import ownership, ref_state, remote_state
 from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import Ownership, State
 
@@ -102,11 +103,11 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
         return handoff.found(load.alike(memory, done.commit), everything=True)
 
     def plan(state: State) -> Step:
-        step = reconcile.settle(handoffs(), memory.now)(state) if reconcile.concerns(state) else None
+        step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.concerns(state) else None
         return step if step and step.title else Step(state, "sync", "")
 
     before, agreed = _exchanged(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
-    told = reconcile.told(handoffs(), before, memory.now) if reconcile.concerns(before) else []
+    told = team_handoffs.describe(handoffs(), before, memory.now) if team_handoffs.concerns(before) else []
     if done.made and (answered := _gave_way(done.made)):
         told += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
     return msgspec.structs.replace(agreed, settled=tuple(told))
@@ -117,7 +118,7 @@ def _exchanged(
 ) -> tuple[State, Agreed]:
     """The state of both, merged, and what the plan has made of it."""
     if follow:
-        taken = remote_state.preview(memory, remote, follow, is_fetched=is_fetched)
+        taken = remote_state.take_in(memory, remote, is_fetched=is_fetched, preview=follow)
         return taken.seen.state, Agreed(plan(taken.seen.state).state, taken.theirs, taken.lost)
     if push:
         outcome = remote_state.update(memory, remote, plan, Terms(), is_fetched=is_fetched)

@@ -80,14 +80,13 @@ def coordination(done: SyncResult, *, dry_run: bool = False) -> list[str]:
     remote = done.upstream.remote
     lines = [f"coordination: {line}" for line in done.gave_way]
     lines += [f"{'ownership would follow' if dry_run else 'ownership'}: {line}" for line in done.settled]
-    if done.taken:
-        lines.append(f"coordination: {'would be ' if dry_run else ''}fetched from {remote}")
-    if done.given:
-        lines.append(f"coordination: {'would be ' if dry_run else ''}pushed to {remote}")
-    if done.sessions_taken:
-        lines.append(f"pages of sessions: {'would be ' if dry_run else ''}fetched from {remote}")
-    if done.sessions_given:
-        lines.append(f"pages of sessions: {'would be ' if dry_run else ''}pushed to {remote}")
+    would = "would be " if dry_run else ""
+    for what, is_taken, is_given in (
+        ("coordination", done.taken, done.given),
+        ("pages of sessions", done.sessions_taken, done.sessions_given),
+    ):
+        lines += [f"{what}: {would}fetched from {remote}"] if is_taken else []
+        lines += [f"{what}: {would}pushed to {remote}"] if is_given else []
     if done.sessions_redacted:
         where = ", ".join(done.sessions_redacted[:_SHOWN])
         more = len(done.sessions_redacted) - _SHOWN

@@ -3,6 +3,10 @@
 The merge is made as a commit that no branch has yet, and pushed. If another clone was first, that commit is forgotten
 and the next one made after what the other has pushed, so that a race leaves no trace in the history. If the remote or
 a hook refuses, this clone is as it was before.
+
+No sync publishes what nobody could read or tell apart afterwards. A merge that Git has made may have brought ids
+together that two clones gave out, or markers of a conflict may have been committed. What the remote has already is not
+held against what is pushed.
 """
 
 from __future__ import annotations
@@ -15,21 +19,23 @@ from shlex import quote
 
 import msgspec
 
+from memctl.check import run
+from memctl.check.findings import Finding, Subject
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
-from memctl.git.remotes import Upstream
-from memctl.git.turns import Turn
+from memctl.git.remotes import Turn, Upstream
+from memctl.record.snapshot import Snapshot
 from memctl.store import entry_state, load, lock, sessions_ref
 from memctl.store.memory import Memory
-from memctl.sync import merge_commit, publish_checks, reconcile_ownership, result, session_pages
+from memctl.sync import merge_commit, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref
-from memctl.write import checkout_log, commit, recovery
+from memctl.write import checkout_log, commit, documents, recovery
 from memctl.write.checkout_log import Move
 
-# Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/turns.py`).
+# Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/remotes.py`).
 _GIVE_UP_AFTER = 600.0
 _TRIES = 20  # that are lost although the remote's branch stays where it is: that is no race
 _LOST = 1  # tries that somebody loses before asking for a turn
@@ -195,7 +201,7 @@ def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: b
         new = made.commit
     pushed = ahead + (1 if made else 0) if push else 0
     if pushed:
-        publish_checks.refuse_unsound(memory, snapshot if made else load.alike(memory, new), theirs)
+        refuse_unsound(memory, snapshot if made else load.alike(memory, new), theirs)
     foreign = remotes.foreign(repository, new, theirs, memory.prefix) if pushed else 0
     warning = made.warning if made else ""
     return SyncResult(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
@@ -248,3 +254,29 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
     if goes:
         checkout_log.carry_out(memory, move)
     return True
+
+
+_RULES = ("MEM103", "MEM104", "MEM302")  # an unresolved conflict, an id twice, the number of a page twice
+_HINTS = {"MEM103": "resolve it and commit, then `memctl sync` again"}
+_RENUMBER = "`memctl renumber` gives each one of its own; then `memctl sync` again"
+
+
+def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
+    """Raise MemctlError if a memory has what is not to be published, and that of the remote's commit does not have it.
+
+    Its documents are not looked at: they are rendered from the rest.
+    """
+    found = _unsound(memory, new)
+    known = {(one.code, one.path) for one in _unsound(memory, load.alike(memory, theirs))} if found else set()
+    fresh = [one for one in found if (one.code, one.path) not in known]
+    if fresh:
+        first = fresh[0]
+        raise MemctlError(
+            f"nothing was pushed: {memory.tracked(first.path)}:{first.line}: {first.message} ({first.code})",
+            _HINTS.get(first.code, _RENUMBER),
+        )
+
+
+def _unsound(memory: Memory, snapshot: Snapshot) -> list[Finding]:
+    subject = Subject(snapshot, memory.now, lambda: documents.renderer(memory, snapshot), documents.counter(memory))
+    return list(run.check(subject, _RULES).findings)

@@ -3,21 +3,84 @@
 Labels of memctl's begin in the first column; what people and agents recorded stands behind them or behind a dash, each
 on one line, so that it can't pose as another label. Lines are whole or left out, the most important stand first, and
 each part has some of its own before one has all.
+
+A checkpoint has to say mission, inputs, outputs and constraints, and to hide nothing (rules.md#parallel-work). Without
+a goal it is useless, without a current step doubtful (rules.md#checkpoints).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from memctl.policy.notices import escape_model_tokens
 from memctl.record.checkpoint import Checkpoint, Noted
-from memctl.task.completeness import Missing
+from memctl.record.required_text import is_said
 from memctl.task.environment import EnvironmentDrift
-from memctl.text.host_limits import LIMIT, length
+from memctl.text.fit import LIMIT, length
 from memctl.text.markdown import one_line
+
+_WHY = {
+    "mission": "what it is all for (--task)",
+    "inputs": "what is needed for it (--input)",
+    "outputs": "what is to come out (--expect)",
+    "constraints": "what binds, or none (--constraint)",
+}
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Something that a checkpoint does not say, and whether without it nobody can go on."""
+
+    what: str
+    why: str
+    essential: bool = False
+
+
+def missing(checkpoint: Checkpoint) -> list[Missing]:
+    """All that is missing; nothing means that it can be resumed from the checkpoint alone, or that it is finished."""
+    if checkpoint.next_actions and checkpoint.is_finished:
+        return []
+    ahead = (*checkpoint.next_actions, *checkpoint.in_progress, *checkpoint.planned)
+    # The files worked on are inputs, too.
+    given = (*checkpoint.inputs, *(one.path for one in checkpoint.files_touched if not one.deleted))
+    found = []
+    if not is_said(checkpoint.mission):
+        found.append(Missing("mission", _WHY["mission"], essential=True))
+    if not any(map(is_said, ahead)):
+        found.append(
+            Missing(
+                "next_actions", "what comes next (--next); nothing is planned or in progress either", essential=True
+            )
+        )
+    elif not any(map(is_said, ahead[: len(checkpoint.next_actions) + len(checkpoint.in_progress)])):
+        found.append(Missing("in_progress", "where to begin (--doing, --next): there are only plans"))
+    for name, values in (
+        ("inputs", given),
+        ("outputs", checkpoint.expected_outputs),
+        ("constraints", checkpoint.constraints),
+    ):
+        if not any(map(is_said, values)):
+            found.append(Missing(name, _WHY[name]))
+    return [*found, *_hidden(checkpoint)]
+
+
+def _hidden(checkpoint: Checkpoint) -> Iterator[Missing]:
+    from memctl.policy.parallel import hidden_reference  # its patterns take 10 ms, and a hook needs none of them
+
+    said = {
+        "mission": (checkpoint.mission,),
+        "inputs": checkpoint.inputs,
+        "outputs": checkpoint.expected_outputs,
+        "constraints": checkpoint.constraints,
+        "next_actions": checkpoint.next_actions,
+    }
+    for name, texts in said.items():
+        for text in texts:
+            if words := hidden_reference(text):
+                yield Missing(name, f"what {words!r} refers to")
+
 
 FILES = 15  # a list of the last 15 files touched covers 96 % of what is read again after a compaction (279 sessions)
 _DONE, _PLANNED = 10, 10  # rules.md#checkpoints
@@ -51,7 +114,6 @@ def bootstrap(
     more = "LEFT OUT: {:,} lines; memctl checkpoint show " + saved.checkpoint_id
     room = limit - length("\n".join([*head, *tail, more.format(10**6), ""]))
     body, left = _fitting(_parts(saved, lacking, drift), room)
-    left += _beyond(saved)
     lines = [*head, *body, *tail, *([more.format(left)] if left else [])]
     text = "\n".join(lines) + "\n"
     return Bootstrap(text, length(text), left)
@@ -77,6 +139,7 @@ class _Part(NamedTuple):
 
     label: str
     lines: Sequence[str]
+    beyond: int = 0  # lines that there are besides
     from_end: bool = False
     sure: int = _SURE
 
@@ -87,37 +150,28 @@ def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Enviro
     return [
         _Part("MISSING, ask for it:", [f"{one.what}: {one.why}" for one in lacking]),
         _Part("IN PROGRESS, begun and not finished:", saved.in_progress),
-        _Part("NEXT:", saved.next_actions[:_MOST]),
+        _first("NEXT:", saved.next_actions, _MOST),
         _Part("DRIFT, the environment is not as it was:", [one.told for one in drift]),
-        _Part("CONSTRAINTS:", saved.constraints[:_MOST]),
-        _Part("DECISIONS:", [*saved.decisions[-_MOST:], *map(_noted, saved.recorded_decisions)]),
-        _Part("OPEN ISSUES:", [*saved.issues[:_MOST], *map(_noted, saved.open_issues)]),
-        _Part(f"FILES, the last {FILES} touched:", files[:FILES], sure=FILES),  # they are short, and read again
-        _Part("PLANNED, not begun:", saved.planned[:_PLANNED]),
-        _Part("INPUTS:", saved.inputs[:_MOST]),
-        _Part("EXPECTED:", saved.expected_outputs[:_MOST]),
-        _Part("DONE, the latest last:", saved.done[-_DONE:], from_end=True),
-        _Part("LEARNED:", [*saved.lessons[-_MOST:], *map(_noted, saved.learnings)]),
+        _first("CONSTRAINTS:", saved.constraints, _MOST),
+        _latest("DECISIONS:", saved.decisions, _MOST, map(_noted, saved.recorded_decisions)),
+        _first("OPEN ISSUES:", saved.issues, _MOST, map(_noted, saved.open_issues)),
+        _first(f"FILES, the last {FILES} touched:", files, FILES, sure=FILES),  # they are short, and read again
+        _first("PLANNED, not begun:", saved.planned, _PLANNED),
+        _first("INPUTS:", saved.inputs, _MOST),
+        _first("EXPECTED:", saved.expected_outputs, _MOST),
+        _latest("DONE, the latest last:", saved.done, _DONE, from_end=True),
+        _latest("LEARNED:", saved.lessons, _MOST, map(_noted, saved.learnings)),
         _Part("SUMMARY of the window before:", saved.summary),
         _Part("SINCE THE CHECKPOINT BEFORE:", saved.event_stream_summary),
     ]
 
 
-def _beyond(saved: Checkpoint) -> int:
-    """How many lines there are beyond what a part shows at most."""
-    limits = {
-        "next_actions": _MOST,
-        "constraints": _MOST,
-        "decisions": _MOST,
-        "issues": _MOST,
-        "lessons": _MOST,
-        "files_touched": FILES,
-        "planned": _PLANNED,
-        "inputs": _MOST,
-        "expected_outputs": _MOST,
-        "done": _DONE,
-    }
-    return sum(max(len(getattr(saved, name)) - most, 0) for name, most in limits.items())
+def _first(label: str, lines: Sequence[str], most: int, also: Iterable[str] = (), sure: int = _SURE) -> _Part:
+    return _Part(label, [*lines[:most], *also], max(len(lines) - most, 0), sure=sure)
+
+
+def _latest(label: str, lines: Sequence[str], most: int, also: Iterable[str] = (), from_end: bool = False) -> _Part:
+    return _Part(label, [*lines[-most:], *also], max(len(lines) - most, 0), from_end)
 
 
 def _fitting(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:
@@ -136,7 +190,7 @@ def _fitting(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:
     lines = []
     for part, found in zip(parts, chosen, strict=True):
         lines += [part.label, *(found[number] for number in sorted(found))] if found else []
-    return lines, sum(len(part.lines) - len(found) for part, found in zip(parts, chosen, strict=True))
+    return lines, sum(len(part.lines) - len(found) + part.beyond for part, found in zip(parts, chosen, strict=True))
 
 
 def _noted(record: Noted) -> str:

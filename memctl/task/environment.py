@@ -75,20 +75,15 @@ def touched_since(
 
 def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
     """How the environment differs from what a checkpoint says of it."""
+    missing = [one.path for one in saved.files_touched if not one.deleted and not _is_there(memory, one.path)]
+    branches = f"it was on {saved.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}"
     return [
-        *_of_branch(saved, now),
+        *([EnvironmentDrift("branch", branches)] if saved.branch != now.branch else []),
         *_of_head(memory, saved, now),
-        *_of_files(memory, saved),
+        *([EnvironmentDrift("missing_files", "gone since", tuple(missing))] if missing else []),
         *_of_dirt(saved, now),
         *([EnvironmentDrift("under_way", f"{now.under_way} is under way")] if now.under_way else []),
     ]
-
-
-def _of_branch(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
-    if saved.branch != now.branch:
-        yield EnvironmentDrift(
-            "branch", f"it was on {saved.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}"
-        )
 
 
 def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
@@ -118,12 +113,6 @@ def _has(memory: Memory, commit: str) -> bool:
         return bool(memory.repository.resolve(commit))
     except MemctlError:
         return False
-
-
-def _of_files(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
-    missing = [one.path for one in saved.files_touched if not one.deleted and not _is_there(memory, one.path)]
-    if missing:
-        yield EnvironmentDrift("missing_files", "gone since", tuple(missing))
 
 
 def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.required_text import is_said
-from memctl.team import handed_work
+from memctl.team import agents
 from memctl.team.ref_state import Plan, Step
-from memctl.team.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, plain_line
+from memctl.team.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, agent_name
+from memctl.text.characters import printable_line
 
-_NAME, _REASON = 100, 500  # characters
+_REASON = 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +67,7 @@ def acquire(claim: Claim) -> Plan:
         title = f"{', '.join(claim.sections)} {', '.join(dict.fromkeys(ways))}"
         title += f" from {', '.join(dict.fromkeys(taken))}" if taken else ""
         return Step(
-            handed_work.only(state, granted, name).with_(section_ownership_map=owned),
+            agents.only_working(state, granted, name).with_(section_ownership_map=owned),
             "force" if taken else "acquire",
             title,
         )
@@ -81,13 +80,11 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
     refuse_no_reason(force, reason)
 
     def plan(state: State) -> Step:
-        owned = dict(state.section_ownership_map)
-        holders = [_own(state, section, agent, now, force).owner_agent_id for section in map(section_id, sections)]
         markers = [section_id(section) for section in sections]
-        for section in markers:
-            owned.pop(section, None)
-        title = f"{', '.join(sections)}{_by_force(holders, agent)}"
-        return Step(handed_work.only(state, markers).with_(section_ownership_map=owned), "release", title)
+        holders = [_own(state, section, agent, now, force).owner_agent_id for section in markers]
+        owned = {section: held for section, held in state.section_ownership_map.items() if section not in markers}
+        released = agents.only_working(state, markers).with_(section_ownership_map=owned)
+        return Step(released, "release", f"{', '.join(sections)}{_by_force(holders, agent)}")
 
     return plan
 
@@ -106,21 +103,10 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
                 raise MemctlError(_over(held), f"take it first: `memctl own acquire {section}`")
             holders.append(held.owner_agent_id)
             if held.owner_agent_id != name:
-                owned[section] = msgspec.structs.replace(
-                    held,
-                    owner_agent_id=name,
-                    acquired_at=now,
-                    previous_owner=held.owner_agent_id,
-                    lock_reason=reason or held.lock_reason,
-                )
+                owned[section] = held.passed(name, now, reason or held.lock_reason)
+        state = agents.only_working(state, [section_id(section) for section in sections], name)
         title = f"{', '.join(sections)} to {name}{_by_force(holders, agent)}"
-        return Step(
-            handed_work.only(state, [section_id(section) for section in sections], name).with_(
-                section_ownership_map=owned
-            ),
-            "transfer",
-            title,
-        )
+        return Step(state.with_(section_ownership_map=owned), "transfer", title)
 
     return plan
 
@@ -159,25 +145,9 @@ def section_id(text: str) -> str:
     return marker
 
 
-def agent_name(text: str) -> str:
-    """The name of an agent: one line of at most 100 printable characters; raises MemctlError.
-
-    What begins like an option is one whose own value is missing: `--to --section 2.1` hands nothing to "--section".
-    What leads out of a folder is a path that slipped in; "team/bob" is a name.
-    """
-    name = unicodedata.normalize("NFC", " ".join(text.split()))
-    if name.startswith("-"):
-        raise MemctlError(f"{name[:_NAME]!r} is no name for an agent", "it begins like an option", USAGE)
-    if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
-        raise MemctlError(f"{name[:_NAME]!r} is no name for an agent", "it reads like a path", USAGE)
-    if not name or len(name) > _NAME or not name.isprintable():
-        raise MemctlError(f"{text[:_NAME]!r} is no name for an agent", "give one line of at most 100 characters", USAGE)
-    return name
-
-
 def _reason(text: str) -> str:
     """Why somebody has a section, on one line; raises MemctlError if that is a whole story."""
-    line = plain_line(text)
+    line = printable_line(text)
     if len(line) > _REASON:
         raise MemctlError(f"the reason has {len(line):,} characters", f"give one of at most {_REASON}", USAGE)
     return line

@@ -8,7 +8,7 @@ first has made of the state, and is refused by that or goes on from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import msgspec
 
@@ -99,8 +99,13 @@ def update(memory: Memory, plan: Plan, terms: Terms) -> StateOutcome:
         return update_alone(memory, plan, terms)
 
 
-def update_alone(memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None) -> StateOutcome:
-    """The same for a caller that keeps others away by `alone`; `prepare` is called before the ref moves."""
+def update_alone(
+    memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None, *, is_locked: bool = False
+) -> StateOutcome:
+    """The same for a caller that keeps others away by `alone`; `prepare` is called before the ref moves.
+
+    A caller that keeps every write of the memory away (`is_locked`) can't wait for one.
+    """
     for _ in range(_TRIES):
         seen = read(memory)
         step = planned(memory, seen, plan, terms)
@@ -109,21 +114,8 @@ def update_alone(memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | No
             outcome = msgspec.structs.replace(outcome, commit=commit_step(memory, seen, step, terms.reason))
         if prepare:
             prepare(outcome)
-        if not outcome.commit or move(memory, outcome.commit, seen.commit):
+        if not outcome.commit or move(memory, outcome.commit, seen.commit, is_locked=is_locked):
             return outcome
-    raise MemctlError(f"{ref(memory)} is moved by something else all the while", "try again")
-
-
-def update_within(memory: Memory, plan: Plan) -> str:
-    """Change the state for a caller that keeps every write away, and so can't wait for one: the commit, or ""."""
-    for _ in range(_TRIES):
-        seen = read(memory)
-        step = planned(memory, seen, plan, Terms())
-        if content(step.state) == content(seen.state):
-            return ""
-        commit = commit_step(memory, seen, step, "")
-        if refs.swap(memory.repository, ref(memory), commit, seen.commit):
-            return commit
     raise MemctlError(f"{ref(memory)} is moved by something else all the while", "try again")
 
 
@@ -164,12 +156,12 @@ def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *other
     return refs.write_commit(memory.repository, blobs, parents, message.compose([change]), memory.commit_moment)
 
 
-def move(memory: Memory, commit: str, seen: str) -> bool:
+def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> bool:
     """Let the ref be at a commit if it is still at the one that was seen.
 
     No write of the memory is under way then: none that was let through before comes out after it.
     """
-    with lock.hold(memory.repository.shared / "lock"):
+    with nullcontext() if is_locked else lock.hold(memory.repository.shared / "lock"):
         return refs.swap(memory.repository, ref(memory), commit, seen)
 
 

@@ -2,22 +2,28 @@
 
 A change is made on top of what the remote has, and pushed with a lease on that: if another machine was first, the
 push is refused, its state is fetched, and the change is planned anew. So a section is granted only if the remote has
-taken the claim; what this clone did alone gives way to what the remote had (`merging`).
+taken the claim; what this clone did alone gives way to what the remote had.
+
+Two states that grew apart are merged entry by entry: what only one side changed, and the remote's where both did. What
+has reached the remote is what other machines rely on (rules.md#coordination). Tasks are merged as lists. Whatever
+gives way is named.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git, refs
+from memctl.git import git, refs, tree_merge
 from memctl.git.push import PushRefused
 from memctl.store.memory import Memory
-from memctl.team import coordination_ref, merging, ref_state
+from memctl.team import coordination_ref, ref_state
 from memctl.team.ref_state import Plan, Prepare, ReadState, StateOutcome, Step, Terms
-from memctl.team.state import State
+from memctl.team.state import Ownership, State
 
 _TRIES = 50  # each time some other machine was first
 _PAUSE = 0.02  # seconds, longer with each try
@@ -35,13 +41,14 @@ class Taken(msgspec.Struct, frozen=True):
     lost: tuple[str, ...] = ()
 
 
-def take_in(memory: Memory, remote: str, *, is_fetched: bool = False) -> Taken:
+def take_in(memory: Memory, remote: str, *, is_fetched: bool = False, preview: Plan | None = None) -> Taken:
     """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that can't be done.
 
-    Where it `is_fetched` just now, as with a branch, it is not fetched again.
+    Where it `is_fetched` just now, as with a branch, it is not fetched again. With a `preview` nothing is changed: the
+    result is what it would come to after such a step of ours.
     """
     with ref_state.alone(memory):
-        return take_in_alone(memory, remote, is_fetched=is_fetched)
+        return take_in_alone(memory, remote, dry_run=preview is not None, first=preview, is_fetched=is_fetched)
 
 
 def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
@@ -136,12 +143,6 @@ def published(memory: Memory, remote: str) -> State:
     return ref_state.at(memory, _fetched(memory, remote)).state
 
 
-def preview(memory: Memory, remote: str, first: Plan, *, is_fetched: bool = False) -> Taken:
-    """What taking in a remote's state would come to after a step of ours; nothing is changed."""
-    with ref_state.alone(memory):
-        return take_in_alone(memory, remote, dry_run=True, first=first, is_fetched=is_fetched)
-
-
 def take_in_alone(
     memory: Memory, remote: str, *, dry_run: bool = False, first: Plan | None = None, is_fetched: bool = False
 ) -> Taken:
@@ -178,7 +179,67 @@ def _merged(
     memory: Memory, remote: str, base: State, ours: ReadState, theirs: ReadState
 ) -> tuple[ReadState, tuple[str, ...]]:
     """A commit after both histories."""
-    state, lost = merging.merge(base, ours.state, theirs.state)
+    state, lost = merge_states(base, ours.state, theirs.state)
     step = Step(state, "merge", f"the state of {remote}")
     commit = ref_state.commit_step(memory, ours, step, "; ".join(lost), theirs.commit)
     return ref_state.at(memory, commit), lost
+
+
+V = TypeVar("V")
+
+
+def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
+    """The state that comes of both, with a version above either's, and what of ours gave way to theirs."""
+    lost: list[str] = []
+    merged = theirs.with_(
+        sync_version=max(ours.sync_version, theirs.sync_version) + 1,
+        last_sync_timestamp=max(ours.last_sync_timestamp, theirs.last_sync_timestamp),
+        active_agents=_each(
+            "agent", lost, base.active_agents, ours.active_agents, theirs.active_agents
+        ),
+        section_ownership_map=_each(
+            "section", lost, base.section_ownership_map, ours.section_ownership_map, theirs.section_ownership_map
+        ),
+        agent_task_assignments=_merged_tasks(
+            base.agent_task_assignments, ours.agent_task_assignments, theirs.agent_task_assignments
+        ),
+        global_blockers=_each(
+            "blocker", lost, base.global_blockers, ours.global_blockers, theirs.global_blockers
+        ),
+        shared_resources=_each(
+            "resource", lost, base.shared_resources, ours.shared_resources, theirs.shared_resources
+        ),
+    )  # fmt: skip
+    return merged, tuple(lost)
+
+
+def _each(
+    what: str, lost: list[str], base: Mapping[str, V], ours: Mapping[str, V], theirs: Mapping[str, V]
+) -> dict[str, V]:
+    """What either side made of each entry; of an entry that both changed differently, theirs."""
+    merged: dict[str, V] = {}
+    for key in {**base, **ours, **theirs}:
+        before, one, other = base.get(key), ours.get(key), theirs.get(key)
+        kept = one if other == before else other
+        if kept != one and one != before:
+            given_up = _shown(one) if one is not None else "that it was taken out here"
+            lost.append(f"{what} {key}: {given_up} gave way to {_shown(other)}")
+        if kept is not None:
+            merged[key] = kept
+    return merged
+
+
+def _merged_tasks(
+    base: Mapping[str, list[str]], ours: Mapping[str, list[str]], theirs: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    merged = {
+        name: tree_merge.lists(base.get(name, []), ours.get(name, []), theirs.get(name, []), str)
+        for name in {**ours, **theirs}
+    }
+    return {name: tasks for name, tasks in merged.items() if tasks}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Ownership):
+        return f"`{value.told}`"
+    return "its being taken out there" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"

@@ -11,12 +11,15 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
 from memctl.record import timestamps
+from memctl.text.characters import printable_line
+from memctl.text.lazy_regex import lazy_regex
 
 FORMAT = 1
-EXCLUSIVE, SHARED_WRITE, READ_ONLY = "exclusive", "shared-write", "read-only"
-SECTION = re.compile(r"§(?:1\.0|[23]\.[1-9][0-9]{0,5})")  # what can be owned
+_LONGEST_NAME = 100  # characters
+EXCLUSIVE, SHARED_WRITE = "exclusive", "shared-write"
+SECTION = lazy_regex(r"§(?:1\.0|[23]\.[1-9][0-9]{0,5})")  # what can be owned
 OwnershipType = Literal["exclusive", "shared-write", "read-only"]
 TYPES: tuple[str, ...] = get_args(OwnershipType)
 
@@ -51,6 +54,12 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         readers = self.agents_with_read_access
         return readers is None or agent == self.owner_agent_id or agent in readers
 
+    def passed(self, to: str, now: str, why: str) -> Ownership:
+        """The ownership as another agent has it from now on; its way, its end and its readers stay."""
+        return msgspec.structs.replace(
+            self, owner_agent_id=to, acquired_at=now, previous_owner=self.owner_agent_id, lock_reason=why
+        )
+
     @property
     def readers(self) -> str:
         """Who alone reads levels 3 and 4, in words; "" if everybody does."""
@@ -63,12 +72,27 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         until = f"until {self.expires_at}" if self.expires_at else "with no end"
         why = f": {self.lock_reason}" if self.lock_reason else ""
         said = f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}), since {self.acquired_at}"
-        return plain_line(f"{said} {until}{why}")  # another machine's words stay on their line
+        return printable_line(f"{said} {until}{why}")  # another machine's words stay on their line
 
 
-def plain_line(text: str) -> str:
-    """A text on one line, with nothing in it that would make a terminal do something."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+def agent_name(text: str) -> str:
+    """The name of an agent: one line of at most 100 printable characters; raises MemctlError.
+
+    What begins like an option is one whose own value is missing: `--to --section 2.1` hands nothing to "--section".
+    What leads out of a folder is a path that slipped in; "team/bob" is a name.
+    """
+    from unicodedata import normalize  # every write reads a state, and few name an agent
+
+    name = normalize("NFC", " ".join(text.split()))
+    if name.startswith("-"):
+        raise MemctlError(f"{name[:_LONGEST_NAME]!r} is no name for an agent", "it begins like an option", USAGE)
+    if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
+        raise MemctlError(f"{name[:_LONGEST_NAME]!r} is no name for an agent", "it reads like a path", USAGE)
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise MemctlError(
+            f"{text[:_LONGEST_NAME]!r} is no name for an agent", "give one line of at most 100 characters", USAGE
+        )
+    return name
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +141,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, **values)
 
 
-class _Head(msgspec.Struct, frozen=True, kw_only=True):
+class _Head(msgspec.Struct, frozen=True):
     format: int
     project_id: str = ""
     sync_version: int = 0
@@ -138,14 +162,10 @@ FILES = (_HEAD, *_PARTS)
 
 def encode(state: State) -> dict[str, bytes]:
     """The files of a state: JSON with sorted keys, so that equal states have equal files."""
-    head = _Head(
-        format=FORMAT,
-        project_id=state.project_id,
-        sync_version=state.sync_version,
-        last_sync_timestamp=state.last_sync_timestamp,
-    )
+    head = _Head(FORMAT, state.project_id, state.sync_version, state.last_sync_timestamp)
     values = {_HEAD: head, **{name: getattr(state, field) for name, (field, _) in _PARTS.items()}}
-    return {name: _pretty(value) for name, value in values.items()}
+    encoded = {name: msgspec.json.encode(value, order="sorted") for name, value in values.items()}
+    return {name: msgspec.json.format(text, indent=2) + b"\n" for name, text in encoded.items()}
 
 
 def decode(files: Mapping[str, bytes], where: str) -> State:
@@ -203,7 +223,3 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
             raise ValueError(f"{section}: {ownership.owner_agent_id!r} is no name")
         if ownership.section_id != section:
             raise ValueError(f"{section}: is about {ownership.section_id}")
-
-
-def _pretty(value: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"

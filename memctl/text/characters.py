@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from memctl.text.lazy_regex import lazy_regex
 
 # C0 but for tab and line feed, DEL, and C1. What changes the order of text stays: prose in Hebrew or Arabic needs it.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ASCII = bytes([*range(9), *range(11, 32), 127])
 
 
@@ -27,3 +27,15 @@ def encodable(given: str) -> str:
     except UnicodeEncodeError:
         return given.encode(errors="replace").decode()
     return given
+
+
+def printable_line(text: str) -> str:
+    """A text on one line, with nothing in it that would make a terminal do something."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def redacted_line(text: str) -> str:
+    """Return a text on one line, without credentials and without characters that can't be seen."""
+    from memctl.text.credentials import redact  # what every record is read with needs none of its rules
+
+    return redact(printable_line(text))

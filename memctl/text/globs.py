@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import count
 
+from memctl.text.lazy_regex import lazy_regex
+
 # A pattern with more matches nothing. What it costs grows with its stars times the folders of a path; with these, a
 # path of 4096 characters takes at most some milliseconds. Patterns that people write have under 100 characters.
 MAX_LENGTH, MAX_STARS = 1024, 32
@@ -21,9 +23,9 @@ _CLASSES = {
     "graph": "!-~", "lower": "a-z", "print": " -~", "punct": "!-/:-@\\[-`{-~", "space": " \t-\r",
     "upper": "A-Z", "xdigit": "0-9a-fA-F",
 }  # fmt: skip
-_FOLDERS = re.compile(r"\*{2,}(?=/|\Z)")  # `**`, where it stands for folders
-_RANGE = re.compile(r"-(?!\])(?:\\(.)|([^\\]))", re.DOTALL)
-_MEMBER = re.compile(r"\[:(?P<named>[^\]]*):\]|\\(?P<kept>.)|(?P<plain>[^\\])", re.DOTALL)
+_FOLDERS = lazy_regex(r"\*{2,}(?=/|\Z)")  # `**`, where it stands for folders
+_RANGE = lazy_regex(r"-(?!\])(?:\\(.)|([^\\]))", re.DOTALL)
+_MEMBER = lazy_regex(r"\[:(?P<named>[^\]]*):\]|\\(?P<kept>.)|(?P<plain>[^\\])", re.DOTALL)
 _ANY_FOLDERS, _ANY, _SLASH = "(?:[^/]+/)*?", "[^/]*?", "/"
 
 

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from memctl.text.lazy_regex import lazy_regex
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])?\1(?!`)")
-_FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
-_FENCES = re.compile(r"^(?:`{3}|~{3}).*", re.MULTILINE)
-_FENCES_AND_HEADINGS = re.compile(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.MULTILINE)
+CODE_SPAN = lazy_regex(r"(?<!`)(`+)(?!`)(?:.*?[^`])?\1(?!`)")
+_FENCE = lazy_regex(r"(`{3,}|~{3,})(.*)")
+_FENCES = lazy_regex(r"^(?:`{3}|~{3}).*", re.MULTILINE)
+_FENCES_AND_HEADINGS = lazy_regex(r"^(?:(#{1,6})(?![^ \t\n])|`{3}|~{3}).*", re.MULTILINE)
 # What only a parser of Markdown can tell the meaning of: a line that may begin HTML, a heading or a fence that is
 # indented (in a list item, perhaps), and what may be the underline of a heading. All else of a heading is in its line.
-_ODD = re.compile(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
+_ODD = lazy_regex(r"\n(?: {0,3}<[A-Za-z/!?]| {1,3}(?:#|`{3}|~{3})|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*(?=\n|\Z))")
 _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTML that goes on over empty lines
-_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
+_ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class Heading(msgspec.Struct, frozen=True):

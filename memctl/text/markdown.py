@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import quote
 
 from memctl.text import headings
 from memctl.text.headings import CODE_SPAN
+from memctl.text.lazy_regex import lazy_regex
 
-_HEADING = re.compile(r"^#{1,6}(?=[ \t]|$)", re.MULTILINE)
+_HEADING = lazy_regex(r"^#{1,6}(?=[ \t]|$)", re.MULTILINE)
 # HTML, an indented heading, the underline of one, a fence that does not begin its line.
-_ODD = re.compile(
+_ODD = lazy_regex(
     r"^(?: {0,3}<| {1,3}#{1,6}(?:[ \t]|$)| {0,3}(?:=+|-+)[ \t]*$|(?:[ \t>*+-]|\d{1,9}[.)])+(?:`{3}|~{3}))", re.MULTILINE
 )
 # Markdown lets it close a fence, `headings` does not.
-_INDENTED_FENCE = re.compile(r"^ {1,3}(?:`{3}|~{3})", re.MULTILINE)
+_INDENTED_FENCE = lazy_regex(r"^ {1,3}(?:`{3}|~{3})", re.MULTILINE)
 # What would begin something in a line (code, emphasis, a link, HTML, an entity, a cell of a table) or end a heading.
-_SPECIAL = re.compile(r"[\\`*\[\]<|~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<!\S)#")
-_ESCAPE = re.compile(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # in a code span a backslash is one
-_OPENING = re.compile(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")  # what would begin a block if it began its line
-_LINKING = re.compile(r"^.*\]\(.*", re.MULTILINE)
-_TARGET = re.compile(r"(?<!\\)\]\([^()\s]*\)")
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_SPECIAL = lazy_regex(r"[\\`*\[\]<|~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<!\S)#")
+_ESCAPE = lazy_regex(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # in a code span a backslash is one
+_OPENING = lazy_regex(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")  # what would begin a block if it began its line
+_LINKING = lazy_regex(r"^.*\]\(.*", re.MULTILINE)
+_TARGET = lazy_regex(r"(?<!\\)\]\([^()\s]*\)")
+_LINK = lazy_regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: where` would say for the whole document where `[x]` leads, wherever it stands.
-_DEFINITION = re.compile(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
+_DEFINITION = lazy_regex(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
 _ESCAPED = r"\1\\["
 _ABBREVIATED = 160  # characters of a text that stands for the whole
 
@@ -68,6 +68,8 @@ def first_sentence(text: str) -> str:
 
 def target(path: str) -> str:
     """A relative path as the target of a link."""
+    from urllib.parse import quote  # 2 ms, which what makes no link has no time for
+
     return quote(path, safe="/")
 
 

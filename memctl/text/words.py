@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+
+from memctl.text.lazy_regex import lazy_regex
 
 # Words of English that say nothing of what a query is about.
 _STOP_WORDS = """
-a about an and any are as at be been before but by can could did do does for from get gets had has have how i if in into
-is it its me more my no not of on or our should so some than that the their them then there these they this to up us was
-we were what when where which while who why will with would you your
+a about am an and any are as at be been before being but by can could d did do does doing don for from get gets had has
+have he her hers him his how i if in into is it its ll m me more my no not of on or our re s she should so some t than
+that the their them then there these they this to up us ve was we were what when where which while who whom whose why
+will with would you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 _STEM = 6  # letters after which words count as the same: "connection" and "connected", not "connect" and "contact"
-_WORD = re.compile(r"[^\W_]+")
-_ASCII_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # HTTPServer2 is HTTP, Server, 2
-_NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
+_WORD = lazy_regex(r"[^\W_]+")
+_ASCII_PART = lazy_regex("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # HTTPServer2 is HTTP, Server, 2
+_NOT_ASCII = lazy_regex("[^\\x00-\\x7f]+")
 _SPACED = bytes(byte if byte > 127 or chr(byte).isalnum() else 32 for byte in range(256))
 # Kana, Han, Hangul. Patterns of such ranges take 4 ms to compile, so they are compiled when they are first needed.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -114,3 +117,41 @@ def _pairs(unspaced: str, other: str) -> Iterator[str]:
         yield other.lower()
     else:
         yield from (unspaced[at : at + 2] for at in range(max(len(unspaced) - 1, 1)))
+
+
+SHORTEST_GUESSED = 4  # letters; a shorter word has too many neighbours to guess from
+_TWO_SLIPS = 8  # letters from which on two slips are forgiven; measured on bench/labelled against 6 and 7
+
+
+def nearest(word: str, candidates: Iterable[str]) -> list[str]:
+    """The candidates spelled most like a word, if any is near enough: one slip, or two in a word of 8 letters."""
+    limit = 1 if len(word) < _TWO_SLIPS else 2
+    found: list[str] = []
+    for candidate in candidates:
+        apart = distance(word, candidate, limit)
+        if apart < limit:
+            limit, found = apart, []
+        if apart == limit:
+            found.append(candidate)
+    return found
+
+
+def distance(one: str, other: str, limit: int) -> int:
+    """How many letters must be put in, left out, changed or swapped with the next (optimal string alignment).
+
+    More than `limit` is told as `limit + 1`, and found out sooner.
+    """
+    if abs(len(one) - len(other)) > limit:
+        return limit + 1
+    far = limit + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        last, before, row = before, row, [min(i, far)] + [far] * len(other)
+        for j in range(max(1, i - limit), min(len(other), i + limit) + 1):
+            row[j] = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other[j - 1]))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == other[j - 1]:
+                row[j] = min(row[j], last[j - 2] + 1)
+        if min(row) > limit:
+            return far
+    return min(row[-1], far)

@@ -2,15 +2,22 @@
 
 The factors were measured per kind of text against models' own counts. Models not named here can't be guessed: a factor
 may differ by a half.
+
+Without a tokenizer a text is cut into words, numbers, punctuation and white space, and each is weighed: measured
+against o200k within 3-7 % (JSON 12 %).
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.text.lazy_regex import lazy_regex
 
 KINDS = ("prose", "markdown", "python", "typescript", "json", "log", "chat", "diff")
 
@@ -61,7 +68,7 @@ _BY_SUFFIX = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in
 
 
 # How packs begin in every format, behind the message that some of them follow.
-_PACK = re.compile(
+_PACK = lazy_regex(
     r"^(?:<(?:workflow|agent|relevant|loaded|file)_context[ >]|<(?:system_prompt|agent_handoff)[ >]"
     r"|MEMORY: .*\nDATA: recorded by|# .*\n\n(?:.+\n\n)?Recorded by people and agents)",
     re.MULTILINE,
@@ -110,3 +117,35 @@ def kind_of_text(name: str, text: str) -> str:
     if re.search(r"^(?:#{1,6} |---$|[-*] |```)", start, re.MULTILINE):
         return "markdown"
     return "prose"
+
+
+_PIECE = lazy_regex(r"[A-Za-z]+|\d+|[^\sA-Za-z0-9]+|\s+")
+_FACTORS = {
+    "prose": 0.893, "markdown": 0.862, "python": 0.894, "typescript": 0.876, "json": 0.989, "log": 1.029, "chat": 0.874,
+    "diff": 0.829,
+}  # fmt: skip
+ERROR = {kind: 0.12 if kind == "json" else 0.07 for kind in _FACTORS}
+
+
+def estimate(text: str, kind: str) -> int:
+    """About how many o200k tokens a text of a kind has."""
+    return math.ceil(sum(map(_weight, _PIECE.findall(text))) * _FACTORS[kind])
+
+
+def markdown_estimator(model: str) -> Callable[[str], float]:
+    """Return a function that says about how many tokens Markdown has for a model; a backslash counts as one more."""
+    factor = family_of(model).factors["markdown"]
+    return lambda text: (estimate(text, "markdown") + text.count("\\")) * factor
+
+
+@lru_cache(maxsize=4096)  # a text has far fewer words than pieces
+def _weight(piece: str) -> int:
+    first = piece[0]
+    if first.isascii() and first.isalpha():
+        return 1 if len(piece) <= 7 else (len(piece) + 4) // 6
+    if first.isdigit():
+        return (len(piece) + 2) // 3
+    if first.isspace():
+        return 1 if "\n" in piece or len(piece) > 1 else 0
+    plain = sum(1 for character in piece if character.isascii())
+    return (plain + 1) // 2 + len(piece) - plain

@@ -3,6 +3,9 @@
 A line of JSON is one of: `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`; a request with its
 answer, `{"request", "response"}`, or with `usage`, of Anthropic's or OpenAI's interface; a line of a Claude Code
 transcript.
+
+In a transcript a context grows from one request to the next, by the answer and by what was given to the model after it.
+Both are in the transcript, and the growth is what the model reported.
 """
 
 from __future__ import annotations
@@ -19,10 +22,58 @@ from memctl.tokens import messages
 from memctl.tokens.calibration import digest_of, name_of
 from memctl.tokens.count import Counter
 from memctl.tokens.families import KINDS, family_of, kind_of_text
-from memctl.tokens.growth import Growth, GrowthReader
-from memctl.tokens.messages import Part
+from memctl.tokens.messages import PER_TOOL_CALL, Part, PartReader
 from memctl.transcript.claude_code import LineReader
 from memctl.transcript.line import Line, context_tokens
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """What was added between two requests: its parts, the tokens it took, and why it is of no use, if so."""
+
+    model: str
+    parts: list[Part]
+    tool_calls: int
+    tokens: int
+    fault: str
+
+    @property
+    def overhead(self) -> int:
+        return PER_TOOL_CALL * self.tool_calls
+
+
+class GrowthReader:
+    """Takes the lines of one transcript in their order."""
+
+    def __init__(self) -> None:
+        self._answer = self._model = ""
+        self._context = 0
+        self._parts = PartReader()
+
+    def take(self, line: Line) -> Growth | None:
+        """Return the growth that ends with a line, if one does. Sub-agents' lines are passed over."""
+        if line.is_sidechain:
+            return None
+        if line.is_boundary or line.is_summary:
+            self._answer = ""  # what the context was no longer counts
+            return None
+        growth = None
+        if line.role == "assistant" and (line.answer != self._answer or not line.answer):
+            if self._answer and line.context:
+                growth = self._growth(line)
+            self._answer, self._model, self._context = line.answer if line.context else "", line.model, line.context
+            self._parts = PartReader()
+        if line.role:
+            self._parts.read(0, line.role, line.message.get("content"))
+        return growth
+
+    def _growth(self, line: Line) -> Growth:
+        parts, fault = self._parts, ""
+        if parts.uncounted:
+            fault = f"has {', '.join(parts.uncounted)}, which no text stands for"
+        elif line.model != self._model:
+            fault = "the model was changed"
+        return Growth(line.model, parts.parts, parts.tool_calls, line.context - self._context, fault)
+
 
 SHORTEST = 50  # estimated tokens; in shorter texts the frame of the request weighs more than the factor
 
@@ -80,7 +131,9 @@ def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed:
     if "message" not in line.fields and "subtype" not in line.fields:
         _take(_report(line.fields, read_file), observed)
     elif (growth := growths.take(line)) is not None:
-        _take(_report_of_growth(growth), observed)
+        if growth.fault:
+            raise _Unfit(growth.fault)
+        _take(TokenReport(growth.model, growth.parts, growth.overhead, growth.tokens), observed)
 
 
 def _take(report: TokenReport, observed: Observed) -> None:
@@ -99,12 +152,6 @@ def _take(report: TokenReport, observed: Observed) -> None:
     key = texts[0] if report.is_one_text else msgspec.json.encode([texts, report.reported]).decode()
     kinds = " ".join(sorted({part.kind for part in report.parts}))
     observed.by_model[name].append(Observation(digest_of(key), kinds, estimate, reported))
-
-
-def _report_of_growth(growth: Growth) -> TokenReport:
-    if growth.fault:
-        raise _Unfit(growth.fault)
-    return TokenReport(growth.model, growth.parts, growth.overhead, growth.tokens)
 
 
 def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:

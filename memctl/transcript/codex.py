@@ -94,5 +94,4 @@ def _total(payload: dict[str, Any]) -> Usage | None:
     total = info.get("total_token_usage") if isinstance(info, dict) else None
     if not isinstance(total, dict):
         return None
-    read, written = total.get("input_tokens"), total.get("output_tokens")
-    return Usage(read if isinstance(read, int) else 0, written if isinstance(written, int) else 0)
+    return Usage.of(total.get("input_tokens"), total.get("output_tokens"))

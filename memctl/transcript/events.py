@@ -45,6 +45,17 @@ class Usage(msgspec.Struct, frozen=True):
     read: int = 0
     written: int = 0
 
+    @classmethod
+    def of(cls, read: Any, written: Any) -> Usage:
+        """What a transcript reports; what is no number counts for nothing."""
+        return cls(*(number if isinstance(number, int) else 0 for number in (read, written)))
+
+    @classmethod
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        """The sum of some."""
+        found = [(one.read, one.written) for one in usages]
+        return cls(sum(read for read, _ in found), sum(written for _, written in found))
+
 
 class Session(msgspec.Struct, frozen=True):
     """All that a transcript holds: `form` is what wrote it, `answers` counts requests, `broken` lines nobody can read.
@@ -133,7 +144,7 @@ def joined(sessions: list[Session]) -> Session:
     return msgspec.structs.replace(
         first,
         events=tuple(events),
-        usage=Usage(sum(s.usage.read for s in sessions), sum(s.usage.written for s in sessions)),
+        usage=Usage.total(s.usage for s in sessions),
         answers=sum(s.answers for s in sessions),
         broken=sum(s.broken for s in sessions),
         started=min((s.started for s in sessions if s.started), default=""),

@@ -61,8 +61,7 @@ def read(lines: Iterable[Line]) -> Session:
         events += _events(message)
         tokens = message.get("tokens")
         if isinstance(tokens, dict):
-            read, written = (tokens.get(name) for name in ("input", "output"))
-            usage = Usage(usage.read + _number(read), usage.written + _number(written))
+            usage = Usage.total((usage, Usage.of(tokens.get("input"), tokens.get("output"))))
             answers += 1
         model = text_in(message, "model") or model
     return session_of("Gemini CLI", events, id=identifier, model=model, usage=usage, answers=answers)
@@ -111,7 +110,3 @@ def _call(call: dict[str, Any], origin: dict[str, Any]) -> Iterator[Event]:
 
 def _dicts(given: Any) -> list[dict[str, Any]]:
     return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-
-
-def _number(given: Any) -> int:
-    return given if isinstance(given, int) else 0

@@ -14,8 +14,7 @@ from memctl.record.frontmatter import clean_newlines
 from memctl.transcript import codex, gemini, plain_text
 from memctl.transcript.claude_code import LineReader, SessionReader
 from memctl.transcript.events import CALL, RESULT, Event, Session, event_of
-from memctl.transcript.files import lines_after
-from memctl.transcript.line import Line
+from memctl.transcript.line import Line, lines_after
 from memctl.transcript.messages import SYSTEM_ROLES, decode_json, elements
 
 _REACH = 16 * 1024 * 1024  # bytes from the end of a transcript; a host keeps some 10 kB of a result

@@ -17,6 +17,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.errors import describe
 from memctl.store import files, lock
 from memctl.text.credentials import redact
+from memctl.text.fit import cut
 
 MOST_BYTES = 5 * 1024 * 1024  # of one file; about 10,000 decisions
 MOST_FILES = 4  # that are kept, the one that is written to included
@@ -144,5 +145,4 @@ def _clean_text(text: str, name: str) -> str:
     assigned = f"{name}={text}"
     if name and "\n" not in text and (shown := redact(assigned)) != assigned and redact(text) == text:
         return shown.partition("=")[2]
-    text = redact(text)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return cut(redact(text), LONGEST)

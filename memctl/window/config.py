@@ -16,7 +16,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
-from memctl.text.edit_distance import nearest
+from memctl.text.words import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
 from memctl.window.compression.strategies import COMPACTION_FROM, STEPS, Step
 from memctl.window.eviction.policies import POLICIES, EvictionPolicy

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from memctl.errors import USAGE, MemctlError
-from memctl.transcript.files import whole_lines
+from memctl.transcript.line import whole_lines
 from memctl.transcript.window import WindowReader
 from memctl.window import status
 from memctl.window.messages import reading

@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.text.credentials import redact
+from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript.messages import decode_json
 from memctl.transcript.window import Compaction
@@ -186,5 +187,4 @@ def _about(call: ContentBlock | None) -> str:
     if not isinstance(given, dict):
         return ""
     text = next((given[key] for key in _TELLING if isinstance(given.get(key), str)), "")
-    line = redact(one_line(text[: 10 * _LONGEST]))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return cut(redact(one_line(text[: 10 * _LONGEST])), _LONGEST)

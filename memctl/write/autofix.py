@@ -11,8 +11,6 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.write.edit import rewrite
 
-DOCUMENTS = ("MEM308", "MEM310", "MEM313")  # mended by rendering
-
 
 def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
     """Add the missing ends of links, and give records that are superseded that status.

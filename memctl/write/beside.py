@@ -7,7 +7,7 @@ import os
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import hook_commits, message, refs, tree_merge
+from memctl.git import edited_hooks, hook_commits, message, refs, tree_merge
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change, Delete, Write
 from memctl.store import sessions_ref
@@ -49,8 +49,11 @@ def _is_only(memory: Memory, delete: Delete, there: set[str]) -> bool:
 
 
 def commit(memory: Memory, change: Change) -> str:
-    """Commit the files of a change on the ref; the commit's id. For the holder of the lock. Raises MemctlError."""
+    """Commit the files of a change on the ref; the commit's id. For the holder of the lock. Raises MemctlError:
+    for an agent EditedHook, which waits for a person."""
     repository = memory.repository
+    if memory.by_agent:
+        edited_hooks.refuse_move(repository, REF)
     blobs = tree_merge.store(repository, [write.text.encode() for write in change.writes])
     leaves: dict[str, Leaf | None] = {memory.tracked(delete.path): None for delete in change.deletes}
     leaves |= {

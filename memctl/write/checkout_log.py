@@ -17,10 +17,8 @@ from memctl.errors import MemctlError
 from memctl.git import checkout, git, index, locks, refs
 from memctl.store import journal
 from memctl.store.memory import Memory
-from memctl.team import ownership, ref_state
 from memctl.team.state import Ownership
 
-_FILE = "move.json"
 _SHOWN = 10  # files that a message names
 
 
@@ -111,7 +109,9 @@ def carry_out(memory: Memory, move: Move) -> None:
 
 def _follow(memory: Memory, move: Move) -> None:
     if move.owned:
-        ref_state.update_within(memory, ownership.follow(move.owned))
+        from memctl.team import ownership, ref_state  # of few moves, and every write loads this module
+
+        ref_state.update_alone(memory, ownership.follow(move.owned), ref_state.Terms(), is_locked=True)
 
 
 def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
@@ -125,4 +125,4 @@ def _listed(paths: Sequence[str]) -> list[str]:
 
 
 def _file(memory: Memory) -> Path:
-    return memory.repository.private / _FILE
+    return memory.repository.private / journal.MOVE

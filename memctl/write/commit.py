@@ -9,14 +9,14 @@ import msgspec
 
 from memctl.errors import CredentialFound
 from memctl.git import commits, git, message
-from memctl.git.commit_settings import Preparation
+from memctl.git.commits import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
 from memctl.store import entry_state, files, following, journal, lock
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
-from memctl.write import credentials, manual_edits, recovery, rerender
+from memctl.write import credentials, documents, manual_edits, recovery
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
@@ -170,9 +170,9 @@ def _commit_group(
     change = _joint(group)
     changes = [entry.change for entry in group]
     if refused:
-        return _postpone(group, msgspec.structs.replace(refused, warning=rerender.refresh(memory, changes)[1]))
+        return _postpone(group, msgspec.structs.replace(refused, warning=documents.refresh(memory, changes)[1]))
     prepared = _prepare(memory, change.paths)  # Git looks while the documents are rendered
-    rendered, warning = rerender.refresh(memory, changes)
+    rendered, warning = documents.refresh(memory, changes)
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
         text = message.compose(changes)
@@ -290,7 +290,7 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths))
     # Which documents an edit by hand touches can't be told from its outcome alone: all of them are looked at.
-    rendered, warning = rerender.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
+    rendered, warning = documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
     try:
         name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), message.compose([change]))
         return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning)

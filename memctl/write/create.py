@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages.section_check import refuse_nowhere
+from memctl.pages.links import refuse_nowhere, section_marker
 from memctl.record import content_fields, frontmatter, ids, timestamps
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Kind
+from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
 from memctl.record.record import ORDER, Record, build, problems
+from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
-from memctl.store import files
+from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.text import headings
-from memctl.write import links
+from memctl.write import transaction
+from memctl.write.commit import Outcome
 
 
 class Draft(msgspec.Struct, kw_only=True):
@@ -30,6 +32,28 @@ class Draft(msgspec.Struct, kw_only=True):
     content: dict[str, str | list[str]] = {}
     body: str = ""
 
+    def take(self, values: Mapping[str, Any]) -> None:
+        """Take in what is given by the names of front matter and of content fields; None and () say nothing."""
+        fields = {field.name for field in self.kind.fields}
+        for name, value in values.items():
+            if value is not None and value != ():
+                (self.content if name in fields else self.values)[name] = (
+                    list(value) if isinstance(value, tuple) else value
+                )
+        if self.values.get("section"):
+            self.values["section"] = section_marker(str(self.values["section"]))
+
+
+def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
+    """Make one record of a draft that has a title, in one commit. Raises MemctlError for whatever is wrong with it."""
+    refuse_stand_in(str(draft.values["title"]), "TITLE")
+    refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section"))
+
+    def plan(sequence: Sequence) -> Change:
+        return create(memory, sequence, load.disk(memory) if refers else None, draft)
+
+    return transaction.carry_out(memory, plan, options)
+
 
 def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft) -> Change:
     """The Change that adds a record. `snapshot` is needed only where the draft refers to other records or a section.
@@ -38,6 +62,8 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     """
     values = complete(memory, draft)
     if snapshot is not None:
+        from memctl.write import links  # most records refer to none
+
         links.resolve_references(snapshot, values)
         if isinstance(values.get("section"), str):
             refuse_nowhere(snapshot.outline, values["section"])
@@ -45,7 +71,9 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     identifier = sequence.take(draft.kind, values["timestamp"][:10])[0]
     values["id"], values["memory_id"] = identifier, memory.new_memory_id(identifier)
     record, write = written(memory, values, draft)
-    others = links.counterparts(snapshot, record) if snapshot is not None else ()
+    others: tuple[Write, ...] = ()
+    if snapshot is not None:
+        others = links.counterparts(snapshot, record)
     concerned = (identifier, *(ids.id_in_path(other.path) or "" for other in others))
     return Change(op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others))
 

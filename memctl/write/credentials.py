@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
 
 from memctl.errors import CredentialFound
-from memctl.record import checkpoint, frontmatter
+from memctl.record import frontmatter
 from memctl.record.change import Change, Write
 from memctl.record.errors import Malformed
 from memctl.text import headings
@@ -64,10 +63,18 @@ def added(write: Write) -> Iterator[tuple[str, str]]:
         yield from ((field, line) for line in text.split("\n") if line not in old)
 
 
+def _is_checkpoint(path: str) -> bool:
+    from memctl.record import checkpoint  # most writes are of records
+
+    return checkpoint.is_json(path)
+
+
 def _fields(write: Write) -> Iterator[tuple[str, str]]:
     """The fields of a file, each with its text: what a record's headings and keys, or a checkpoint's keys, have."""
     text = write.text
-    if checkpoint.is_json(write.path):
+    if write.path.endswith(".json") and _is_checkpoint(write.path):
+        import json
+
         with suppress(ValueError, RecursionError):
             for key, value in dict(json.loads(text)).items():
                 yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=0)

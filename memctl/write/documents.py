@@ -7,16 +7,18 @@ commit. One that was edited by hand is left alone; `check` names it, and `render
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.git import index, trust
+from memctl.git import trust
 from memctl.pages import documents
+from memctl.pages.contents import BrokenTemplate
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, INDEX, NEVER_SHOWN, SOURCES, UNTRACKED
-from memctl.pages.render import BrokenTemplate, Renderer, touched
+from memctl.pages.render import Renderer, touched
 from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.errors import InvalidRecord
@@ -25,9 +27,10 @@ from memctl.record.record import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
-from memctl.tokens.count import Counter
-from memctl.tokens.families import family_of
-from memctl.tokens.pieces import markdown_estimator
+from memctl.tokens.families import family_of, markdown_estimator
+
+if TYPE_CHECKING:
+    from memctl.tokens.count import Counter
 
 IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
 TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"
@@ -79,6 +82,8 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
 
     A document on the disk that differs from the staged one is left as it is.
     """
+    from memctl.git import index  # writes of records stage nothing
+
     snapshot = load.index(memory)
     if not snapshot.config.docs:
         return ()
@@ -123,6 +128,8 @@ def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
 
 
 def counter(memory: Memory) -> Counter:
+    from memctl.tokens.count import Counter  # only the page of the files counts
+
     return Counter(family_of(memory.config.model), load.open_cache(memory))
 
 
@@ -220,3 +227,38 @@ def put(memory: Memory, texts: Mapping[str, str | None]) -> None:
             file.unlink(missing_ok=True)
         else:
             files.replace(file, text)
+
+
+def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str]:
+    """Render what some changes touch, on the disk: the paths that are to be committed with them, and what went wrong.
+
+    Neither a template at fault nor a folder that can't be written keeps anybody from recording: documents can be
+    rendered later.
+    """
+    if all(path.startswith(NEVER_SHOWN) for change in changes for path in change.paths):
+        return (), _known_unreadable(memory)
+    kept_out = not memory.config.docs
+    if kept_out and not (memory.folder / UNTRACKED).is_file():
+        return (), _known_unreadable(memory)  # nobody has rendered them here
+    asked = memory.ask()
+    memory.asked = asked
+    try:
+        found = touched_by(memory, changes)
+        put(memory, found.texts)
+    except MemctlError as error:
+        return (), f"the documents are not rendered: {error.message}"
+    except OSError as error:
+        return (), f"the documents are not rendered: {error.filename}: {error.strerror}"
+    if kept_out:
+        return (), found.warning
+    take_rule_out(memory)
+    differing = set(asked.differing())
+    waiting = [path for path in found.settled if memory.tracked(path) in differing]
+    return tuple(dict.fromkeys((*found.texts, *waiting))), found.warning
+
+
+def _known_unreadable(memory: Memory) -> str:
+    """Say which records can't be read, by what the cache knows: where nothing is rendered, nobody else does."""
+    from memctl.store.catalogue import StoredCatalogue
+
+    return errors.summary(memory.prefix, StoredCatalogue(load.open_cache(memory)).faults())

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pages.section_check import refuse_nowhere
+from memctl.pages.links import refuse_nowhere, section_marker
 from memctl.record import content_fields, frontmatter, handoff, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
@@ -284,8 +284,3 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
     if name == "section":
         return section_marker(value)
     return " ".join(value.split()) if name == "title" else value
-
-
-def section_marker(value: str) -> str:
-    """A section as records name it: `2.1` and `§2.1` are the same."""
-    return "§" + value.strip().removeprefix("§")

@@ -14,10 +14,10 @@ from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handof
 from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.team import handoff_ownership, reconcile, ref_state, remote_state
-from memctl.team.handoff_ownership import Given
+from memctl.team import handoffs, ref_state, remote_state
+from memctl.team.handoffs import Given
 from memctl.team.ref_state import Terms
-from memctl.team.state import plain_line
+from memctl.text.characters import printable_line
 from memctl.write import edit, transaction, two_phase
 from memctl.write.two_phase import Done
 
@@ -44,12 +44,12 @@ def answer(
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, options, force, declined)
-    given = handoff_ownership.of(one, memory.now, {record.id for record in snapshot.records})
+    given = handoffs.of(one, memory.now, {record.id for record in snapshot.records})
     if status == ACCEPTED:
-        task = plain_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
-        plan = handoff_ownership.accept(given, task or one.record.title, declined)
+        task = printable_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
+        plan = handoffs.accept(given, task or one.record.title, declined)
     else:
-        plan = handoff_ownership.give_back(given, _OPS[status])
+        plan = handoffs.give_back(given, _OPS[status])
     values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
     values |= {"declined": list(declined)} if declined else {}
 
@@ -82,9 +82,9 @@ class Settled(msgspec.Struct, frozen=True):
 def settle(memory: Memory, remote: str = "") -> Settled:
     """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
     found = handoff.found(load.disk(memory), everything=True)
-    plan = reconcile.settle(found, memory.now)
+    plan = handoffs.settle(found, memory.now)
     outcome = remote_state.update(memory, remote, plan, Terms()) if remote else ref_state.update(memory, plan, Terms())
-    return Settled(reconcile.told(found, outcome.before, memory.now), outcome.lost)
+    return Settled(handoffs.describe(found, outcome.before, memory.now), outcome.lost)
 
 
 def _refuse(

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.git import commits
+from memctl.record import checkpoint, mentions, timestamps
 from memctl.record.change import Change, Deed, Delete, WriteOptions
+from memctl.record.checkpoint import Checkpoint, Version
+from memctl.record.config import Lifecycle
+from memctl.record.errors import InvalidRecord
+from memctl.record.kinds import OTHER_END
 from memctl.record.record import Record, parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, entry_state, load, lock
+from memctl.store import access, entry_state, load, lock, sequence
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
-from memctl.store.sequence import Sequence
 from memctl.team import guard
-from memctl.write import links, old_checkpoints, retention, transaction
+from memctl.write import links, transaction
 from memctl.write.commit import Outcome
 from memctl.write.edit import rewrite
-from memctl.write.old_checkpoints import OldCheckpoint
-from memctl.write.retention import Judgement, RetentionVerdict
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has changes that are in no commit"
@@ -58,16 +61,16 @@ def maintain(memory: Memory, options: WriteOptions) -> Maintained:
     """
     judged, folding, old = Judgement(), _Folding(), list[OldCheckpoint]()
 
-    def plan(_: Sequence) -> Change:
+    def plan(_: sequence.Sequence) -> Change:
         nonlocal judged, folding, old
         if not options.dry_run:
             _refuse_if_unsafe(memory)
         snapshot = load.disk(memory)
         untouchable = _untouchable(memory, snapshot, options)
-        judged = retention.judge(snapshot, memory.now, untouchable)
+        judged = judge(snapshot, memory.now, untouchable)
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
         folding = _fold(memory, snapshot, gone | untouchable.keys(), dry_run=options.dry_run)
-        old = old_checkpoints.old(snapshot, memory.now, untouchable)
+        old = old_checkpoints(snapshot, memory.now, untouchable)
         return change(snapshot, judged, memory.now, folding.values, [one for one in old if not one.kept])
 
     outcome = transaction.carry_out(memory, plan, options)
@@ -195,3 +198,253 @@ def _title(judged: Judgement, folded: int, checkpoints: int) -> str:
     words += [f"{checkpoints:,} checkpoint{'' if checkpoints == 1 else 's'} deleted"] if checkpoints else []
     words += [f"{folded:,} access count{'' if folded == 1 else 's'} folded in"] if folded else []
     return ", ".join(words)
+
+
+# What is due to be archived or deleted, and why: the tables of rules.md#lifecycle, record by record.
+#
+# A superseded state is deleted by its age and not by how long it is archived. Age is counted from `timestamp`, for
+# resolved issues too: a record does not say when it was resolved. An issue that nobody will fix (`wontfix`) is closed
+# like a resolved one.
+
+Action = Literal["archive", "delete", "date"]
+
+
+class RetentionVerdict(msgspec.Struct, frozen=True):
+    """What is due for a record, and by which rule. To `date` is to note that an archived record is archived since now.
+
+    That is for one archived by hand, without `archived_at`: nobody knows how long it has been, so it is not deleted.
+    """
+
+    record: Record
+    action: Action
+    reason: str
+
+
+class Spared(msgspec.Struct, frozen=True):
+    """A record for which something is due, and why it is not done."""
+
+    verdict: RetentionVerdict
+    why: str
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What is due in a memory, and what is spared, in the order of the records' paths."""
+
+    due: tuple[RetentionVerdict, ...] = ()
+    spared: tuple[Spared, ...] = ()
+
+
+def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> Judgement:
+    """Judge all records of a memory. `untouchable` are the paths of files that must stay as they are, each with why.
+
+    A record is not deleted while one that stays open, or is kept for ever, or a page refers to it (`holders` says how);
+    it is archived instead. A second judgement after the first was carried out, at the same moment, finds nothing due.
+    """
+    rules, records = snapshot.config.lifecycle, snapshot.records
+    untouchable = untouchable or {}
+    found = [verdict for record in records if (verdict := due(record, rules, now)) is not None]
+    latest = latest_states(records)
+    twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
+    spared, kept = dict[str, Spared](), list[RetentionVerdict]()
+    for verdict in found:
+        why = _protected(verdict.record, rules, latest, verdict.action)
+        if verdict.record.path in untouchable:
+            why = untouchable[verdict.record.path]
+        elif verdict.action == "delete" and verdict.record.id in twice:
+            why = "another record has the same id"
+        if why:
+            spared[verdict.record.path] = Spared(verdict, why)
+        else:
+            kept.append(verdict)
+    going = [verdict.record for verdict in kept if verdict.action == "delete"]
+    if going:
+        closing = {verdict.record.path for verdict in kept}
+        lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
+        held = find_backlinks(snapshot, going, lasting, untouchable.keys())
+        kept = [_held(verdict, held, spared) for verdict in kept]
+    return Judgement(
+        tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),
+        tuple(spared[path] for path in sorted(spared)),
+    )
+
+
+def due(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
+    """What the tables say of a record, without regard to what protects it."""
+    if rules.delete and (reason := _delete_reason(record, rules, now)):
+        return RetentionVerdict(record, "delete", reason)
+    if not record.is_archived and (reason := _archive_reason(record, rules, now)):
+        return RetentionVerdict(record, "archive", reason)
+    if record.is_archived and record.archived_at is None and _counts_since_archived(record, rules):
+        return RetentionVerdict(record, "date", "archived, and nothing said since when")
+    return None
+
+
+def latest_states(records: Sequence[Record]) -> set[str]:
+    """The paths of the latest state, and of the latest that is still open."""
+    states = sorted((r for r in records if r.memory_type == "state"), key=lambda r: (r.timestamp, r.id))
+    still_open = [state for state in states if state.is_open]
+    return {found[-1].path for found in (states, still_open) if found}
+
+
+def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
+    if record.expires_at is not None and record.expires_at <= now:
+        return f"it expired at {record.expires_at}"
+    age = timestamps.days_between(record.timestamp, now)
+    if record.memory_type in ("decision", "state") and record.status == "superseded":
+        return "superseded" + (f" by {', '.join(record.superseded_by)}" if record.superseded_by else "")
+    if record.memory_type == "decision":
+        is_due = record.importance <= rules.archive_decision_importance and age > rules.archive_decision_days
+        return f"importance {record.importance}, {_days(age)} old" if is_due else ""
+    if record.memory_type == "issue" and record.status in record.kind.closed:
+        return f"{record.status}, {_days(age)} old" if age > rules.archive_issue_days else ""
+    if record.memory_type == "learning" and not record.access_count:
+        return f"never retrieved, {_days(age)} old" if age > rules.archive_learning_days else ""
+    return ""
+
+
+def _delete_reason(record: Record, rules: Lifecycle, now: str) -> str:
+    age = timestamps.days_between(record.timestamp, now)
+    if record.memory_type == "state" and record.status == "superseded":
+        return f"superseded, {_days(age)} old" if age > rules.delete_state_days else ""
+    if record.memory_type == "learning" and not record.access_count:
+        return f"never retrieved, {_days(age)} old" if age > rules.delete_learning_days else ""
+    if not record.is_archived or record.archived_at is None or not _counts_since_archived(record, rules):
+        return ""
+    since = timestamps.days_between(record.archived_at, now)
+    if record.memory_type == "issue":
+        return f"{record.status}, archived for {_days(since)}" if since > rules.delete_issue_days else ""
+    is_due = since > rules.delete_decision_days
+    return f"importance {record.importance}, archived for {_days(since)}" if is_due else ""
+
+
+def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
+    """Whether a record is of those that are deleted some time after they were archived."""
+    if record.memory_type == "issue":
+        return record.status in record.kind.closed
+    return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
+
+
+def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
+    """Return why an action may not be done to a record, "" if it may.
+
+    What has weight is kept for ever, which an archived issue still is: a closed one is archived whatever its severity.
+    """
+    is_issue, is_closed = record.memory_type == "issue", record.status in record.kind.closed
+    if record.importance >= rules.keep_importance and not (is_issue and is_closed and action == "archive"):
+        return f"it has importance {record.importance}"
+    if is_issue and not is_closed:
+        return "it is an open issue"
+    return "it is the latest state" if record.path in latest else ""
+
+
+def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: Collection[str]) -> bool:
+    return (record.is_open and record.path not in closing) or bool(_protected(record, rules, latest))
+
+
+def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spared]) -> RetentionVerdict:
+    """A verdict, or if its record is held, to archive that at least; then it is among the spared."""
+    holder = held.get(verdict.record.path)
+    if holder is None or verdict.action != "delete":
+        return verdict
+    spared[verdict.record.path] = Spared(verdict, f"{holder} refers to it")
+    return RetentionVerdict(verdict.record, "archive", verdict.reason)
+
+
+def _days(days: float) -> str:
+    return f"{int(days):,} day{'' if int(days) == 1 else 's'}"
+
+
+# What refers to records that are to be deleted, and keeps them from it.
+#
+# A link in the front matter holds, and so does an id in the text of a record or page: it would lead nowhere. What does
+# not hold is `supersedes`, for that a record is superseded is why it may go. That link is taken out with the record.
+
+_GIVES_WAY = "supersedes"
+
+
+def find_backlinks(
+    snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
+) -> dict[str, str]:
+    """What holds each of the wanted records, by their paths: the id of a lasting record, or the marker of a page.
+
+    From a file that is `untouchable` not even `supersedes` can be taken out.
+    """
+    paths = {name: record.path for record in wanted for name in (record.id, *record.aliases, record.memory_id)}
+    held: dict[str, str] = {}
+    for record in lasting:
+        _hold(held, paths, _linked(record, everything=record.path in untouchable), record.id, record.path)
+    texts = snapshot.catalogue.mentions()
+    for record in lasting:
+        _hold(held, paths, (mention.text for mention in texts.get(record.path, ())), record.id, record.path)
+    for page in snapshot.outline.pages:
+        _hold(held, paths, (mention.text for mention in mentions.in_text(page.body)), page.id, page.path)
+    return held
+
+
+def _hold(held: dict[str, str], paths: dict[str, str], names: Iterable[str], holder: str, own: str) -> None:
+    for name in names:
+        path = paths.get(name)
+        if path is not None and path != own:
+            held.setdefault(path, holder)
+
+
+def _linked(record: Record, *, everything: bool) -> list[str]:
+    linked = [name for field in OTHER_END if everything or field != _GIVES_WAY for name in getattr(record, field)]
+    return [*linked, record.parent_memory_id] if record.parent_memory_id else linked
+
+
+# Which checkpoints are due to be deleted: those that newer ones have taken the place of.
+#
+# Each checkpoint is whole, so of a workflow only the newest is needed to go on; the ones before it are for who wants to
+# see how it went, or to go back. No document of the project's says how many: the numbers are settings.
+
+
+class OldCheckpoint(msgspec.Struct, frozen=True):
+    """A checkpoint that is due to be deleted: its id, its files, the reason; and why it is kept all the same, or ""."""
+
+    id: str
+    paths: tuple[str, ...]
+    reason: str
+    kept: str = ""
+
+
+def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
+    """The checkpoints that are due, workflow by workflow, oldest first.
+
+    Kept are the newest of each workflow, the last few versions, and what is younger than some days; of a task that is
+    finished only the newest. One that can't be read is left to `check`. `untouchable` are paths that must
+    stay, each with why.
+    """
+    rules = snapshot.config.lifecycle
+    if not rules.delete:
+        return []
+    names = set(snapshot.names(checkpoint.FOLDER))
+    workflows: dict[str, list[Version]] = {}
+    for path in names:
+        if version := checkpoint.version_at(path):
+            workflows.setdefault(version.workflow, []).append(version)
+    found = []
+    for _, versions in sorted(workflows.items()):
+        newest = max(versions)
+        last = _read(snapshot, newest)
+        is_finished = last is not None and last.is_finished
+        most = 1 if is_finished else rules.keep_checkpoints
+        kept = sorted({version.version for version in versions}, reverse=True)[:most]
+        for version in sorted(version for version in versions if version.version not in kept):
+            one = _read(snapshot, version)
+            age = timestamps.days_between(one.saved_at, now) if one else 0
+            if one is not None and age > rules.delete_checkpoint_days:
+                paths = tuple(path for path in (version.path, version.page) if path in names)
+                why = (
+                    f"{'the task is finished' if is_finished else f'{newest.id} is the newest'}, {int(age):,} days old"
+                )
+                spared = next((untouchable[path] for path in paths if path in untouchable), "")
+                found.append(OldCheckpoint(version.id, paths, why, spared))
+    return found
+
+
+def _read(snapshot: Snapshot, version: Version) -> Checkpoint | None:
+    try:
+        return checkpoint.parse(snapshot.read(version.path), version.path)
+    except (InvalidRecord, FileNotFoundError):
+        return None

@@ -6,19 +6,19 @@ and what gives way is named.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from memctl.git import threeway
-from memctl.git.threeway import Preference
-from memctl.record import frontmatter
+from memctl.git import tree_merge
+from memctl.git.tree_merge import Preference
+from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.kinds import KINDS
 from memctl.record.record import ORDER
-from memctl.write import merge_bodies, merge_values
-from memctl.write.merge_bodies import Lost
-from memctl.write.merge_values import CONFLICT, COUNT, same
+from memctl.text import headings
 
 WHOLE = "the text"  # what conflicts if the versions can't be taken apart
 
@@ -75,7 +75,7 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     head, in_head, by_order = _merge_heads(base, ours, theirs, prefer)
     kind = KINDS.get(str(ours.values.get("memory_type")))
     order = [field.heading.casefold() for field in kind.fields] if kind else []
-    body, in_body = merge_bodies.merged(base.rest, ours.rest, theirs.rest, order, prefer)
+    body, in_body = merge_bodies(base.rest, ours.rest, theirs.rest, order, prefer)
     text = f"---\n{head}---\n{body}"
     found = (*in_head, *in_body)
     if (prefer or not found) and _side(text) is None:
@@ -100,7 +100,7 @@ def _side(text: str) -> _Side | None:
 
 def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
     """A merge of lines; with a preferred side, of whole files, unless that side can't be read and the other can."""
-    text, count = threeway.texts(base, ours, theirs)
+    text, count = tree_merge.texts(base, ours, theirs)
     # Lines that don't touch can still break each other: the same key twice is no conflict for Git.
     broken = _side(text) is None and _side(ours) is not None and _side(theirs) is not None
     if not (count or broken):
@@ -118,7 +118,7 @@ def _merge_heads(base: _Side, ours: _Side, theirs: _Side, prefer: Preference) ->
     head = ""
     conflicts: list[Lost] = []
     by_order: list[Lost] = []
-    for key in threeway.names(list(base.lines), list(ours.lines), list(theirs.lines), ORDER):
+    for key in tree_merge.names(list(base.lines), list(ours.lines), list(theirs.lines), ORDER):
         lines, value = _merge_key(key, base, ours, theirs)
         if value is CONFLICT:
             winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
@@ -145,7 +145,7 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
         return one, ours.values.get(key)
     if one == before:
         return other, theirs.values.get(key)
-    value = merge_values.merged(key, base.values, ours.values, theirs.values)
+    value = merge_values(key, base.values, ours.values, theirs.values)
     was, mine, yours = (side.values.get(key) for side in (base, ours, theirs))
     # A side that changed lines but no value changed comments, and has the lines to keep.
     swap = not one or (same(yours, was) and not same(mine, was))
@@ -160,3 +160,204 @@ def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, 
     known = {*before.split("\n"), *kept.split("\n")}
     added = [line for line in others.split("\n") if line.startswith("#") and line not in known]
     return kept + "".join(f"{line}\n" for line in added), value
+
+
+_ITEM = re.compile(r"[-*+][ \t]")
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """What gave way in a merge: the key or heading that it stood under, its text, and that of what was kept.
+
+    Texts are as a file has them, "" for nothing: one side took away what the other changed.
+    """
+
+    key: str
+    lost: str
+    kept: str
+
+
+def merge_bodies(
+    base: str, ours: str, theirs: str, order: Sequence[str], prefer: Preference = ""
+) -> tuple[str, list[Lost]]:
+    """The body of a merge, and what is in conflict there, by headings; or gave way, if a side is preferred.
+
+    New parts stand in the given order of headings (in lower case).
+    """
+    if ours == theirs or theirs == base:
+        return ours, []
+    if ours == base:
+        return theirs, []
+    before, one, other = map(_sections, (base, ours, theirs))
+    parts: dict[str, str] = {}
+    conflicts: dict[str, Lost] = {}
+    for name in tree_merge.names(list(before), list(one), list(other), order):
+        was, mine, yours = (sections.get(name, "").rstrip("\n") for sections in (before, one, other))
+        parts[name], conflict = _merge_section(was, mine, yours, prefer)
+        if conflict:
+            told = name.strip("\n") or "the text before the first heading"
+            conflicts[name] = _lost(told, was, mine, yours, parts[name], prefer)
+    parts = {name: text for name, text in parts.items() if text or not name}
+    end = ours if ours.strip("\n") else theirs
+    text = _joined(parts, one, other, () if prefer else conflicts) + end[len(end.rstrip("\n")) :]
+    return text, list(conflicts.values())
+
+
+def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> Lost:
+    """The lines that one side wrote under a heading and that are not in the result, and what the other wrote there."""
+    loser, winner = (ours, theirs) if prefer == "theirs" else (theirs, ours)
+    known, there = base.split("\n"), result.split("\n")
+    gone = [line for line in loser.split("\n") if line.strip() and line not in there and line not in known]
+    kept = [line for line in winner.split("\n") if line.strip() and line in there and line not in known]
+    return Lost(name, "\n".join(gone), "\n".join(kept))
+
+
+def _sections(rest: str) -> dict[str, str]:
+    """The parts of a body by their headings; of several with one heading the later ones have line ends behind it."""
+    found: dict[str, str] = {}
+    for part in headings.split(rest):
+        name = (part.heading.casefold() or "##") if part.is_headed else ""
+        while name in found:
+            name += "\n"
+        found[name] = part.text
+    return found
+
+
+def _joined(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str], conflicts: Collection[str]) -> str:
+    """The parts of a body one after the other, as far apart as they stand in one of its versions."""
+    text, last = "", next(reversed(parts), "")
+    for name, content in parts.items():
+        if name == last:
+            return text + content
+        apart = "\n\n"
+        for side in (theirs, ours):
+            if name in side and name != next(reversed(side)):
+                apart = side[name][len(side[name].rstrip("\n")) :]
+        text += (content if name in conflicts else headings.close_fence(content)) + apart
+    return text
+
+
+def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str, bool]:
+    """One part of a body, and whether it is in conflict."""
+    if ours == theirs or theirs == base:
+        return ours, False
+    if ours == base:
+        return theirs, False
+    before, one, other = map(_listed, (base, ours, theirs))
+    if before and one and other:
+        items = tree_merge.lists(before[1], one[1], other[1], key=lambda item: item[1:].strip())
+        above = one[0] if one[1] else other[0]
+        loose = any(item.endswith("\n\n") for item in one[1])
+        return above + ("\n\n" if loose else "\n").join(item.rstrip("\n") for item in items) if items else "", False
+    versions = [text + "\n" if text else "" for text in (base, ours, theirs)]
+    text, count = tree_merge.texts(*versions)
+    if count and prefer:
+        text, _ = tree_merge.texts(*versions, prefer=prefer)
+    return text.rstrip("\n"), count > 0
+
+
+def _listed(text: str) -> tuple[str, list[str]] | None:
+    """A part of a body that is nothing but a list: what stands above the items, and each with all of its lines.
+
+    A numbered list is none: its items have an order, which a union would not keep.
+    """
+    above, items = "", []
+    for line in text.split("\n") if text else ():
+        if _ITEM.match(line):
+            items.append(line + "\n")
+        elif items and (not line.strip() or line[0] in " \t"):
+            items[-1] += line + "\n"
+        elif not items and (not line or line.startswith("## ")):
+            above += line + "\n"
+        else:
+            return None
+    return above, items
+
+
+Values = Mapping[str, Any]
+
+COUNT = "access_count"
+CONFLICT = object()  # for a value that a person has to choose
+
+
+def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
+    """What becomes of the value of a key, None for nothing; CONFLICT if both sides changed it and no rule decides."""
+    before, one, other = (values.get(key) for values in (base, ours, theirs))
+    if same(other, before) or (same(one, other) and key != COUNT):
+        return one
+    if same(one, before):
+        return other
+    if all(value is None or _is_list(value) for value in (before, one, other)):
+        if key == "reviewed" and "memory_type" not in ours:
+            return _stamps(base, ours, theirs)
+        return tree_merge.lists(before or [], one or [], other or [], key=lambda item: (type(item), item))
+    rule = (_RECORD_RULES if "memory_type" in ours else _PAGE_RULES).get(key)
+    return rule(key, base, ours, theirs) if rule else CONFLICT
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal: 1 and true are not."""
+    return type(one) is type(other) and bool(one == other)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value)
+
+
+def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
+    """One stamp a file: if both sides reviewed it, that of the page that was changed later, else ours.
+
+    What the file itself will hold is not known yet; if neither stamp is for that, the page counts as suspect.
+    """
+    was, *sides = ({str(item).rsplit(" ", 1)[0]: item for item in v.get("reviewed", ())} for v in (base, ours, theirs))
+    is_later = _later("timestamp", base, ours, theirs) == theirs.get("timestamp") != ours.get("timestamp")
+    found = []
+    for path in {**sides[0], **sides[1]}:
+        stamps = [side.get(path) for side in (reversed(sides) if is_later else sides)]
+        changed = [stamp for stamp in stamps if stamp != was.get(path)] or stamps
+        found += [stamp for stamp in changed if stamp is not None][:1]
+    return found
+
+
+def _both_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:
+    before, one, other = (values.get(key, 0) for values in (base, ours, theirs))
+    if any(type(count) is not int for count in (before, one, other)):
+        return CONFLICT
+    return max(0, one + other - before)
+
+
+def _later(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+    found = [values[key] for values in (ours, theirs) if key in values]
+    try:
+        return max(found, key=lambda value: timestamps.parse(str(value)))
+    except ValueError:
+        return CONFLICT
+
+
+def _either(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+    found = [values.get(key, False) for values in (ours, theirs)]
+    return any(found) if all(isinstance(value, bool) for value in found) else CONFLICT
+
+
+def _furthest(key: str, _: Values, ours: Values, theirs: Values) -> Any:
+    kind = KINDS.get(str(ours.get("memory_type")))
+    one, other = (kind.step(str(values.get(key))) if kind else None for values in (ours, theirs))
+    if one is None or other is None or one.rank == other.rank:
+        return CONFLICT
+    return (ours if one.rank > other.rank else theirs)[key]
+
+
+def _who_came_later(key: str, base: Values, ours: Values, theirs: Values) -> Any:
+    last = _later("timestamp", base, ours, theirs) if "timestamp" in ours and "timestamp" in theirs else CONFLICT
+    found = [values.get(key) for values in (ours, theirs) if values.get("timestamp") == last]
+    return found[0] if len(found) == 1 else CONFLICT
+
+
+_Rule = Callable[[str, Values, Values, Values], Any]
+_RECORD_RULES: dict[str, _Rule] = {
+    "status": _furthest,
+    "is_archived": _either,
+    "archived_at": _later,
+    COUNT: _both_counts,
+    "last_accessed": _later,
+}
+_PAGE_RULES: dict[str, _Rule] = {"timestamp": _later, "agent_id": _who_came_later}  # of the last change to a page

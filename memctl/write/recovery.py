@@ -5,7 +5,6 @@ from __future__ import annotations
 from memctl.store import entry_state, files, journal
 from memctl.store.journal import WRITING, PendingEntry
 from memctl.store.memory import Memory
-from memctl.write import checkout_log
 
 
 def recover(memory: Memory, *, remark: bool = True) -> None:
@@ -15,7 +14,10 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
     What was undone outside memctl is noted, and remarked once where somebody reads that. Without `remark` the caller
     says it.
     """
-    checkout_log.finish(memory)
+    if (memory.repository.private / journal.MOVE).exists():
+        from memctl.write import checkout_log  # seldom needed
+
+        checkout_log.finish(memory)
     entries = entry_state.entries(memory)
     if entries:  # whoever was killed left one, before it wrote anything else
         files.remove_leftovers(memory.folder)

@@ -20,7 +20,7 @@ from memctl.record.record import parse
 from memctl.store import files
 from memctl.store.place import CONFIG
 from memctl.text import credentials, markdown
-from memctl.text.credentials import randomness
+from memctl.text.credentials import values as credentials_values
 
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
 _AROUND = " \t\n\"'`"  # what may stand around a secret: YAML needs its quotes
@@ -71,7 +71,7 @@ def redact_text(text: str, secrets: Secrets) -> str:
 
 def is_common(secret: str) -> bool:
     """Tell whether a secret is a word that may stand elsewhere and mean something else: `sommer` and `session` may."""
-    return secret.isalpha() and not randomness.is_random(secret)
+    return secret.isalpha() and not credentials_values.is_random(secret)
 
 
 def _redact_where_found(text: str, words: Collection[str]) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.git.origins import History, Origin
+from memctl.git.authorship import History, Origin
 from memctl.record import frontmatter, handoff, pages
 from memctl.record.errors import Malformed
 from memctl.record.kinds import OTHER_END

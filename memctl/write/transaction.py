@@ -12,6 +12,7 @@ from memctl.errors import MemctlError
 from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
+from memctl.record.pages import kind_at
 from memctl.record.record import parse
 from memctl.store import entry_state, files, interrupts, journal, lock
 from memctl.store.journal import PendingEntry
@@ -19,7 +20,8 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.store.sessions_ref import FOLDERS
 from memctl.team import guard
-from memctl.write import commit, controls, credentials, manual_edits, recovery, rerender
+from memctl.text import characters
+from memctl.write import commit, credentials, documents, manual_edits, recovery
 from memctl.write.commit import Outcome
 
 _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
@@ -94,7 +96,7 @@ def _committed(memory: Memory, entry: PendingEntry, options: WriteOptions) -> Ou
     """Commit a change whose files are written, unless that is left to `memctl commit`."""
     if not options.no_commit:
         return commit.commit_waiting(memory, entry)
-    _, warning = rerender.refresh(memory, [entry.change])
+    _, warning = documents.refresh(memory, [entry.change])
     hint = "`memctl commit` makes it"
     return Outcome(entry.change, pending="no commit was asked for", hint=hint, warning=warning)
 
@@ -113,7 +115,7 @@ def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
                 parse(write.text, write.path)
             except InvalidRecord as error:
                 raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
-    controls.refuse(change)
+    _refuse_controls(change)
     if not options.allow_secret:
         # What somebody put on the disk by hand is in no commit yet, and would come in with this one.
         credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
@@ -131,3 +133,22 @@ def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
             f"{memory.tracked(sorted(unsaved)[0])} has changes that are in no commit, and they would be lost",
             "`memctl commit` first, or let them go with --discard",
         )
+
+
+def _refuse_controls(change: Change) -> None:
+    """Raise MemctlError, naming the field, if a change adds a control character to a record or page.
+
+    Lines that a file had before are not complained of again, nor what is brought back as it was.
+    """
+    if change.op == "restore":
+        return
+    for write in change.writes:
+        is_ours = files.is_record_path(write.path, BY_FOLDER) or kind_at(write.path) is not None
+        if not is_ours or not characters.first_in(write.text):
+            continue
+        for field, line in credentials.added(write):
+            if found := characters.first_in(line):
+                raise MemctlError(
+                    f"{write.path}: {field}: the control character {found!r} stands in a line",
+                    "take it out; most programs print without colours if NO_COLOR is set",
+                )

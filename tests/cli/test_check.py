@@ -142,6 +142,35 @@ def test_sixty_faults_are_all_found(hand: Hand, memctl: Memctl) -> None:
     assert set(found(memctl, "--at", "HEAD", *NO_DOCUMENTS, code=1)) == expected
 
 
+def test_what_a_check_keeps_for_the_next_one_follows_every_change(hand: Hand, memctl: Memctl) -> None:
+    def fresh() -> list[Found]:
+        shutil.rmtree(hand.repo / ".git" / "memctl")
+        return found(memctl, *NO_DOCUMENTS)
+
+    path, text = learning(1)
+    edits = [
+        lambda: hand.write(path, text.replace("importance: 5", "importance: 5\nrelates_to:\n  - LRN-2025-10-07-999")),
+        lambda: hand.append(REFUNDS, "\nSee DEC-2024-01-01-001 and §2.99.\n"),
+        lambda: hand.replace(REFUNDS, "---\nid:", "---\n# a comment\nid:"),
+        lambda: hand.append(path, "\nSee §4.notes.txt and §2.98.\n"),
+        lambda: hand.write("sections/2.98-broken.md", "no page\n"),
+        lambda: (hand.folder / "sections/2.98-broken.md").unlink(),
+        lambda: (hand.repo / "notes.txt").write_text("there it is\n"),
+        lambda: hand.replace(path, "importance: 5", "importance: 6"),
+        lambda: (hand.folder / path).unlink(),
+    ]
+    seen = [fresh()]
+    for edit in edits:
+        edit()
+        hand.git("add", "-A")
+        seen.append(found(memctl, *NO_DOCUMENTS))
+        for _ in range(2):
+            assert found(memctl, *NO_DOCUMENTS) == seen[-1]
+        assert found(memctl, "--staged", *NO_DOCUMENTS) == seen[-1]
+        assert fresh() == seen[-1]
+    assert [set(one) - set(other) == set() for one, other in zip(seen[1:], seen, strict=False)].count(False) >= 4
+
+
 def test_a_file_with_several_faults_has_them_all_told(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, "status: open\nseverity: high\nimportance: 8", "status: on fire\nseverity: 7\nimportance: 80")
     lines = [one.line for one in found(memctl, *NO_DOCUMENTS, code=1)]

@@ -13,7 +13,7 @@ from memctl.errors import USAGE
 from memctl.record.checkpoint import Touched
 from memctl.record.required_text import MOST_LINES
 from memctl.task.environment import MOST_DIRTY
-from memctl.text.host_limits import LIMIT
+from memctl.text.fit import LIMIT
 from tests.checkpoints import saved
 from tests.conftest import Memctl, changed_in, commits, git, process
 

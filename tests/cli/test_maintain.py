@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from memctl.store.memory import open_memory
-from memctl.write import schedule
+from memctl.write import install
 from tests.conftest import Memctl, commits, git
 
 LONG_AGO = "2024-12-01T00:00:00Z"
@@ -86,4 +86,4 @@ def test_a_folder_that_would_break_the_line_is_refused(repo: Path, memctl: Memct
 def test_options_that_do_not_belong_are_refused(repo: Path, memctl: Memctl) -> None:
     assert "crontab" in memctl("install", "cron", "--uninstall", code=2).err
     assert "install cron" in memctl("install", "git", "--for", "github", code=2).err
-    assert schedule.text(open_memory(repo, os.environ), "crontab", "").split(" ", 6)[5] == "memctl"
+    assert install.schedule(open_memory(repo, os.environ), "crontab", "").split(" ", 6)[5] == "memctl"

@@ -17,9 +17,10 @@ def test_search_finds_and_explains(memctl: Memctl) -> None:
     results = memctl("search", "connection", "pools", "--json").data["results"]
     assert [r["record"]["id"] for r in results] == [high, low]
     for result in results:
-        parts = [result[name] for name in ("title", "content", "importance", "recency", "access")]
+        parts = [result[name] for name in ("own", "around", "meaning", "importance", "recency", "access")]
         assert result["score"] == pytest.approx(sum(parts), abs=1e-5)
-    assert results[0]["importance"] - results[1]["importance"] == pytest.approx(0.25 * 0.9)
+        assert (result["kind"], result["open"]) == ("learning", f"memctl show {result['id']}")
+    assert results[0]["importance"] - results[1]["importance"] == pytest.approx(0.01 / 0.424 * 0.9, abs=1e-5)
     assert memctl("search", "nothing-like-it").err == "nothing matches\n"
     assert memctl("search", '"pool sizes connection"', "--json").data["total"] == 0
     assert memctl("search", "connec*", "--json").data["total"] == 2

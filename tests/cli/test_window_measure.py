@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from memctl.transcript import locations
+from memctl.transcript import claude_code
 from memctl.window.config import WindowConfig
 from tests.conftest import Memctl
 from tests.transcript.claude import Transcript
@@ -80,7 +80,7 @@ def test_status_takes_the_newest_transcript_of_the_project(
     memctl: Memctl, repo: Path, session: Path, tmp_path: Path
 ) -> None:
     kept = tmp_path / "kept"
-    own = kept / locations.slug(repo.resolve())
+    own = kept / claude_code.slug(repo.resolve())
     own.mkdir(parents=True)
     (own / "a.jsonl").write_bytes(session.read_bytes())
     assert memctl("window", "status", "--projects", str(kept), "--json").data["file"].endswith("a.jsonl")
@@ -261,7 +261,7 @@ def test_a_sub_agents_own_transcript_is_its_window(memctl: Memctl, session: Path
 
 
 def test_health_names_the_transcript_that_it_read(memctl: Memctl, repo: Path, session: Path, tmp_path: Path) -> None:
-    own = tmp_path / "kept" / locations.slug(repo.resolve())
+    own = tmp_path / "kept" / claude_code.slug(repo.resolve())
     own.mkdir(parents=True)
     (own / "a.jsonl").write_bytes(session.read_bytes())
     out = memctl("window", "health", "--projects", str(tmp_path / "kept"), code=None).out

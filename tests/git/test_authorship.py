@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.git.authorship import Authorship
-from memctl.git.origins import Origin
+from memctl.git.authorship import Authorship, Origin
 from memctl.git.repository import open_repository
 from tests.conftest import git
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.git.commit_settings import Preparation
+from memctl.git.commits import Preparation
 from memctl.git.repository import open_repository
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git import git as plumbing
-from memctl.git.fast_import import Importer
+from memctl.git.commits import Importer
 from memctl.git.repository import open_repository
 from tests.conftest import Memctl, changed_in, commits, git, process
 
@@ -340,8 +340,10 @@ def test_a_branch_that_moves_meanwhile_is_never_rewound(repo: Path) -> None:
     git(repo, "commit", "-q", "--allow-empty", "-m", "somebody else's")
     tip = git(repo, "rev-parse", "HEAD")
     identity = "Ada <ada@example.org> 1762266720 +0000"
+    importer = Importer(repository)
+    importer.give(branch, parent, {".memory/x.md": b"x"}, "late", [identity] * 2)
     with pytest.raises(plumbing.GitFailed):
-        Importer(repository).commit(branch, parent, {".memory/x.md": b"x"}, "late", [identity] * 2)
+        importer.finish()
     assert git(repo, "rev-parse", "HEAD") == tip
 
 

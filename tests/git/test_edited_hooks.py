@@ -145,6 +145,28 @@ def test_the_page_of_a_session_waits_too(repo: Path, memctl: Memctl, tmp_path: P
     assert git(repo, "ls-tree", "-r", "--name-only", "HEAD", ".memory/sessions")
 
 
+def test_a_page_beside_the_branch_waits_where_moving_its_ref_runs_an_edited_hook(
+    repo: Path, memctl: Memctl, agent: Memctl, tmp_path: Path
+) -> None:
+    write(repo / ".githooks/reference-transaction", "#!/bin/sh\ntrue\n")
+    git(repo, "config", "core.hooksPath", ".githooks")
+    git(repo, "config", "memctl.hookCommits", "records")
+    commit(repo)
+    session = Session(repo, tmp_path / "t.jsonl")
+    session.send("SessionStart", source="startup")
+    session.transcript.prompt("Guard the hooks")
+    session.transcript.call("Write", file_path=str(repo / "guard.py"), content="")
+    write(repo / ".githooks/reference-transaction", f"#!/bin/sh\ntouch {RAN}\n")
+    session.send("SessionEnd", reason="exit")
+    assert "reference-transaction differs from HEAD" in agent("checkpoint", "save", "--task", "Guard", code=1).err
+    assert not git(repo, "for-each-ref", "refs/memctl/sessions")
+    assert not (repo / RAN).exists()
+    (repo / ".githooks/reference-transaction").write_text("#!/bin/sh\ntrue\n")
+    memctl("learn", "What waited is done by the next command that writes")
+    assert "sessions/" in git(repo, "ls-tree", "-r", "--name-only", "refs/memctl/sessions")
+    assert not (repo / RAN).exists()
+
+
 def test_without_such_hooks_git_is_asked_nothing_more(
     repo: Path, memctl: Memctl, agent: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

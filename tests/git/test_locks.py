@@ -7,12 +7,11 @@ import re
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memctl.git import locks
-from memctl.git.fast_import import Importer
+from memctl.git.commits import Importer
 from tests.conftest import Memctl, commits, git
 from tests.write.test_mishaps import hook
 
@@ -124,16 +123,16 @@ def test_a_commit_that_lost_the_race_is_tried_again_three_times(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, times: int, is_made: bool
 ) -> None:
     before, left = commits(repo), [times]
-    commit = Importer.commit
+    finish = Importer.finish
 
-    def slower(self: Importer, *given: Any) -> Any:
+    def slower(self: Importer) -> str:
         if left[0]:
             left[0] -= 1
             quicker = git(repo, "commit-tree", "-p", "HEAD", "-m", "quicker", "HEAD^{tree}").strip()
             git(repo, "update-ref", "refs/heads/main", quicker)
-        return commit(self, *given)
+        return finish(self)
 
-    monkeypatch.setattr(Importer, "commit", slower)
+    monkeypatch.setattr(Importer, "finish", slower)
     said = memctl("learn", "Slower").err
     assert ("somebody else committed at the same moment" in said) != is_made
     assert "Not updating" not in said
@@ -161,16 +160,16 @@ def test_a_commit_through_the_users_hooks_that_lost_the_race_is_tried_again(
 def test_what_the_quicker_commit_has_already_is_not_committed_twice(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit, done = Importer.commit, []
+    finish, done = Importer.finish, []
 
-    def slower(self: Importer, *given: Any) -> Any:
+    def slower(self: Importer) -> str:
         if not done:
             done.append(1)
             git(repo, "add", "-A")
             git(repo, "commit", "-qm", "quicker, with all")
-        return commit(self, *given)
+        return finish(self)
 
-    monkeypatch.setattr(Importer, "commit", slower)
+    monkeypatch.setattr(Importer, "finish", slower)
     before = commits(repo)
     memctl("learn", "Slower")
     assert commits(repo) == before + 1

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.git import git as git_calls
 from memctl.git import trees
+from memctl.git.coprocess import _portions
 from memctl.git.git import GitFailed
-from memctl.git.objects import Object, Objects, _portions
+from memctl.git.objects import Object, Objects
 from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 
@@ -34,13 +35,6 @@ def test_each_name_has_its_answer_in_order_and_what_is_not_there_has_none(repo: 
     assert tree is not None
     assert (tree.id, tree.kind) == (git(repo, "rev-parse", "HEAD^{tree}").strip(), "tree")
     assert objects.read([]) == []
-
-
-def test_kinds_are_told_without_reading_what_names_stand_for(repo: Path) -> None:
-    commit = git(repo, "rev-parse", "HEAD").strip()
-    blob, tree = git(repo, "rev-parse", "HEAD:app.py", "HEAD^{tree}").split()
-    names = [f"{commit}:", f"{commit}:app.py", f"{commit}:gone", "0" * 40]
-    assert open_repository(repo).objects.kinds(names) == [("tree", tree), ("blob", blob), None, None]
 
 
 def test_what_is_too_large_is_not_kept_and_the_next_is_read_all_the_same(repo: Path) -> None:
@@ -67,8 +61,8 @@ def test_what_is_stored_after_the_first_question_is_found(repo: Path) -> None:
 def test_a_process_that_ended_is_started_anew(repo: Path) -> None:
     objects = open_repository(repo).objects
     before = objects.read(["HEAD:app.py"])
-    assert objects._contents.process is not None
-    os.kill(objects._contents.process.pid, signal.SIGKILL)
+    assert objects.process is not None
+    os.kill(objects.process.pid, signal.SIGKILL)
     assert objects.read(["HEAD:app.py"]) == before
 
 
@@ -100,7 +94,7 @@ def test_it_is_ended_and_starts_again(repo: Path) -> None:
     repository = open_repository(repo)
     repository.close()
     first = repository.objects.read(["HEAD:app.py"])
-    process = repository.objects._contents.process
+    process = repository.objects.process
     assert process is not None
     repository.close()
     assert process.poll() is not None
@@ -126,7 +120,7 @@ def test_no_command_leaves_one_behind(repo: Path, memctl: Memctl, monkeypatch: p
 def test_it_ends_with_whoever_asks(repo: Path) -> None:
     objects = Objects(repo)
     objects.read(["HEAD:app.py"])
-    process = objects._contents.process
+    process = objects.process
     assert process is not None
     del objects
     assert process.poll() is not None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from memctl.git import trees
+from memctl.git.git import GitFailed
 from memctl.git.repository import open_repository
 from tests.conftest import git
 
@@ -22,3 +25,38 @@ def test_files_are_listed_with_their_blobs_and_links_as_such(repo: Path) -> None
     blob, link = found["new/long.txt"].blob, found["new/link"].blob
     assert trees.blobs(repository, [blob, link, blob], 50) == {blob: None, link: b"long.txt"}
     assert trees.blobs(repository, [], 50) == {}
+
+
+def test_files_at_commits_are_found_in_folders_only(repo: Path) -> None:
+    first = git(repo, "rev-parse", "HEAD").strip()
+    (repo / "a").mkdir()
+    (repo / "a" / "b.py").write_text("b = 1\n")
+    git(repo, "add", "a")
+    git(repo, "commit", "-qm", "a folder")
+    second = git(repo, "rev-parse", "HEAD").strip()
+    asked = [
+        (second, "app.py"),
+        (first, "a/b.py"),
+        (second, "a/b.py"),
+        (second, "app.py/x"),
+        (second, "a"),
+        (second, "c/d"),
+    ]
+    found = trees.blobs_at(open_repository(repo), asked)
+    blobs = {path: git(repo, "rev-parse", f"{second}:{path}").strip() for path in ("app.py", "a/b.py")}
+    assert found == {(second, path): blob for path, blob in blobs.items()}
+
+
+def test_files_of_any_name_are_hashed_by_one_process(repo: Path) -> None:
+    names = ["plain", "with space", '"quoted"', 'a "quoted" one', "two\nlines", '"\\\n', "back\\slash", "ü"]
+    for number, name in enumerate(names):
+        (repo / name).write_text(f"{number}\n")
+    repository = open_repository(repo)
+    found = trees.blobs_on_disk(repository, names[:4])
+    process = repository.hashes.process
+    found |= trees.blobs_on_disk(repository, names[4:])
+    assert repository.hashes.process is process
+    expected = [git(repo, "hash-object", "--stdin", stdin=f"{number}\n").strip() for number in range(len(names))]
+    assert [found[name] for name in names] == expected
+    with pytest.raises(GitFailed, match="gone"):
+        trees.blobs_on_disk(repository, ["gone"])

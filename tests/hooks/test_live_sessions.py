@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from memctl.hooks import live_sessions
+from memctl.store.memory import open_memory
+from memctl.store.session_dir import SessionDir
 from tests.conftest import Memctl, commits, git
 from tests.transcript.claude import Transcript
 
@@ -159,3 +162,25 @@ def test_what_a_killed_session_came_to_is_told_at_the_next_start(
     assert git(repo, "status", "--porcelain", "--", ".memory") == ""
     assert memctl("hook", "log", "--faults", "--json").data["faults"] == []
     assert memctl("check", code=None).code == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="who calls a hook is read from Linux's /proc")
+def test_a_killed_host_that_names_no_process_is_missed_at_once(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+    def started(session: str) -> list[str]:
+        values = {"session_id": session, "transcript_path": "", "cwd": str(repo), "hook_event_name": "SessionStart"}
+        return ["sh", "-c", f"echo '{json.dumps(values)}' | {sys.executable} -m memctl hook codex; true"]
+
+    host = (
+        "import subprocess, sys, time; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL);"
+        "print('called', flush=True); time.sleep(60)"
+    )
+    program = subprocess.Popen([sys.executable, "-c", host, *started("killed")], cwd=repo, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"called\n"
+    folder = SessionDir(open_memory(repo, os.environ).hooks, "later")
+    assert live_sessions.left_behind(folder, repo) == []
+    program.kill()
+    program.wait()
+    assert [one.key for one in live_sessions.left_behind(folder, repo)] == ["killed"]
+    subprocess.run(started("later"), cwd=repo, check=True, capture_output=True)
+    assert live_sessions.left_behind(folder, repo) == []

@@ -12,7 +12,7 @@ import pytest
 from memctl.cli.main import Start, cli
 from memctl.hooks import agents_md
 from memctl.hooks.primer import GUIDE, TOPICS
-from memctl.text.host_limits import LIMIT, length
+from memctl.text.fit import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests.conftest import Memctl

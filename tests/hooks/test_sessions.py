@@ -12,8 +12,8 @@ import pytest
 
 from memctl.hooks import draft_page, session_state
 from memctl.store import job_queue
-from memctl.text.host_limits import LIMIT, length
-from memctl.transcript import parts
+from memctl.text.fit import LIMIT, length
+from memctl.transcript import claude_code
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
 
@@ -345,11 +345,11 @@ def test_a_transcript_is_read_once_however_often_the_agent_stops(session: Sessio
     read = session_state.read(session.folder)
     assert read
     assert sum(read.offsets.values()) == session.file.stat().st_size
-    assert list(parts.read(str(session.file), read.offsets)) == []
+    assert list(claude_code.read_parts(str(session.file), read.offsets)) == []
     session.transcript.prompt("And now PayPal")
     session.transcript.call("Read", "x", file_path=str(session.repo / "paypal.py"))
     session.file.write_text(session.transcript.text)
-    (part,) = parts.read(str(session.file), read.offsets)
+    (part,) = claude_code.read_parts(str(session.file), read.offsets)
     assert [event.text for event in part.session.events if event.kind == "prompt"] == ["And now PayPal"]
 
 

@@ -47,13 +47,13 @@ def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
 def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("learn", "Pager")
     assert "Pager" in session.said("SessionStart", source="startup")
-    real = session_start.told
+    real = session_start.context
 
     def slow(*given: Any) -> str:
         time.sleep(30)
         return real(*given)
 
-    monkeypatch.setattr(session_start, "told", slow)
+    monkeypatch.setattr(session_start, "context", slow)
     monkeypatch.setenv(time_limit.SETTING, "0.2")
     other = Session(session.repo, session.file, "late")
     begin = time.monotonic()

@@ -9,7 +9,7 @@ import pytest
 
 from memctl.hooks import pressure
 from memctl.hooks.pressure import GREEN, ORANGE, RED, YELLOW, ContextFill
-from memctl.transcript import files
+from memctl.transcript import line
 from tests.hooks.session import Session
 
 
@@ -181,7 +181,7 @@ def test_what_can_be_opened_and_not_be_read_ends_there() -> None:
     memory = "/proc/self/mem"  # a plain file by its looks, of which nothing can be read at its beginning
     if not Path(memory).exists():
         pytest.skip("there is no such file here")
-    assert list(files.lines_after(memory, 0)) == []
+    assert list(line.lines_after(memory, 0)) == []
     assert pressure.last_context(memory) is None
 
 

@@ -14,8 +14,8 @@ from memctl.pack.formats import choice
 from memctl.policy import measures, quality
 from memctl.policy.blocks import take_apart
 from memctl.policy.staleness import over
+from memctl.write.setup import build_example
 from tests.conftest import Memctl, slow
-from tests.example import build
 from tests.generated import COUNTERS, NOW, Memory, memory
 
 FORMS = sorted(choice.NAMES)
@@ -93,7 +93,7 @@ def test_packs_of_generated_memories_meet_the_targets(form: str, task: str, seed
 @pytest.fixture(scope="module")
 def showcase(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("showcase") / "shop"
-    build(folder)
+    build_example(folder)
     return folder
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from memctl.hooks.hosts import CLAUDE_CODE
 from memctl.pack.filling import TOO_LARGE
-from memctl.text.host_limits import LIMIT, length
+from memctl.text.fit import LIMIT, length
 from tests.conftest import Memctl, git, slow
 from tests.hooks.session import Session
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.pages.docstrings import of_definition
+from memctl.pages.outline import of_definition
 
 PYTHON = '''class Cart:
     """What a customer wants. It is not paid yet."""

@@ -90,8 +90,8 @@ def test_a_code_change_names_the_documents_of_every_level(shop: Path, memctl: Me
         1: ("If changes status %", [L1]),
     }
     out = memctl("impact").out
-    assert out.startswith("Code change\n  src/pay/rates.py  changed  §2.1, §3.1\n  L4  Always ")
-    assert "  L3  If significant       docs/3.1-payment-details.md\n" in out
+    assert out.startswith("Code change\n  src/pay/rates.py  changed  §2.1, §3.1\n  docs/4-sources.md")
+    assert "  docs/3.1-payment-details.md    if the change is significant\n" in out
 
 
 def test_a_page_that_refers_to_a_file_that_no_section_covers_is_reached(shop: Path, memctl: Memctl) -> None:
@@ -471,3 +471,32 @@ def test_asking_changes_nothing(shop: Path, memctl: Memctl) -> None:
     for args in ((), ("--staged",), ("--all",), ("HEAD~1..HEAD",), ("src",)):
         memctl("impact", *args)
     assert state() == before
+
+
+def test_files_that_no_page_is_about_are_counted(shop: Path, memctl: Memctl) -> None:
+    for number in range(5):
+        write(shop, f"tools/run{number}.sh", "echo\n")
+    out = memctl("impact").out
+    assert "5 files that no page is about" in out
+    assert "run3" not in out
+
+
+def test_a_revision_before_the_memory_is_said_to_have_none(shop: Path, memctl: Memctl) -> None:
+    first = git(shop, "rev-list", "--max-parents=0", "HEAD").strip()
+    assert "has no memory" in memctl("impact", f"{first}..{first}", code=1).err
+    assert f"{first} has no memory" in memctl("list", "--at", first).err
+    assert "no records of that kind" in memctl("list", "--at", "HEAD").err
+
+
+def test_status_names_stale_pages(shop: Path, memctl: Memctl) -> None:
+    assert "impact --all" not in memctl("status").out
+    file = shop / "src/pay/rates.py"
+    memctl("detail", "add", "Rates", "--section", "§2.1", "--code", "src/pay/rates.py")
+    file.write_text("RATE = 3\n")
+    pages = memctl("status", "--json").data["stale_pages"]
+    assert pages[-1] == {"id": "§3.2", "files": ["src/pay/rates.py"]}
+    assert "§3.2 rates.py): `memctl impact --all`" in memctl("status").out
+    file.unlink()
+    assert memctl("status", "--json").data["stale_pages"][-1]["id"] == "§3.2"
+    git(shop, "checkout", "--", "src")
+    assert memctl("status", "--json").data["stale_pages"] == []

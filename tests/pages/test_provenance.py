@@ -205,7 +205,7 @@ def test_commits_under_an_earlier_name_count_and_so_do_references_to_it(shop: Pa
         ("feat: pay", "src/pay/api.py"),
     ]
     assert found["origin"]["path"] == "src/pay/api.py"
-    assert records(found) == {made: [("code_refs", "src/pay/api.py:4-5", False)]}
+    assert records(found) == {made: [("code_refs", "src/pay/api.py:4-5", True)]}
 
 
 @pytest.mark.parametrize("name", ["a file.py", "naïve/データ.py", 'quoted "x".py', "glob[1]*.py", "-dash.py", "a:12"])

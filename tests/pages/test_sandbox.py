@@ -117,7 +117,7 @@ def test_a_value_that_lists_share_is_weighed_as_often_as_it_stands_there() -> No
 _PROGRAM = """
 import json, re, sys, time
 from pathlib import Path
-from memctl.pages.template_timeout import deadline
+from memctl.pages.sandbox import deadline
 from memctl.pages.sandbox import Sandbox
 for name, text in json.load(sys.stdin).items():
     environment, begin = Sandbox(), time.process_time()

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from memctl.pages.template_timeout import deadline
+from memctl.pages.sandbox import deadline
 
 
 def work() -> None:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.policy import capacity, profiles
-from memctl.policy.allocation import DEFAULT_WINDOW, SHARES, allocate, divide
-from memctl.policy.profiles import MULTI_AGENT, PROFILES, team
+from memctl.policy import allocation
+from memctl.policy.allocation import DEFAULT_WINDOW, MULTI_AGENT, PROFILES, SHARES, allocate, divide, team
 
 WINDOWS = st.integers(min_value=1, max_value=10_000_000)
 # The profiles of rules.md#task-profiles, for a window of 200,000.
@@ -56,7 +55,7 @@ def test_the_hard_limits_are_the_upper_ends_of_the_ranges() -> None:
 
 
 @given(WINDOWS, st.sampled_from(list(PROFILES.values())))
-def test_portions_and_their_parts_sum_exactly_to_the_window(window: int, profile: profiles.Profile) -> None:
+def test_portions_and_their_parts_sum_exactly_to_the_window(window: int, profile: allocation.Profile) -> None:
     portions = allocate(window, profile)
     assert sum(portion.tokens for portion in portions) == window
     for portion in portions:
@@ -100,29 +99,29 @@ def test_the_advice_is_scaled_with_the_window() -> None:
     ],
 )  # fmt: skip
 def test_the_levels_have_no_holes(used: int, name: str) -> None:
-    assert capacity.level(used, DEFAULT_WINDOW).name == name
+    assert allocation.level(used, DEFAULT_WINDOW).name == name
 
 
 @given(WINDOWS, st.integers(min_value=0, max_value=20_000_000))
 def test_every_use_of_every_window_has_a_level(window: int, used: int) -> None:
-    found = capacity.level(used, window)
+    found = allocation.level(used, window)
     assert used * 100 >= found.least * window
-    assert not any(level.least > found.least and used * 100 >= level.least * window for level in capacity.LEVELS)
+    assert not any(level.least > found.least and used * 100 >= level.least * window for level in allocation.LEVELS)
 
 
 def test_what_the_host_reports_is_trusted_before_what_was_counted() -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
-    found = capacity.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 171_000)
+    found = allocation.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 171_000)
     assert (found.used, found.counted, found.unattributed, found.level.name) == (171_000, 50_000, 121_000, "yellow")
-    counted = capacity.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, None)
+    counted = allocation.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, None)
     assert (counted.used, counted.unattributed, counted.level.name) == (50_000, 0, "green")
-    less = capacity.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 40_000)
+    less = allocation.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 40_000)
     assert (less.used, less.unattributed) == (40_000, 0)
 
 
 def test_a_type_is_over_its_soft_and_its_hard_limit_by_so_much() -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
-    found = capacity.occupancy(DEFAULT_WINDOW, portions, {"session": 26_000, "system": 81_000}, None)
+    found = allocation.occupancy(DEFAULT_WINDOW, portions, {"session": 26_000, "system": 81_000}, None)
     over = {usage.portion.share.name: (usage.over, usage.over_hard) for usage in found.usages}
     assert over == {"system": (11_000, 1_000), "active": (0, 0), "session": (1_000, 0), "buffer": (0, 0)}
     assert found.level.name == "green"
@@ -131,6 +130,6 @@ def test_a_type_is_over_its_soft_and_its_hard_limit_by_so_much() -> None:
 
 def test_the_safety_margin_lacks_what_is_not_free() -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
-    assert capacity.occupancy(DEFAULT_WINDOW, portions, {}, 190_000).lacks == 0
-    assert capacity.occupancy(DEFAULT_WINDOW, portions, {}, 191_000).lacks == 1_000
-    assert capacity.occupancy(DEFAULT_WINDOW, portions, {}, 210_000).free == -10_000
+    assert allocation.occupancy(DEFAULT_WINDOW, portions, {}, 190_000).lacks == 0
+    assert allocation.occupancy(DEFAULT_WINDOW, portions, {}, 191_000).lacks == 1_000
+    assert allocation.occupancy(DEFAULT_WINDOW, portions, {}, 210_000).free == -10_000

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.policy import compaction, discardable, redundancy
+from memctl.policy import compaction
 from memctl.policy.compaction import ContextBlock, compact, score
+from memctl.text import similar
 
 SENTENCE = "the pool of connections is exhausted when a hundred buyers check out at once and nobody gives one back"
 WORDS = SENTENCE.split()
@@ -56,7 +57,7 @@ class TestCompact:
         found = compact([block("a", keeps="a decision"), block("b", keeps="a decision")], 0.4, count)
         assert not found.removed
         assert not found.is_reached
-        assert found.preserved == {"a decision": ["a", "b"]}
+        assert [one.key for one in found.kept] == ["a", "b"]
 
     def test_of_duplicates_the_latest_stays(self) -> None:
         text = " ".join(WORDS)
@@ -69,7 +70,7 @@ class TestCompact:
         log = "\n".join(
             ["Look at this:", *(f"2025-11-04 10:00:{n:02d} INFO tick {n}" for n in range(20)), "ERROR no pool"]
         )
-        found = compact([block("log", log)], 0.2, count, discardable.shortened)
+        found = compact([block("log", log)], 0.2, count, compaction.shortened)
         assert not found.removed
         assert "ERROR no pool" in found.kept[0].text
         assert found.after < found.before
@@ -89,7 +90,7 @@ class TestCompact:
             )
             for n, (words, keeps, drops, part) in enumerate(given_)
         ]
-        found = compact(blocks, aim, count, discardable.shortened)
+        found = compact(blocks, aim, count, compaction.shortened)
         gone = {one.key for one in found.removed}
         assert {one.key for one in found.kept} | gone == {one.key for one in blocks}
         assert not gone & {one.key for one in blocks if one.keeps}
@@ -100,44 +101,43 @@ class TestCompact:
 class TestRedundancy:
     def test_times_and_space_make_no_difference(self) -> None:
         texts = ["Searched at 2025-11-04T10:00:00Z: 12 files", "Searched at  2025-11-04T11:30:00Z: 12 files"]
-        assert redundancy.duplicates(texts) == {0: 1}
+        assert similar.duplicates(texts) == {0: 1}
 
     def test_another_number_is_another_fact(self) -> None:
         assert (
-            redundancy.duplicates(["Test run: 41 passed, 1 failed in auth", "Test run: 42 passed, 0 failed in auth"])
-            == {}
+            similar.duplicates(["Test run: 41 passed, 1 failed in auth", "Test run: 42 passed, 0 failed in auth"]) == {}
         )
 
     def test_more_than_85_percent_alike_is_a_duplicate(self) -> None:
         text = " ".join(WORDS)
-        assert redundancy.duplicates([text, text.replace("exhausted", "empty")]) == {0: 1}
-        assert redundancy.duplicates([text, " ".join(reversed(WORDS))]) == {}
+        assert similar.duplicates([text, text.replace("exhausted", "empty")]) == {0: 1}
+        assert similar.duplicates([text, " ".join(reversed(WORDS))]) == {}
 
     def test_lines_that_come_again_stand_once(self) -> None:
         text = "begin\n" + "retry\n" * 5 + "end"
-        assert redundancy.consolidated(text) == "begin\nretry (5 times)\nend"
+        assert similar.consolidated(text) == "begin\nretry (5 times)\nend"
 
 
 class TestDiscardable:
     def test_tells_confirmations_logs_and_what_was_abandoned(self) -> None:
-        assert discardable.reason("File saved successfully") == discardable.CONFIRMATION
-        assert discardable.reason("All 42 tests passed, 0 failures") == discardable.CONFIRMATION
-        assert discardable.reason("Tests passed but one failed") == ""
-        assert discardable.reason("\n".join(f"2025-11-04 10:00:{n:02d} INFO x" for n in range(12))) == discardable.LOG
-        assert discardable.reason("We abandoned memcached") == discardable.ABANDONED
-        assert discardable.reason("Adopt PostgreSQL") == ""
+        assert compaction.reason("File saved successfully") == compaction.CONFIRMATION
+        assert compaction.reason("All 42 tests passed, 0 failures") == compaction.CONFIRMATION
+        assert compaction.reason("Tests passed but one failed") == ""
+        assert compaction.reason("\n".join(f"2025-11-04 10:00:{n:02d} INFO x" for n in range(12))) == compaction.LOG
+        assert compaction.reason("We abandoned memcached") == compaction.ABANDONED
+        assert compaction.reason("Adopt PostgreSQL") == ""
 
     def test_a_trace_goes_and_its_error_stays(self) -> None:
         trace = (
             'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n'
             '  File "b.py", line 2, in g\n    h()\nValueError: no pool of 40'
         )
-        text = discardable.shortened(trace)
+        text = compaction.shortened(trace)
         assert "ValueError: no pool of 40" in text
         assert "a.py" not in text
         assert "[4 lines of log left out]" in text
 
     def test_security_speed_and_whole_data_are_critical(self) -> None:
         for text in ("CRITICAL: emails differ in case", "prone to SQL injection", "a deadlock", "the latency budget"):
-            assert discardable.is_critical_detail(text)
-        assert not discardable.is_critical_detail("The button is blue")
+            assert compaction.is_critical_detail(text)
+        assert not compaction.is_critical_detail("The button is blue")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.policy import contexts, state
+from memctl.policy import contexts
 from memctl.policy.staleness import Over
 from tests.policy.texts import measured, parsed, words
 
@@ -92,11 +92,11 @@ def test_growth_needs_the_size_before() -> None:
 
 
 def test_a_description_is_yaml_or_json() -> None:
-    found = state.parse("threshold: 1500\nunresolved_dependencies:\n- schema first\nevent_schema: true\n", "s.yaml")
+    found = contexts.parse("threshold: 1500\nunresolved_dependencies:\n- schema first\nevent_schema: true\n", "s.yaml")
     assert (found.threshold, found.unresolved_dependencies, found.event_schema) == (1_500, ["schema first"], True)
-    assert state.parse('{"scs_history": [1, 2]}', "s.json").scs_history == [1, 2]
-    assert state.parse("", "s.yaml") == state.ContextState()
-    assert state.parse("---\nevents: 3\n", "s.yaml").events == 3
+    assert contexts.parse('{"scs_history": [1, 2]}', "s.json").scs_history == [1, 2]
+    assert contexts.parse("", "s.yaml") == contexts.ContextState()
+    assert contexts.parse("---\nevents: 3\n", "s.yaml").events == 3
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_a_description_is_yaml_or_json() -> None:
 )
 def test_a_wrong_description_is_refused_by_the_key(text: str, complaint: str) -> None:
     with pytest.raises(MemctlError, match=complaint) as caught:
-        state.parse(text, "s.yaml")
+        contexts.parse(text, "s.yaml")
     assert "parallel_denials" in str(caught.value.hint)
 
 
 def test_every_key_of_the_description_is_documented() -> None:
-    assert [key for key in state.ContextState.__struct_fields__ if f"    {key}: " not in str(state.__doc__)] == []
+    assert [key for key in contexts.ContextState.__struct_fields__ if f"    {key}: " not in str(contexts.__doc__)] == []

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memctl.policy import contexts, parallel
-from memctl.policy.contexts import Slice
+from memctl.policy.contexts import ContextState, Slice
 from memctl.policy.parallel import Criterion
-from memctl.policy.state import ContextState
 from tests.policy.texts import context, parsed
 
 EVENT = """<agent_context><mission>sell lanterns</mission><inputs>the schema</inputs>

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.policy import advice, quality, rot, staleness
+from memctl.policy import advice, quality, staleness
 from memctl.policy.measures import Measures, stated_task
 from memctl.policy.quality import QualityMetric
 from memctl.policy.staleness import Over
@@ -22,7 +22,7 @@ def metric(found: Measures, name: str) -> QualityMetric:
 
 
 def fired(found: Measures) -> list[str]:
-    return [signal.name for signal in rot.signals(found) if signal.fired]
+    return [signal.name for signal in quality.signals(found) if signal.fired]
 
 
 def paragraphs(number: int, size: int, first: int = 0) -> str:
@@ -254,7 +254,7 @@ def test_a_trigger_fires_above_its_limit(name: str, below: str, above: str) -> N
 
 
 def test_triggers_of_relevance_need_a_task() -> None:
-    unknown = {signal.name for signal in rot.signals(measured("Text.")) if signal.fired is None}
+    unknown = {signal.name for signal in quality.signals(measured("Text.")) if signal.fired is None}
     assert unknown == {
         "similar clusters",
         "irrelevant content",
@@ -303,7 +303,7 @@ def test_every_share_is_from_0_to_1(text: str, task: str) -> None:
         if item.unit == "share" and item.value is not None:
             assert 0 <= item.value <= 1.0000001, item
     assert all(0 <= change.saves <= found.parsed.tokens + 3 * len(found.padding) for change in advice.advice(found))
-    assert len(rot.signals(found)) == 12
+    assert len(quality.signals(found)) == 12
 
 
 def test_an_empty_text_misses_nothing_that_can_be_measured() -> None:

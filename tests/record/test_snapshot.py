@@ -66,12 +66,12 @@ VIEW = snapshot(ONE, TWO, LONG)
     ],
 )
 def test_resolve_takes_ids_aliases_and_beginnings(reference: str, record: Record) -> None:
-    assert VIEW.resolve(reference) is record
+    assert VIEW.resolve(reference) == record
 
 
 def test_an_exact_id_wins_over_longer_ones() -> None:
     hundred = made(100)
-    assert snapshot(LONG, hundred).resolve("DEC-2025-11-04-100") is hundred
+    assert snapshot(LONG, hundred).resolve("DEC-2025-11-04-100") == hundred
 
 
 def test_an_ambiguous_beginning_names_the_candidates() -> None:
@@ -112,7 +112,7 @@ def test_a_record_that_can_not_be_read_is_not_missing() -> None:
 
 
 def test_find_takes_only_whole_ids() -> None:
-    assert VIEW.find("DEC-2025-11-04-009") is TWO
+    assert VIEW.find("DEC-2025-11-04-009") == TWO
     assert VIEW.find(ONE.memory_id) is ONE
     assert VIEW.find("DEC-2025-11-04") is None
 

@@ -51,7 +51,7 @@ def snapshot(repo: Path) -> Snapshot:
 
 
 def titles(repo: Path, query: str) -> list[str]:
-    return [result.record.title for result in ranking.search(snapshot(repo), query, Filters(), NOW)]
+    return [result.title for result in ranking.search(snapshot(repo), query, NOW, Filters())]
 
 
 def test_what_means_the_same_is_found(repo_with_model: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_query_that_the_model_does_not_know_is_searched_by_words(repo_with_mod
 def test_the_command_prints_what_the_model_found(repo_with_model: Path, memctl: Memctl) -> None:
     found = memctl("search", "lamp", "--json").data["results"]
     assert [result["record"]["title"] for result in found] == ["Lantern"]
-    assert 0 < found[0]["content"] <= found[0]["score"]
+    assert 0 < found[0]["meaning"] <= found[0]["score"]
     header, *_, row = memctl("search", "lamp", "--explain").out.strip().split("\n")
     assert len(row.split()[:6]) == len([number for number in row.split()[:6] if number.startswith("0.")]), header
 

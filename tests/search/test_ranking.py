@@ -11,7 +11,7 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Hit, Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
-from memctl.search.ranking import Similarity
+from memctl.search.ranking import Result
 from tests import snapshots
 
 NOW = "2025-11-04T12:00:00Z"
@@ -37,96 +37,148 @@ def snapshot(records: list[Record], hits: list[Hit]) -> Snapshot:
     return snapshots.snapshot(records, match=lambda _: hits)
 
 
+def hit(record: Record, text: float) -> Hit:
+    return Hit(record.path, 0.0, text, kind=record.memory_type, key=record.id, number=int(record.id[-3:]))
+
+
+def search(records: list[Record], hits: list[Hit], filters: Filters | None = None) -> list[Result]:
+    return ranking.search(snapshot(records, hits), "x", NOW, filters or Filters())
+
+
 def found(records: list[Record], hits: list[Hit], filters: Filters | None = None) -> list[str]:
-    return [result.record.id for result in ranking.search(snapshot(records, hits), "x", filters or Filters(), NOW)]
+    return [result.id for result in search(records, hits, filters)]
 
 
-SEED = ranking.shares(SearchWeights())
+def one(**changes: Any) -> Result:
+    """The result for a record that matches best."""
+    record = made(1, **changes)
+    return search([record], [hit(record, 3)])[0]
 
 
-def test_the_weights_are_those_of_the_rules_and_make_one() -> None:
-    assert pytest.approx(0.40) == SEED.title + SEED.content
-    assert (SEED.title, SEED.importance, SEED.recency, SEED.access) == pytest.approx((0.15, 0.25, 0.20, 0.15))
+SEED = ranking.limits(SearchWeights())
 
 
-def test_only_the_proportions_of_weights_matter() -> None:
-    shares = ranking.shares(SearchWeights(title=0, content=0, importance=3, recency=1, access=0))
-    assert (shares.importance, shares.recency, shares.title) == (0.75, 0.25, 0)
+def test_the_weights_are_those_of_the_rules() -> None:
+    shares = ranking.shares(SearchWeights())
+    assert pytest.approx(0.40) == shares.title + shares.content
+    assert (shares.importance, shares.recency, shares.access) == pytest.approx((0.25, 0.20, 0.15))
+
+
+def test_what_stands_beside_the_text_counts_little_of_its_weight() -> None:
+    assert sum(SEED.values()) == pytest.approx(1)
+    assert (SEED["importance"] + SEED["recency"] + SEED["access"]) / SEED["text"] == pytest.approx(0.04 * 60 / 40)
+    only = ranking.limits(SearchWeights(title=0, content=0, importance=3, recency=1, access=0))
+    assert only == pytest.approx({"text": 0, "importance": 0.75, "recency": 0.25, "access": 0})
 
 
 def test_the_best_possible_record_scores_one() -> None:
-    best = made(1, importance=10, access_count=10)
-    assert ranking.rank(best, Similarity(1, 1), NOW, SEED).score == pytest.approx(1)
+    assert one(importance=10, access_count=10).score == pytest.approx(1)
 
 
 def test_the_score_is_the_sum_of_its_parts() -> None:
-    record = made(1, importance=4, access_count=3, timestamp="2025-10-05T12:00:00Z")
-    result = ranking.rank(record, Similarity(0.5, 0.2), NOW, SEED)
-    assert [result.title, result.content] == pytest.approx([0.075, 0.05])
-    assert [result.importance, result.recency, result.access] == pytest.approx([0.10, 0.10, 0.045])
-    assert result.score == pytest.approx(0.37)
+    result = one(importance=4, access_count=3, timestamp="2025-10-05T12:00:00Z")
+    parts = (result.own, result.around, result.meaning, result.importance, result.recency, result.access)
+    assert result.score == pytest.approx(sum(parts))
+    assert (result.own, result.around, result.meaning) == pytest.approx((SEED["text"] / 2, SEED["text"] / 2, 0))
+    assert result.importance == pytest.approx(0.4 * SEED["importance"])
+    assert result.recency == pytest.approx(0.5 * SEED["recency"])
+    assert result.access == pytest.approx(0.3 * SEED["access"])
 
 
 def test_retrievals_count_up_to_a_cap() -> None:
-    assert ranking.rank(made(1, access_count=500), Similarity(0, 0), NOW, SEED).access == SEED.access
+    assert one(access_count=500).access == pytest.approx(SEED["access"])
 
 
 def test_a_record_from_the_future_is_as_recent_as_can_be() -> None:
-    record = made(1, timestamp="2026-01-01T00:00:00Z")
-    assert ranking.rank(record, Similarity(0, 0), NOW, SEED).recency == SEED.recency
+    assert one(timestamp="2026-01-01T00:00:00Z").recency == pytest.approx(SEED["recency"])
 
 
 def test_the_better_match_comes_first() -> None:
-    one, two = made(1), made(2)
-    assert found([one, two], [Hit(one.path, 0, 1), Hit(two.path, 0, 4)]) == [two.id, one.id]
+    first, second = made(1), made(2)
+    assert found([first, second], [hit(first, 1), hit(second, 4)]) == [second.id, first.id]
 
 
-def test_similarities_are_shares_of_the_best_match_and_fall_faster_than_it() -> None:
-    one, two = made(1), made(2)
-    hits = [Hit(one.path, 8, 3), Hit(two.path, 2, 1.5)]
-    results = ranking.search(snapshot([one, two], hits), "x", Filters(), NOW)
-    assert [result.title for result in results] == pytest.approx([0.15, 0.15 * 0.25 * 0.25])
-    assert [result.content for result in results] == pytest.approx([0.25, 0.25 * 0.125])
+def test_weight_orders_what_matches_about_equally_well_and_lifts_no_worse_match() -> None:
+    light = made(1, importance=1, timestamp="2020-01-01T00:00:00Z")
+    heavy = made(2, importance=10, access_count=10)
+    assert found([light, heavy], [hit(light, 1), hit(heavy, 0.96)]) == [heavy.id, light.id]
+    assert found([light, heavy], [hit(light, 1), hit(heavy, 0.9)]) == [light.id, heavy.id]
 
 
-def test_a_weak_match_is_a_result_only_if_it_has_all_words() -> None:
-    one, two, three = made(1), made(2, importance=10), made(3)
-    hits = [Hit(one.path, 0, 10), Hit(two.path, 0, 1, has_all=False), Hit(three.path, 0, 1)]
-    assert found([one, two, three], hits) == [one.id, three.id]
+def test_of_records_of_equal_weight_the_texts_alone_decide() -> None:
+    records = [made(number) for number in range(1, 30)]
+    hits = [hit(record, 1 + number / 1000) for number, record in enumerate(records)]
+    assert found(records, hits) == [record.id for record in reversed(records)]
+
+
+def test_no_match_is_too_weak_to_be_a_result() -> None:
+    records = [made(1), made(2)]
+    assert found(records, [hit(records[0], 100), hit(records[1], 0.1)]) == [records[0].id, records[1].id]
+
+
+def test_what_stands_around_a_text_counts_as_much_as_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third = made(1), made(2), made(3)
+    hits = [hit(first, 4), hit(second, 4), hit(third, 2)]
+    around = [hit(first, 1), hit(second, 5)]
+    monkeypatch.setattr(snapshots.GivenTexts, "around", lambda *_: around)
+    results = {result.id: result for result in search([first, second, third], hits)}
+    assert results[second.id].match == pytest.approx(1)
+    assert results[first.id].match == pytest.approx((1 + 0.2) / 2)
+    assert results[third.id].match == pytest.approx(0.5)  # nothing around it: its own text counts for both
+    assert results[first.id].around == pytest.approx(0.1 * SEED["text"])
+
+
+def test_a_page_counts_as_a_record_of_middling_importance() -> None:
+    page = Hit("details/3.1-a.md", 0, 1, kind="page", key="§3.1.2", number=7)
+    [result] = search([], [page])
+    assert (result.kind, result.id, result.record, result.opener) == ("page", "§3.1.2", None, "memctl show §3.1.2")
+    assert result.importance == pytest.approx(0.5 * SEED["importance"])
+    assert (result.recency, result.access) == (0, 0)
+
+
+def test_of_a_session_the_section_that_matches_best_is_the_result() -> None:
+    parts = [Hit("sessions/a.md", 0, text, kind="session", key="a", number=text) for text in (1, 3, 2)]
+    assert [result.number for result in search([], parts)] == [3]
+
+
+def test_a_filter_of_records_leaves_out_the_rest() -> None:
+    record = made(1, importance=9)
+    hits = [hit(record, 1), Hit("sessions/a.md", 0, 2, kind="session", key="a", number=9)]
+    view = snapshots.snapshot([record], match=lambda _: hits)
+    assert [r.id for r in ranking.search(view, "x", NOW, Filters(importance_gte=5))] == [record.id]
+    assert [r.id for r in ranking.search(view, "x", NOW, Filters())] == ["a", record.id]
 
 
 def test_the_weights_of_the_project_order_the_results() -> None:
-    one, two = made(1, importance=10), made(2, importance=1)
-    hits = [Hit(one.path, 0, 1), Hit(two.path, 0, 2)]
-    for weights, first in ((SearchWeights(content=0, title=0), one), (SearchWeights(importance=0), two)):
+    first, second = made(1, importance=10), made(2, importance=1)
+    hits = [hit(first, 1), hit(second, 2)]
+    only_importance = SearchWeights(content=0, title=0, recency=0, access=0)
+    for weights, best in ((only_importance, first), (SearchWeights(importance=0), second)):
         config = Config(format=1, project="shop", search_weights=weights)
-        view = snapshots.snapshot([one, two], match=lambda _: hits, config=config)
-        assert ranking.search(view, "x", Filters(), NOW)[0].record == first
+        view = snapshots.snapshot([first, second], match=lambda _: hits, config=config)
+        assert ranking.search(view, "x", NOW)[0].record == best
 
 
 def test_matches_worth_nothing_do_not_divide_by_zero() -> None:
-    assert found([made(1)], [Hit(made(1).path, 0, 0)]) == [made(1).id]
+    assert found([made(1)], [hit(made(1), 0)]) == [made(1).id]
 
 
 def test_equal_scores_are_ordered_by_id() -> None:
     records = [made(3), made(1), made(2)]
-    hits = [Hit(record.path, 1, 1) for record in records]
-    assert found(records, hits) == [made(1).id, made(2).id, made(3).id]
+    assert found(records, [hit(record, 1) for record in records]) == [made(1).id, made(2).id, made(3).id]
 
 
 def test_only_records_that_match_and_pass_the_filter_are_found() -> None:
     records = [made(1), made(2, is_archived=True), made(3), made(4, importance=1)]
-    hits = [Hit(record.path, 1, 1) for record in records if record.id != made(3).id]
+    hits = [hit(record, 1) for record in records if record.id != made(3).id]
     assert found(records, hits, Filters(importance_gte=2)) == [made(1).id]
 
 
 def test_a_filter_does_not_change_scores() -> None:
     records = [made(1), made(2, is_archived=True)]
-    hits = [Hit(records[0].path, 1, 1), Hit(records[1].path, 10, 10)]
-    view = snapshot(records, hits)
-    [only] = ranking.search(view, "x", Filters(), NOW)
-    both = ranking.search(view, "x", Filters(archived=None), NOW)
-    assert only in both
+    hits = [hit(records[0], 1), hit(records[1], 10)]
+    [only] = search(records, hits)
+    assert only in search(records, hits, Filters(archived=None))
 
 
 def test_where_nothing_matches_nothing_is_found() -> None:

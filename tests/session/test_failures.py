@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.session import failures, steps, verdicts
+from memctl.session import failures, steps
 from memctl.session.failures import Failure
 from memctl.transcript.events import CALL, RESULT, Event
 
@@ -152,7 +152,7 @@ def test_a_step_with_a_colon_is_known_again_in_the_line_of_an_error() -> None:
 @pytest.mark.parametrize("unit", ["1 failed, ", "= 1 failed", "a:1:", "FAIL ", "npm ERR! ", "(1,1", " ", "\n", "error"])
 def test_a_long_output_is_read_in_no_time(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
-    verdicts.failing(unit * (300_000 // len(unit)))
+    failures.failing_line(unit * (300_000 // len(unit)))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.record import session_page
-from memctl.session import composing, proposals, trail
-from memctl.session.paths import Places
+from memctl.session import page_builder, proposals, trail
 from memctl.session.summary import SessionSummary, summarize
+from memctl.session.trail import Places
 from memctl.transcript import reading
 from memctl.transcript.events import Session
 
@@ -63,7 +63,7 @@ def summed_up(session: Session) -> SessionSummary:
 def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
     text = "\n".join(map(json.dumps, given_lines))
     summary = summed_up(reading.read(text.encode(errors="replace")))
-    text = session_page.render(composing.compose(summary, "shop", "2025-11-04T09:00:00Z"))
+    text = session_page.render(page_builder.compose(summary, "shop", "2025-11-04T09:00:00Z"))
     assert session_page.parse(text, "sessions/s.md").id == "s"
     assert all(one.title for one in proposals.propose(summary, ()))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memctl.record import session_page
 from memctl.record.session_page import CHANGED, READ, SessionPage, TrailRow
-from memctl.session import fitting, merging
+from memctl.session import merge, trim
 from memctl.store.files import MAX_BYTES
 from memctl.text.markdown import inline
 from memctl.tokens.count import Counter
@@ -57,12 +57,12 @@ def test_a_page_that_is_read_back_is_written_the_same(made: SessionPage) -> None
 
 @given(PAGES, PAGES)
 def test_merging_twice_is_merging_once_and_loses_no_path(old: SessionPage, new: SessionPage) -> None:
-    once = merging.merge(old, new)
-    assert session_page.render(merging.merge(once, new)) == session_page.render(once)
+    once = merge.merge(old, new)
+    assert session_page.render(merge.merge(once, new)) == session_page.render(once)
     paths = {row.path for side in (old, new) for rows in side.files.values() for row in rows}
     assert {row.path for rows in once.files.values() for row in rows} == paths
-    assert set(map(merging._key, once.lines[session_page.DECISIONS])) == {
-        merging._key(line) for side in (old, new) for line in side.lines[session_page.DECISIONS]
+    assert set(map(merge._key, once.lines[session_page.DECISIONS])) == {
+        merge._key(line) for side in (old, new) for line in side.lines[session_page.DECISIONS]
     }
 
 
@@ -75,7 +75,7 @@ def test_what_is_too_long_is_shortened_but_for_paths_and_decisions() -> None:
         {session_page.DECISIONS: ("Use Redis",), session_page.ERRORS: errors},
     )
     counter = Counter(family_of("gpt"))
-    fitted = fitting.fit(made, counter, 1_500)
+    fitted = trim.fit(made, counter, 1_500)
     page, trail = fitted.texts["sessions/s.md"], fitted.texts["sessions/files/s.md"]
     assert 1_400 < counter.tokens(page) <= 1_500 < counter.tokens(session_page.render(made))
     assert all(f"| `src/{n}.py` | modified | something changed" in trail for n in range(100))
@@ -84,7 +84,7 @@ def test_what_is_too_long_is_shortened_but_for_paths_and_decisions() -> None:
 
 def test_a_list_too_long_to_be_read_back_keeps_its_paths_and_not_its_words() -> None:
     rows = tuple(TrailRow(f"src/{n}.py", "modified", "something changed " * 3) for n in range(30_000))
-    fitted = fitting.fit(SessionPage({"session_id": "s"}, {CHANGED: rows}), Counter(family_of("gpt")))
+    fitted = trim.fit(SessionPage({"session_id": "s"}, {CHANGED: rows}), Counter(family_of("gpt")))
     text = fitted.texts["sessions/files/s.md"]
     assert len(text.encode()) < MAX_BYTES
     assert {row.path for row in session_page.parse(text, "sessions/files/s.md").files[CHANGED]} == {
@@ -100,7 +100,7 @@ def test_no_path_is_lost_however_many_there_are(count: int) -> None:
     reads = tuple(TrailRow(f"docs/{n}.md", "read") for n in range(count // 2))
     made = SessionPage({"session_id": "s", "files_accessed": count + count // 2}, {CHANGED: rows, READ: reads})
     counter = Counter(family_of("gpt"))
-    fitted = fitting.fit(made, counter, 2_000)
+    fitted = trim.fit(made, counter, 2_000)
     assert counter.tokens(fitted.texts["sessions/s.md"]) <= 2_000
     page = session_page.parse(fitted.texts["sessions/s.md"], "sessions/s.md")
     if "sessions/files/s.md" in fitted.texts:
@@ -113,4 +113,4 @@ def test_no_path_is_lost_however_many_there_are(count: int) -> None:
         page = session_page.joined(page, trail)
     assert set(page.files.get(CHANGED, ())) == set(rows)
     assert set(page.files.get(READ, ())) == set(reads)
-    assert fitting.fit(page, counter, 2_000).texts == fitted.texts
+    assert trim.fit(page, counter, 2_000).texts == fitted.texts

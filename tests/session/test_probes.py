@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
 from memctl.record import session_page
-from memctl.session import asking, composing, probes, trail
-from memctl.session.paths import Places
+from memctl.session import grades, page_builder, probes, trail
 from memctl.session.probes import ARTIFACT, DECISION, FILES, GOAL, NEXT, RECALL, Probe
 from memctl.session.summary import SessionSummary, summarize
+from memctl.session.trail import Places
 from memctl.transcript import reading
 from tests.transcript.claude import Transcript
 
@@ -25,14 +25,14 @@ def summed_up(made: Transcript) -> tuple[list[Probe], SessionSummary]:
     session = reading.read(made.text.encode(errors="replace"))
     places = Places(Path(HOME), session.cwd)
     summary = summarize(session, trail.of_session(session, places, (), ()), "s", "ada")
-    return probes.made(summary, session, places), summary
+    return probes.from_session(summary, session, places), summary
 
 
 def unanswered(found: list[Probe], summary: SessionSummary) -> list[Probe]:
     """The probes that the summary's page does not answer once it was written and read."""
-    text = session_page.render(composing.compose(summary, "shop", "2025-11-04T14:32:00Z"))
+    text = session_page.render(page_builder.compose(summary, "shop", "2025-11-04T14:32:00Z"))
     page = session_page.parse(text, "sessions/s.md")
-    return [reply.probe for reply in asking.exactly(found, page) if not reply.answered]
+    return [reply.probe for reply in grades.exact_replies(found, page) if not reply.answered]
 
 
 @settings(deadline=None)
@@ -66,7 +66,7 @@ def test_paths_that_tools_were_given_are_asked_for_whatever_the_trail_says() -> 
     session = reading.read(made.text.encode())
     places = Places(Path(HOME), session.cwd)
     summary = summarize(session, trail.Trail(()), "s", "ada")
-    found = [one for one in probes.made(summary, session, places) if one.kind == ARTIFACT]
+    found = [one for one in probes.from_session(summary, session, places) if one.kind == ARTIFACT]
     assert found == [Probe(ARTIFACT, FILES, "src/a.py"), Probe(ARTIFACT, FILES, "/etc/hosts")]
     assert unanswered(found, summary) == found
 
@@ -76,7 +76,7 @@ def test_labelled_decisions_are_asked_for_whatever_the_extraction_says() -> None
     made.says("**DECISION:** Use Redis because it is fast\n\n```\nDECISION: none\n```\n\nI say DECISION: not here")
     session = reading.read(made.text.encode())
     nothing = SessionSummary("s", "ada", "text", "", trail.Trail(()))
-    found = probes.made(nothing, session, Places(Path(HOME), HOME))
+    found = probes.from_session(nothing, session, Places(Path(HOME), HOME))
     assert [one.fact for one in found if one.kind == DECISION] == ["Use Redis because it is fast"]
 
 
@@ -96,12 +96,12 @@ def test_of_a_later_part_files_are_merged_and_the_next_steps_replaced() -> None:
     old = [goal, step, file("a", "created"), file("b", "read"), file("c", "deleted"), file("d", "")]
     new = [Probe(RECALL, GOAL, "Go on."), Probe("continuation", NEXT, "Ship it"), file("a", "modified")]
     new += [file("b", "deleted"), file("c", "created"), file("d", "modified"), file("e", "read")]
-    merged = probes.merged(old, new)
+    merged = probes.merge_probes(old, new)
     assert [one.fact for one in merged if one.kind != ARTIFACT] == ["Build it.", "Ship it"]
     actions = {one.fact: one.action for one in merged if one.kind == ARTIFACT}
     assert actions == {"a": "created", "b": "deleted", "c": "modified", "d": "modified", "e": "read"}
-    assert set(probes.merged(merged, new)) == set(merged)
-    assert [one.fact for one in probes.merged(old, []) if one.kind == "continuation"] == ["Test it"]
+    assert set(probes.merge_probes(merged, new)) == set(merged)
+    assert [one.fact for one in probes.merge_probes(old, []) if one.kind == "continuation"] == ["Test it"]
 
 
 def test_git_gives_a_probe_for_either_name_of_a_moved_file() -> None:
@@ -111,7 +111,7 @@ def test_git_gives_a_probe_for_either_name_of_a_moved_file() -> None:
         FileChange("c", DELETED),
         FileChange("e", RENAMED, "d"),
     ]
-    assert {one.fact: one.action for one in probes.of_git(changes)} == {
+    assert {one.fact: one.action for one in probes.from_git(changes)} == {
         "a": "created",
         "b": "modified",
         "c": "deleted",

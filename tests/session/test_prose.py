@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from memctl.session import composing, merging
+from memctl.session import merge, page_builder
 from tests.conftest import Memctl, commits, git
 from tests.providers.asked import Asked
 from tests.transcript.claude import Transcript
@@ -157,8 +157,8 @@ def test_a_model_that_puts_it_otherwise_doubles_no_decision(repo: Path, memctl: 
 
 @pytest.mark.parametrize("more", ["", " — Instead of: MongoDB", " (as said)", " (by the user)"])
 def test_the_reason_that_a_model_reads_makes_no_other_decision(more: str) -> None:
-    first, second = (f"Use Redis — {composing.READ_INTO}{why}{more}" for why in ("it (a cache) is fast.", "so."))
-    assert merging._key(first) == merging._key(second) == merging._key(f"Use Redis{more}")
+    first, second = (f"Use Redis — {page_builder.READ_INTO}{why}{more}" for why in ("it (a cache) is fast.", "so."))
+    assert merge._key(first) == merge._key(second) == merge._key(f"Use Redis{more}")
 
 
 def test_what_is_too_long_ends_where_a_sentence_or_a_word_does(repo: Path, memctl: Memctl, asked: Asked) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memctl.session import trail
-from memctl.session.paths import Places
 from memctl.session.summary import SessionSummary, summarize
+from memctl.session.trail import Places
 from memctl.transcript import reading
 from tests.transcript.claude import Transcript
 

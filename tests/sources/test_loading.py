@@ -24,7 +24,7 @@ from memctl.tokens.count import Count
 ROOM = Room(200_000, 0, 70_000, 40)
 
 
-def choices(files: list[tuple[float, int]], room: Room = ROOM) -> list[Choice]:
+def choices(files: list[tuple[float, int]], room: Room = ROOM, why: str = "") -> list[Choice]:
     """What becomes of files of some scores and tokens."""
     ordered = sorted(files, key=lambda file: -file[0])
     scored = [
@@ -35,7 +35,7 @@ def choices(files: list[tuple[float, int]], room: Room = ROOM) -> list[Choice]:
     def counted(content: Content) -> Count:
         return Count(content.facts.size, "counted", 0)
 
-    return list(chosen(scored, room, counted, lambda _, content: counted(content), 0))
+    return list(chosen(scored, room, counted, lambda _, content: counted(content), 0, lambda path: why))
 
 
 def test_the_budget_is_seventy_percent_of_the_active_half() -> None:
@@ -43,15 +43,15 @@ def test_the_budget_is_seventy_percent_of_the_active_half() -> None:
 
 
 def test_the_verdict_goes_by_score_size_and_what_is_in_use() -> None:
-    assert verdict(70, 10_000, ROOM) == PRELOAD
-    assert verdict(69.9, 100, ROOM) == JUST_IN_TIME
-    assert verdict(40, 100, ROOM) == JUST_IN_TIME
-    assert verdict(39.9, 100, ROOM) == ON_DEMAND
-    assert verdict(100, 10_001, ROOM) == JUST_IN_TIME
-    assert verdict(0, 10_001, ROOM) == ON_DEMAND
+    assert verdict(70, "", ROOM) == PRELOAD
+    assert verdict(69.9, "", ROOM) == JUST_IN_TIME
+    assert verdict(40, "", ROOM) == JUST_IN_TIME
+    assert verdict(39.9, "", ROOM) == ON_DEMAND
+    assert verdict(100, "it is large", ROOM) == JUST_IN_TIME
+    assert verdict(0, "it is large", ROOM) == ON_DEMAND
     crowded = Room(200_000, 160_001, 70_000, 40)
-    assert {verdict(score, 1, crowded) for score in (0, 50, 100)} == {JUST_IN_TIME}
-    assert verdict(100, 1, Room(200_000, 160_000, 70_000, 40)) == PRELOAD
+    assert {verdict(score, "", crowded) for score in (0, 50, 100)} == {JUST_IN_TIME}
+    assert verdict(100, "", Room(200_000, 160_000, 70_000, 40)) == PRELOAD
 
 
 def test_a_file_too_large_for_what_is_left_does_not_keep_out_smaller_ones() -> None:
@@ -61,10 +61,17 @@ def test_a_file_too_large_for_what_is_left_does_not_keep_out_smaller_ones() -> N
 
 
 def test_what_is_left_out_says_why() -> None:
-    assert choices([(90, 20_000)])[0].left_out.startswith("it has more than 10,000 tokens")
     assert choices([(39, 1)])[0].left_out == "its score is below 40"
     assert choices([(39, 1)], Room(200_000, 0, 100, 0))[0].is_loaded
     assert "in use" in choices([(90, 1)], Room(100, 81, 100, 40))[0].left_out
+
+
+def test_of_what_is_large_or_generated_an_outline_is_loaded() -> None:
+    large = choices([(90, 20_000)])[0]
+    assert (large.is_loaded, large.outline, large.cost) == (True, "it has more than 10,000 tokens", 500)
+    generated = choices([(90, 200)], why="it is a lock file")[0]
+    assert (generated.is_loaded, generated.outline, generated.cost) == (True, "it is a lock file", 200)
+    assert choices([(90, 20_000)], Room(200_000, 0, 499, 40))[0].left_out == NO_ROOM
 
 
 @given(
@@ -76,8 +83,8 @@ def test_the_budget_is_never_exceeded_and_nothing_that_fits_is_left_out(
     files: list[tuple[float, int]], budget: int, least: int
 ) -> None:
     found = choices(files, Room(200_000, 0, budget, least))
-    loaded = sum(choice.tokens.tokens for choice in found if choice.is_loaded)
+    loaded = sum(choice.cost for choice in found if choice.is_loaded)
     assert loaded <= budget
     for choice in found:
-        if choice.score.score >= least and 0 < choice.tokens.tokens <= min(budget - loaded, 10_000):
+        if choice.score.score >= least and 0 < choice.cost <= budget - loaded:
             assert choice.is_loaded

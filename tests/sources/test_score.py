@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from memctl.sources.nearness import Near
@@ -11,10 +12,30 @@ from memctl.sources.task import FileMention
 NOW = "2025-11-04T14:32:00Z"
 
 
-def test_a_file_that_has_everything_scores_a_hundred() -> None:
-    known = FileKnowledge(FileMention(1.0, "named"), NOW, True, 3, ("ISS-2025-11-01-001",), Near(20, ("it is active",)))
+def test_a_file_that_has_everything_scores_a_hundred_for_a_task() -> None:
+    known = FileKnowledge(
+        changed=NOW, is_modified=True, todos=3, issues=("ISS-2025-11-01-001",), near=Near(20, ("it is active",))
+    )
     found = score("src/config.py", known, NOW)
+    assert (found.score, found.relevance, found.recency, found.dependency) == (95, 45, 30, 20)
+    task = msgspec.structs.replace(known, ago=0, match=1.0, words=("cart",), mention=FileMention(1.0, "named"))
+    found = score("src/config.py", task, NOW, for_task=True)
     assert (found.score, found.relevance, found.recency, found.dependency) == (100, 50, 30, 20)
+    assert found.reasons[:2] == ((30, "it says cart"), (20, "named"))
+
+
+def test_for_a_task_only_its_words_make_configuration_and_todos_count() -> None:
+    known = FileKnowledge(todos=1)
+    assert score("src/config.py", known, NOW).relevance == 30
+    assert score("src/config.py", known, NOW, for_task=True).relevance == 0
+    matching = msgspec.structs.replace(known, match=0.5)
+    assert score("src/config.py", matching, NOW, for_task=True).relevance == 15 + 5, "a sixth of 20 and of 10"
+
+
+def test_what_is_in_no_commit_yet_is_loaded_for_any_task() -> None:
+    known = FileKnowledge(changed=NOW, is_modified=True, ago=0, near=Near(20, ("it is active",)))
+    assert score("src/cart.py", known, NOW, for_task=True).score == 40, "without that 37"
+    assert score("src/cart.py", known, NOW).score == 65
 
 
 def test_a_file_of_which_nothing_is_known_scores_nothing() -> None:
@@ -55,9 +76,15 @@ def test_core_and_utility_files_are_known_by_their_paths(path: str, points: int)
 
 
 def test_relevance_is_capped_and_its_reasons_are_all_told() -> None:
-    found = score("src/config.py", FileKnowledge(FileMention(0.5, "words"), "", True, 1), NOW)
+    found = score("src/config.py", FileKnowledge(FileMention(0.5, "words"), "", True, todos=3, match=1.0), NOW)
     assert found.relevance == 50
-    assert sum(points for points, _ in found.reasons) == 57.5
+    assert sum(points for points, _ in found.reasons) == 85
     assert [why for _, why in found.reasons] == [
-        *("words", "changed in the last five operations", "unresolved: 1 TODO", "configuration or schema")
+        *("it says words of the task", "words", "changed in the last five operations", "unresolved: 3 TODOs"),
+        "configuration or schema",
     ]
+
+
+@pytest.mark.parametrize(("ago", "points"), [(0, 30), (1, 29), (30, 15), (90, 7.5), (None, 0)])
+def test_for_a_task_recency_goes_by_commits(ago: int | None, points: float) -> None:
+    assert score("a.py", FileKnowledge(changed=NOW, ago=ago), NOW, for_task=True).recency == points

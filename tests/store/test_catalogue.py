@@ -16,11 +16,27 @@ from memctl.record import frontmatter, mentions
 from memctl.record.kinds import KINDS, KNOWLEDGE
 from memctl.record.record import ORDER, Record
 from memctl.record.snapshot import Catalogue, Snapshot
+from memctl.search.filters import ORDERS, Filters, select
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, git
 
 PLACES = (None, "§2.1", "§2.2", "§3.1", "§3.1.4", "§4.src/a.py", "§2.10")
+FILTERS = (
+    Filters(),
+    Filters(archived=None),
+    Filters(archived=True),
+    Filters(types=("decision", "issue"), statuses=("accepted", "open")),
+    Filters(severities=("critical", "low"), archived=None),
+    Filters(tags=("api", "größe")),
+    Filters(tags=("a",)),
+    Filters(importance_gte=2, agent="claude"),
+    Filters(agent="codex"),
+    Filters(section="§2.1"),
+    Filters(section="§3", archived=None),
+    Filters(since="2025-11-02T00:00:00Z", until="2025-11-02T23:59:59Z"),
+)
+FORMER = ("DEC-2025-11-04-007", "ISS-2025-11-04-001", "LRN-2025-11-04-00")
 PAGES = ("", "§2.1", "§2.2", "§2.10", "§3.1")
 TAGS = ("db", "api", "größe", "a b")
 KEY = "AKIA" + "ABCDEFGHIJKLMNOP"
@@ -53,6 +69,15 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "places": catalogue.places(),
         "severe": {p: sorted(ids(catalogue.severe(p))) for p in PAGES},
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
+        "named": {i: ids(catalogue.named(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
+        "renamed": {i: ids(catalogue.renamed(i)) for i in FORMER},
+        "selected": {
+            (filters, order, reverse): (ids(found), total)
+            for filters in FILTERS
+            for order in ORDERS
+            for reverse in (False, True)
+            for found, total in [catalogue.select(filters.conditions(), order, reverse=reverse, limit=5)]
+        },
     }
 
 
@@ -94,6 +119,15 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "places": dict(Counter(place_of(record) for record in opened if record in known)),
         "severe": {p: sorted(r.id for r in at("issue", p) if r.severity in ("critical", "high")) for p in PAGES},
         "found": {i: next((r.path for r in records if r.id == i), None) for i in ("DEC-2025-11-04-001", "nonsense")},
+        "named": {i: ids([r for r in records if r.id == i]) for i in ("ISS-2025-11-04-002", "nonsense")},
+        "renamed": {i: ids([r for r in records if i in r.aliases and r.id != i]) for i in FORMER},
+        "selected": {
+            (filters, order, reverse): (ids(found[:5]), len(found))
+            for filters in FILTERS
+            for order in ORDERS
+            for reverse in (False, True)
+            for found in [select(records, filters, order, reverse=reverse)]
+        },
     }
 
 
@@ -119,7 +153,7 @@ def text(chance: random.Random, kind: str, number: int) -> tuple[str, str]:
         "id": identifier,
         "memory_id": f"019a4f3e-{list(KINDS).index(kind):04d}-7000-8000-{number:012d}",
         "memory_type": kind,
-        "title": chance.choice(["Title", f"A {KEY} title", "§2.1"]),
+        "title": chance.choice(["Title", f"A {KEY} title", "§2.1", "ägypten", "Ägypter", "title"]),
         "status": chance.choice(KINDS[kind].statuses),
         "severity": chance.choice([None, "critical", "high", "low"]) if kind == "issue" else None,
         "importance": chance.randint(1, 3),
@@ -129,6 +163,7 @@ def text(chance: random.Random, kind: str, number: int) -> tuple[str, str]:
         "project_id": "shop",
         "agent_id": "claude",
         "is_archived": chance.random() < 0.2,
+        "aliases": chance.sample(FORMER[:2], k=chance.choice([0, 0, 0, 1, 2])),
     }
     body = "\n".join(chance.choices(WORDS, k=2))
     head = frontmatter.compose({name: values.get(name) for name in ORDER}, f"## Notes\n\n{body}\n")

@@ -78,11 +78,11 @@ def test_what_others_commit_is_seen_all_the_same(repo: Path, memctl: Memctl) -> 
 
 def test_a_commit_of_code_alone_leaves_all_of_it_as_it_is(repo: Path, memctl: Memctl) -> None:
     memctl("decide", "One")
-    memctl("list")
+    memctl("export", "--all")
     kept = load.open_cache(opened(repo)).database.execute("SELECT * FROM packed").fetchall()
     assert kept
     git(repo, "commit", "-q", "--allow-empty", "-m", "code")
-    memctl("list")
+    memctl("export", "--all")
     assert commit_of_cache(repo) == head(repo)
     assert load.open_cache(opened(repo)).database.execute("SELECT * FROM packed").fetchall() == kept
     git(repo, "rm", "-rq", ".memory")

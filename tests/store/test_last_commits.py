@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git.git import GitFailed
+from memctl.store import load
 from memctl.store.last_commits import LastCommit, last_commits
 from memctl.store.load import open_cache
 from memctl.store.memory import open_memory
@@ -131,6 +132,17 @@ def test_an_uncommitted_change_is_known_beside_the_commit_of_the_text_before(mem
     memctl("edit", made, "--set", "importance=9", "--no-commit")
     assert list(known(repo).values()) == [brought(repo, commit_before, is_edited=True)]
     assert list(known(repo, "HEAD").values()) == [brought(repo, commit_before)]
+
+
+def test_a_change_that_git_is_told_to_overlook_is_known(memctl: Memctl, repo: Path) -> None:
+    memctl("decide", "One", "--rationale", "a")
+    [path] = records(repo)
+    git(repo, "update-index", "--assume-unchanged", path)
+    (repo / path).write_text((repo / path).read_text().replace("title: One", "title: Other"))
+    (repo / ".git" / "memctl" / ".memory" / "cache.db").unlink()
+    memory = open_memory(repo, os.environ)
+    assert [record.title for record in load.disk(memory).records] == ["Other"]
+    assert last_commits(memory, [path]) == {path: brought(repo, head(repo), is_edited=True)}
 
 
 def test_records_without_a_commit_have_none(memctl: Memctl, repo: Path) -> None:

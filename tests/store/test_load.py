@@ -143,9 +143,9 @@ def test_verdicts_by_another_table_of_credentials_are_made_anew(
 
     write(repo, memctl, 2)
     other = tmp_path / "rules.txt"
-    other.write_bytes(cache._RULES.read_bytes() + b"# of another version\n")
+    other.write_bytes(Path(cache._RULES).read_bytes() + b"# of another version\n")
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "_RULES", other)
+        patch.setattr(cache, "_RULES", str(other))
         read(opened(repo))
         made = load.open_cache(opened(repo))
         made.database.execute("UPDATE records SET is_suspicious = 1")

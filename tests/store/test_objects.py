@@ -127,11 +127,13 @@ def test_a_revision_from_before_the_memory_is_empty(memory: Path) -> None:
     assert (snapshot.catalogue.latest(), snapshot.catalogue.tags()) == (None, [])
 
 
-def test_reading_what_git_has_writes_nothing_but_the_cache(memory: Path) -> None:
+def test_reading_what_git_has_writes_nothing_but_cache_and_index(memory: Path) -> None:
     def state() -> tuple[object, ...]:
         private = memory / ".git" / "memctl"
         kept = {
-            str(file): file.read_bytes() for file in private.rglob("*") if file.is_file() and "cache" not in file.name
+            str(file): file.read_bytes()
+            for file in private.rglob("*")
+            if file.is_file() and not file.name.startswith(("cache", "index"))
         }
         return kept, (memory / ".git" / "index").read_bytes(), git(memory, "for-each-ref")
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from memctl.record import frontmatter
 from memctl.record.record import ORDER, only_counted, parse
-from memctl.sync import merge_file
+from memctl.sync import merge_tree
 from memctl.tokens.count import Counter
-from memctl.write.merge import WHOLE
-from memctl.write.merge_bodies import Lost
+from memctl.write.merge import WHOLE, Lost
 
 PATH = "issues/2025-11/ISS-2025-11-04-001-pool.md"
 BASE: dict[str, Any] = {
@@ -53,7 +52,7 @@ bodies = st.fixed_dictionaries({}, optional={"Description": words, "Impact": wor
 
 
 def decided(base: str, ours: str, theirs: str) -> tuple[str, tuple[Lost, ...]]:
-    return merge_file.merge(PATH, base, ours, theirs, lambda: Counter("claude"))
+    return merge_tree.merge_text(PATH, base, ours, theirs, lambda: Counter("claude"))
 
 
 def text(values: dict[str, Any], body: dict[str, str]) -> str:
@@ -123,5 +122,5 @@ def test_who_only_reads_changes_nothing_but_counts(changed: dict[str, Any], only
 
 
 def test_a_long_value_is_cut_and_stays_on_one_line() -> None:
-    assert merge_file.one_line("a\nb" * 400).count("\n") == 0
-    assert len(merge_file.one_line("x" * 400)) == 300
+    assert merge_tree.one_line("a\nb" * 400).count("\n") == 0
+    assert len(merge_tree.one_line("x" * 400)) == 300

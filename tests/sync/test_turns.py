@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.git import remotes, turns
-from memctl.git.remotes import Upstream
+from memctl.git import remotes
+from memctl.git.remotes import Turn, Upstream
 from memctl.git.repository import Repository, open_repository
-from memctl.git.turns import Turn
 from memctl.sync import sync
 from tests.conftest import Memctl, git, process
 from tests.sync.test_refusals import hook
@@ -52,7 +51,7 @@ def test_a_turn_that_nobody_ends_is_taken_over(
     assert turn(one)[2].take("killed")
     _, _, second = turn(two)
     assert second.is_anothers
-    monkeypatch.setattr(turns, "_PATIENCE", 0.0)
+    monkeypatch.setattr(remotes, "_PATIENCE", 0.0)
     assert not second.is_anothers
     assert second.take("bob")
     second.give_back()
@@ -64,7 +63,7 @@ def test_a_turn_that_nobody_ends_is_waited_for_once(
 ) -> None:
     """A sync that loses no race does not need it; it takes it away all the same, or each that follows would wait."""
     assert turn(one)[2].take("killed")
-    monkeypatch.setattr(turns, "_PATIENCE", 0.1)
+    monkeypatch.setattr(remotes, "_PATIENCE", 0.1)
     memctl("learn", "By two", where=two)
     memctl("sync", where=two)
     assert git(bare, "for-each-ref", TURN) == ""
@@ -76,7 +75,7 @@ def test_who_was_taken_for_dead_takes_another_turn(
     repository, upstream, first = turn(one)
     assert first.take("slow")
     _, _, second = turn(two)
-    monkeypatch.setattr(turns, "_PATIENCE", 0.0)
+    monkeypatch.setattr(remotes, "_PATIENCE", 0.0)
     assert not second.is_anothers
     assert second.take("bob")
     second.give_back()
@@ -158,7 +157,7 @@ def test_a_lock_that_was_left_at_the_remote_keeps_nobody_waiting_for_a_turn(one:
     lock = bare / f"{TURN}.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    assert any(first.take("claude") for _ in range(turns._TRIES))
+    assert any(first.take("claude") for _ in range(remotes._TRIES))
     assert git(bare, "for-each-ref", TURN) == ""
 
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from memctl.record import checkpoint
 from memctl.record.checkpoint import Checkpoint, Noted, Touched
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION
-from memctl.task.bootstrap import Bootstrap, bootstrap
-from memctl.task.completeness import missing
+from memctl.task.bootstrap import Bootstrap, bootstrap, missing
 from memctl.task.environment import EnvironmentDrift
-from memctl.text.host_limits import LIMIT, length
+from memctl.text.fit import LIMIT, length
 from memctl.text.markdown import one_line
 from tests.checkpoints import made
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.task import names
+from memctl.task import events
 
 
 @pytest.mark.parametrize("name", ["main", "fix/refunds", "Release_2.1", "über", "ÄÖÜ", "日本", "x" * 90, "fix/öber"])
 def test_a_name_of_a_name_is_itself(name: str) -> None:
-    made = names.slug(name)
-    assert names.slug(made) == made
+    made = events.slug(name)
+    assert events.slug(made) == made
     assert len(made) <= 40
 
 
 def test_letters_that_no_path_has_tell_workflows_apart_all_the_same() -> None:
     given = ["fix/über", "fix/öber", "fix-ber", "x" * 50, "x" * 51, "日本", "中国", "\ud83d日"]
-    assert len({names.slug(name) for name in given}) == len(given)
-    assert names.slug("fix/refunds") == "fix-refunds"
+    assert len({events.slug(name) for name in given}) == len(given)
+    assert events.slug("fix/refunds") == "fix-refunds"

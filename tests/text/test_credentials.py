@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
 from memctl.record.change import Change, Write
+from memctl.text.characters import redacted_line
 from memctl.text.credentials import describe, find, lines, redact, rules
-from memctl.text.plain import plain
 from memctl.write.credentials import refuse
 from tests.conftest import Memctl
 from tests.text.examples import expand
@@ -48,7 +48,7 @@ def test_a_write_of_a_credential_is_refused_without_repeating_it(family: str) ->
 @pytest.mark.parametrize("family", SHAPES)
 def test_nothing_of_a_credential_is_left_in_a_transcript(family: str) -> None:
     for text, secret in SHAPES[family]:
-        for made in (redact(f"I ran this:\n{text}\nand it failed"), plain(f"I ran {text} and it failed")):
+        for made in (redact(f"I ran this:\n{text}\nand it failed"), redacted_line(f"I ran {text} and it failed")):
             pieces = [secret] if "\n" not in secret else secret.split("\n")
             assert not [piece for piece in pieces if piece in made or secret[-4:] in made], made
             assert "and it failed" in made

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from memctl.store.cache import Cache
 from memctl.store.observations import Observation
 from memctl.tokens.calibration import LEAST, MOST, RATE, Learnt, digest_of, learn, name_of
-from memctl.tokens.count import Counter
+from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES
-from memctl.tokens.reconstruction import Tokenizer
 
 FAMILY = FAMILIES["claude-4.5"]
 counts = st.integers(50, 100_000)

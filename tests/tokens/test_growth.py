@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memctl.tokens.growth import Growth, GrowthReader
+from memctl.tokens.reports import Growth, GrowthReader
 from memctl.transcript.claude_code import LineReader
 from memctl.transcript.line import Line
 

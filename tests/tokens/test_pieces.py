@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.tokens import pieces
+from memctl.tokens import families
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES, KINDS
 
@@ -24,26 +24,26 @@ SAMPLES = {
 def test_the_estimate_is_near_the_exact_count(kind: str) -> None:
     text = SAMPLES[kind] * 5
     exact = Counter(FAMILIES["gpt"]).tokens(text)
-    assert pieces.estimate(text, kind) == pytest.approx(exact, rel=0.2)
+    assert families.estimate(text, kind) == pytest.approx(exact, rel=0.2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_factor_and_an_error_band(kind: str) -> None:
-    assert 0 < pieces.ERROR[kind] < 0.2
-    assert pieces.estimate("word", kind) >= 1
+    assert 0 < families.ERROR[kind] < 0.2
+    assert families.estimate("word", kind) >= 1
 
 
 def test_nothing_has_no_tokens() -> None:
-    assert pieces.estimate("", "prose") == 0
+    assert families.estimate("", "prose") == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_text_has_no_fewer_tokens(kind: str) -> None:
     text = "Größe: 12345 (ok) 日本語 😀\n\tx"
-    counts = [pieces.estimate(text[:length], kind) for length in range(len(text) + 1)]
+    counts = [families.estimate(text[:length], kind) for length in range(len(text) + 1)]
     assert counts == sorted(counts)
 
 
 @pytest.mark.parametrize("text", ["日" * 30, "😀" * 30, "é" * 30])
 def test_letters_outside_of_ascii_are_not_taken_for_free(text: str) -> None:
-    assert pieces.estimate(text, "prose") >= 20
+    assert families.estimate(text, "prose") >= 20

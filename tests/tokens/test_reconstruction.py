@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.tokens import reconstruction
+from memctl.tokens import count as tokens_count
 from memctl.tokens.calibration import Learnt
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES, family_of
@@ -44,26 +44,26 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
     [("claude-sonnet-4-5", "ctok 3.0"), ("claude-opus-4-7", "ctok 4.7"), ("claude-opus-4-8", "ctok 4.8")],
 )
 def test_a_model_is_counted_by_its_generation_without_the_frame_of_a_request(model: str, name: str) -> None:
-    count = Counter(family_of(model), tokenizer=reconstruction.tokenizer_of(model)).count(TEXT)
-    assert (count.tokens, count.source, count.error) == (len(TEXT) // 4, name, reconstruction.ERROR)
-    assert Counter(family_of(model), tokenizer=reconstruction.tokenizer_of(model)).tokens("") == 0
+    count = Counter(family_of(model), tokenizer=tokens_count.tokenizer_of(model)).count(TEXT)
+    assert (count.tokens, count.source, count.error) == (len(TEXT) // 4, name, tokens_count.TOKENIZER_ERROR)
+    assert Counter(family_of(model), tokenizer=tokens_count.tokenizer_of(model)).tokens("") == 0
 
 
 @pytest.mark.usefixtures("stand_in")
 def test_it_is_trusted_more_than_what_was_learnt() -> None:
     learnt = Learnt(model="claude", ratio=1.04, observations=37, error=0.03, before=0.05, after=0.02)
-    counter = Counter(FAMILIES["claude"], learnt=learnt, tokenizer=reconstruction.tokenizer_of("claude"))
+    counter = Counter(FAMILIES["claude"], learnt=learnt, tokenizer=tokens_count.tokenizer_of("claude"))
     assert counter.count(TEXT).source == "ctok 4.8"
 
 
 @pytest.mark.usefixtures("stand_in")
 def test_other_models_are_not_counted_by_it() -> None:
-    assert reconstruction.tokenizer_of("gpt-5") is None
+    assert tokens_count.tokenizer_of("gpt-5") is None
 
 
 @pytest.mark.usefixtures("absent")
 def test_without_it_the_factors_count() -> None:
-    assert reconstruction.tokenizer_of("claude") is None
+    assert tokens_count.tokenizer_of("claude") is None
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="ctok needs Python 3.12")
@@ -71,7 +71,7 @@ def test_the_real_one_is_near_the_factors() -> None:
     pytest.importorskip("ctok")
     text = SAMPLES["markdown"] * 5
     for model in ("claude-sonnet-4-5", "claude-opus-4-7", "claude-opus-4-8"):
-        tokenizer = reconstruction.tokenizer_of(model)
+        tokenizer = tokens_count.tokenizer_of(model)
         assert tokenizer is not None
         assert (tokenizer.count("a"), tokenizer.count("")) == (1, 0), "the frame of a request is not counted"
         assert Counter(family_of(model)).tokens(text, "markdown") == pytest.approx(tokenizer.count(text), rel=0.2)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.transcript import files
+from memctl.transcript import line as transcript_line
 
 
 @given(
@@ -21,8 +21,10 @@ def test_backwards_gives_the_lines_of_a_file_from_its_end(
     data = b"\n".join(texts)
     file.write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_TAIL_BLOCK", block)
-        assert list(files.lines_backwards(str(file), len(data) + 1)) == data.split(b"\n")[::-1] if data else True
+        patch.setattr(transcript_line, "_TAIL_BLOCK", block)
+        assert (
+            list(transcript_line.lines_backwards(str(file), len(data) + 1)) == data.split(b"\n")[::-1] if data else True
+        )
 
 
 @given(
@@ -34,23 +36,23 @@ def test_lines_are_read_on_from_wherever_one_ended(
     file = tmp_path_factory.getbasetemp() / "onwards"
     file.write_bytes(b"".join(text + b"\n" for text in texts) + b"not whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_BLOCK", block)
-        found = list(files.lines_after(str(file), 0))
+        patch.setattr(transcript_line, "_BLOCK", block)
+        found = list(transcript_line.lines_after(str(file), 0))
         assert [line for _, line in found] == texts
         for number, (offset, _) in enumerate(found):
-            assert [line for _, line in files.lines_after(str(file), offset)] == texts[number + 1 :]
+            assert [line for _, line in transcript_line.lines_after(str(file), offset)] == texts[number + 1 :]
 
 
 def test_a_line_too_long_to_hold_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LONGEST_LINE", 1_000)
-    monkeypatch.setattr(files, "_BLOCK", 100)
+    monkeypatch.setattr(transcript_line, "LONGEST_LINE", 1_000)
+    monkeypatch.setattr(transcript_line, "_BLOCK", 100)
     file = tmp_path / "t"
     file.write_bytes(b"a\n" + b"x" * 5_000 + b"\nb\n")
-    found = list(files.lines_after(str(file), 0))
+    found = list(transcript_line.lines_after(str(file), 0))
     assert found == [(2, b"a"), (5_003, b""), (5_005, b"b")]
 
 
 def test_a_file_that_became_shorter_is_read_anew(tmp_path: Path) -> None:
     file = tmp_path / "t"
     file.write_bytes(b"a\nb\n")
-    assert list(files.lines_after(str(file), 100)) == [(2, b"a"), (4, b"b")]
+    assert list(transcript_line.lines_after(str(file), 100)) == [(2, b"a"), (4, b"b")]

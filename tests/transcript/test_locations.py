@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.transcript import locations
+from memctl.transcript import claude_code
 
 
 def test_the_newest_transcript_is_the_projects_own(tmp_path: Path) -> None:
@@ -20,17 +20,17 @@ def test_the_newest_transcript_is_the_projects_own(tmp_path: Path) -> None:
         os.utime(own / name, (number, number))
     os.mkfifo(own / "pipe.jsonl")
     (own / "link.jsonl").symlink_to(tmp_path)
-    assert locations.newest(folder, kept) == own / "new.jsonl"
-    assert locations.newest(folder / "src" / "deep", kept) == own / "new.jsonl"
+    assert claude_code.newest(folder, kept) == own / "new.jsonl"
+    assert claude_code.newest(folder / "src" / "deep", kept) == own / "new.jsonl"
 
 
 def test_where_no_transcript_is_kept_a_file_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(MemctlError) as caught:
-        locations.newest(Path("/home/ada/other"), tmp_path)
+        claude_code.newest(Path("/home/ada/other"), tmp_path)
     assert caught.value.exit_code == 2
     assert "name a FILE" in str(caught.value.hint)
 
 
 def test_the_hosts_own_variable_says_where_transcripts_are(tmp_path: Path) -> None:
-    assert locations.projects({}, tmp_path) == tmp_path / ".claude" / "projects"
-    assert locations.projects({"CLAUDE_CONFIG_DIR": "/srv/claude"}, tmp_path) == Path("/srv/claude/projects")
+    assert claude_code.projects({}, tmp_path) == tmp_path / ".claude" / "projects"
+    assert claude_code.projects({"CLAUDE_CONFIG_DIR": "/srv/claude"}, tmp_path) == Path("/srv/claude/projects")

@@ -30,6 +30,7 @@ READS = [
     ("event", "show"),
     ("export", "--all"),
     ("files", "--task", "refunds by card"),
+    ("next",),
     ("handoff", "list"),
     ("handoff", "show", "HND-2025-11-06-001"),
     ("hook", "log"),

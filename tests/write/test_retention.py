@@ -10,7 +10,7 @@ from memctl.record import timestamps
 from memctl.record.config import Lifecycle
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record, build
-from memctl.write import retention
+from memctl.write import maintenance
 from tests.conftest import NOW
 from tests.generated import values_of
 
@@ -27,7 +27,7 @@ def made(kind: str, age: float, archived: float | None = None, **changes: Any) -
 
 
 def due(record: Record, rules: Lifecycle = RULES) -> str:
-    verdict = retention.due(record, rules, NOW)
+    verdict = maintenance.due(record, rules, NOW)
     return verdict.action if verdict else ""
 
 
@@ -91,7 +91,7 @@ def test_what_stands_in_no_row_stays(record: Record) -> None:
 
 @pytest.mark.parametrize("kind", ["decision", "state"])
 def test_what_is_superseded_is_archived_at_once(kind: str) -> None:
-    verdict = retention.due(made(kind, 0, status="superseded", superseded_by=[made(kind, 0).id]), RULES, NOW)
+    verdict = maintenance.due(made(kind, 0, status="superseded", superseded_by=[made(kind, 0).id]), RULES, NOW)
     assert verdict is not None
     assert (verdict.action, verdict.reason) == ("archive", f"superseded by {made(kind, 0).id}")
 
@@ -108,5 +108,5 @@ def test_the_latest_state_is_the_latest_and_the_latest_that_is_open() -> None:
 
     early, late = "2025-11-04T01:00:00Z", "2025-11-04T02:00:00Z"
     states = [state(3, timestamp=early), state(2, timestamp=late, status="done"), state(1, timestamp=early)]
-    assert retention.latest_states(states) == {states[0].path, states[1].path}
-    assert retention.latest_states([]) == set()
+    assert maintenance.latest_states(states) == {states[0].path, states[1].path}
+    assert maintenance.latest_states([]) == set()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from memctl.errors import USAGE, MemctlError
-from memctl.text.edit_distance import nearest
+from memctl.text.words import nearest
 
 
 class BudgetComponent(Enum):

@@ -14,9 +14,10 @@ import msgspec
 
 from memctl.pack import summary_rules
 from memctl.session import failures, labels
-from memctl.session.touches import READ
+from memctl.session.file_actions import READ
 from memctl.statements import statements
 from memctl.statements import units as summary_units
+from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 from memctl.transcript.events import DIGEST
 from memctl.window.messages.content import ContentBlock, ContentType
@@ -153,7 +154,7 @@ def _said(prompt: str) -> str:
         for unit in summary_units.units(prompt)
         if (line := one_line(unit.text)) in binding or (is_told and essentials.named_in(unit.text))
     ]
-    return " … ".join([_cut(text, essentials.VERBATIM // 2), *kept])
+    return " … ".join([cut_at_word(text, essentials.VERBATIM // 2), *kept])
 
 
 def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
@@ -163,8 +164,4 @@ def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
             for unit in summary_units.units(block.content):
                 is_told = unit.form != summary_units.SENTENCE or statements.stated(unit.text)  # in its own section
                 if not is_told and summary_rules.judge(unit).keeps in _WORTH:
-                    yield _cut(one_line(unit.text), _LONGEST)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1].rpartition(" ")[0] + " …"
+                    yield cut_at_word(one_line(unit.text), _LONGEST)

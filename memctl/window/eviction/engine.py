@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.policy.relevance import terms
 from memctl.record import argument_checks
+from memctl.text.similar import shingles, terms
 from memctl.window.eviction.candidates import Candidates, EvictionUnit, WhereKept
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import ALWAYS, protected, turn_of
 from memctl.window.eviction.references import names_in, referenced
 from memctl.window.eviction.scoring import SCORERS, EvictionScorer, Scoring, ScoringInput
-from memctl.window.eviction.similarity import Similar, shingles, similar
+from memctl.window.eviction.similarity import Similar, similar
 from memctl.window.eviction.text_cache import TextCache
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from memctl.text.fit import cut
 from memctl.tokens.families import is_pack
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
 from memctl.window.preservation.events import arguments_of
@@ -117,8 +118,7 @@ def _label(call: ContentBlock | None, most: int) -> str:
     given = arguments_of(call)
     texts = {name: value for name, value in given.items() if isinstance(value, str) and value.strip()}
     asked = next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
-    asked = plain(asked)
-    asked = asked if len(asked) <= most else asked[: most - 1] + "…"
+    asked = cut(plain(asked), most)
     name = plain(call.tool_name)[:_LONGEST_NAME]
     return f'{name} "{asked}"' if asked and most else name
 

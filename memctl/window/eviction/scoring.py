@@ -12,9 +12,9 @@ from typing import Annotated, Protocol
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.policy.relevance import terms
+from memctl.text.similar import cosine, terms
 from memctl.window.eviction.policies import EvictionPolicy
-from memctl.window.eviction.similarity import THRESHOLD, Similar, cosine
+from memctl.window.eviction.similarity import THRESHOLD, Similar
 from memctl.window.eviction.weights import HybridWeights, PriorityWeights, Share
 from memctl.window.messages.content import ContentBlock, ContentType
 

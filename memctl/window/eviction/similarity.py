@@ -7,20 +7,16 @@ words that each has. Numbers are words like others: two tables of different figu
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
-from zlib import crc32
 
 import msgspec
 
+from memctl.text.similar import cosine, shingles
 from memctl.window.messages.content import ContentBlock, ContentType
 
 THRESHOLD = 0.85  # two blocks whose cosine is above are merged; rules.md#window-eviction
 EMBEDDINGS, SHINGLES = "embeddings", "word shingles"
-_RUN = 3
-_WORD = re.compile(r"\w+")
 _NEAREST = 20  # newer blocks with the same run that are compared: what is polled a thousand times is like the next ones
-_SHORT = 8  # words: what is shorter recurs without being repetition
 
 
 class Similar(msgspec.Struct, frozen=True):
@@ -29,25 +25,6 @@ class Similar(msgspec.Struct, frozen=True):
     to: str
     share: float
     by: str
-
-
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine of two vectors, 0 for what has no direction or not the same number of dimensions."""
-    if len(one) != len(other):
-        return 0.0
-    lengths = math.hypot(*one) * math.hypot(*other)
-    if not lengths or not math.isfinite(lengths):
-        return 0.0
-    return max(-1.0, min(1.0, sum(x * y for x, y in zip(one, other, strict=True)) / lengths))
-
-
-def shingles(text: str) -> frozenset[int]:
-    """The runs of three words in a text, as numbers; none of a text that is very short."""
-    words = _WORD.findall(text.casefold())
-    if len(words) < _SHORT:
-        return frozenset()
-    runs = (" ".join(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1))
-    return frozenset(crc32(run.encode(errors="replace")) for run in runs)
 
 
 def similar(

@@ -23,7 +23,7 @@ import msgspec
 
 from memctl.record import argument_checks
 from memctl.session import calls
-from memctl.session.touches import READ
+from memctl.session.file_actions import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.transcript.events import CALL, Event

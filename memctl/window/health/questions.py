@@ -14,9 +14,9 @@ from memctl.errors import MemctlError
 from memctl.record import argument_checks
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
-from memctl.text.edit_distance import nearest
+from memctl.text.fit import cut
 from memctl.text.markdown import first_sentence, one_line
-from memctl.text.words import STOP_WORDS
+from memctl.text.words import STOP_WORDS, nearest
 from memctl.transcript.events import ANSWER, Session
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
@@ -120,10 +120,10 @@ def _made(one: Essential) -> Question:
     if one.kind == essentials.NUMBER:
         return Question(f"Is the figure {text} still there?", one.kind, (text,))
     if one.kind == essentials.CONSTRAINT:  # as it is written: a prohibition without its "never" is none
-        return Question(f"What does the user insist on? ({_short(text)})", one.kind, (text.rstrip(" .!"),))
+        return Question(f"What does the user insist on? ({cut(one_line(text), 60)})", one.kind, (text.rstrip(" .!"),))
     if one.kind == essentials.TASK:
         return Question("What is the task?", one.kind, said=one_line(first_sentence(one.text)))
-    return Question(f"{_ASKED[one.kind]} ({_short(text)})", one.kind, said=text)
+    return Question(f"{_ASKED[one.kind]} ({cut(one_line(text), 60)})", one.kind, said=text)
 
 
 def _can_tell(question: Question) -> bool:
@@ -135,8 +135,3 @@ def terms(sentence: str) -> set[str]:
     words = (word.lower() for word in _WORD.findall(sentence))
     ignored = STOP_WORDS | _SAYING
     return {word for word in words if word not in ignored and (len(word) > 2 or word.isdigit())}
-
-
-def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= 60 else line[:59] + "…"

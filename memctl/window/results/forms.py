@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memctl.session import calls, shell
-from memctl.session.touches import READ
+from memctl.session.file_actions import READ
 from memctl.transcript.events import CALL, Event
 
 LISTING, SEARCH, TESTS, LOG, DIFF, DATA, FILE, PLAIN = (

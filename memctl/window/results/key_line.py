@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from memctl.text.characters import printable_line
+
 FOUND = "Finding"  # before what was found, in a placeholder and in a summary of a result
 SUMMED_UP = "[Summary of a result of "  # how a result that was summed up begins
 _LOOKED_AT = 200  # lines at the beginning, and a quarter as many at the end, where commands sum up
@@ -62,5 +64,4 @@ def _weight(line: str) -> int:
 
 def plain(line: str) -> str:
     """A text as a placeholder can have it: no control characters, no brackets that would close it."""
-    line = line[:_LONGEST].replace("[", "(").replace("]", ")")
-    return " ".join("".join(c if c.isprintable() else " " for c in line).split())
+    return printable_line(line[:_LONGEST].replace("[", "(").replace("]", ")"))

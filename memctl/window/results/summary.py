@@ -13,6 +13,7 @@ import msgspec
 
 from memctl.pack import mentioned
 from memctl.sources.views import ViewRow
+from memctl.text.fit import most
 from memctl.window.results import forms, told
 from memctl.window.results.key_line import SUMMED_UP
 from memctl.window.results.told import line
@@ -62,23 +63,12 @@ def summarize(
     def shown(number: int) -> str:
         return _text(head, found, frozenset(order[:number]))
 
-    number = _most(lambda number: count(shown(number)) <= before * goal, must, min(len(found), before))
+    number = most(lambda number: count(shown(number)) <= before * goal, must, min(len(found), before))
     summary = shown(number)
     tokens = count(summary)
     if tokens > before * (1 - LEAST_GAIN):
         return None
     return ResultSummary(summary, tokens, before, output.form, len(found) - number)
-
-
-def _most(fits: Callable[[int], bool], least: int, most: int) -> int:
-    """The largest number from `least` to `most` that fits; `least` if none does."""
-    while least < most:
-        middle = (least + most + 1) // 2
-        if fits(middle):
-            least = middle
-        else:
-            most = middle - 1
-    return least
 
 
 def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterator[ViewRow]:

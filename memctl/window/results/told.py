@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from memctl.pages import outline
+from memctl.session import failures
 from memctl.sources import views
 from memctl.sources.views import ViewRow
+from memctl.text.fit import cut
 from memctl.window.results import forms
 from memctl.window.results.forms import Output
 from memctl.window.results.key_line import FOUND, key_line, names_error, summing_up
@@ -43,7 +45,7 @@ def _told(output: Output) -> Iterator[ViewRow]:
 def line(text: str) -> str:
     """A line as it is told: without control characters, and not too long."""
     text = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text.rstrip())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return cut(text, _LONGEST)
 
 
 def errors(text: str) -> Iterator[ViewRow]:
@@ -115,11 +117,9 @@ def _search(output: Output) -> Iterator[ViewRow]:
         yield ViewRow((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
 
 
-# \u00d7 is the sign that vitest and node's own runner put before a test that fails.
-_FAILING = re.compile(
-    r"^(?:FAILED|ERROR|FAIL:?|--- FAIL:|✗|✕|\u00d7|●|not ok|E  )\s*\S|^test \S+ \.\.\. FAILED"
-    r"|^\s+(?:✗|✕|\u00d7|\d+\)) \S"
-    r"|^thread '.*' panicked|^\S+:\d+: (?:\w+\.)*\w*(?:Error|Exception|Failure|Failed)\b"
+# How a test fails: words of the assertion, where it stands. What failed, session.failures tells.
+_HOW = re.compile(
+    r"^E  \s*\S|^\s+\d+\) \S|^\S+:\d+: (?:\w+\.)*\w*(?:Error|Exception|Failure|Failed)\b"
     r"|^\s*(?:AssertionError|Expected|Received)\b"
 )
 
@@ -129,13 +129,13 @@ def _tests(output: Output) -> Iterator[ViewRow]:
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if forms.RAN.search(row)]
     yield ViewRow((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
-    failing = list(dict.fromkeys(row.strip() for row in lines if _FAILING.search(row[:_LONGEST])))
-    named = [row for row in failing if re.match(r"FAILED|ERROR|FAIL|---|not ok|test |●|✗|✕|\u00d7", row)]
+    named = dict.fromkeys(row.strip() for row in lines if failures.is_telling(row[:_LONGEST]))
+    others = dict.fromkeys(row.strip() for row in lines if _HOW.search(row[:_LONGEST]))
     for number, row in enumerate(named):
         yield ViewRow((ERROR, number), "Failing", line(row))
-    for number, row in enumerate(row for row in failing if row not in named):
+    for number, row in enumerate(row for row in others if row not in named):
         yield ViewRow((FIRST, number), "How they fail", line(row))
-    if not failing:
+    if not (named or others):
         yield from errors(output.text)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.required_text import LONGEST_LINE
-from memctl.text.host_limits import LIMIT, length
+from memctl.text.fit import LIMIT, cut, length
+from memctl.text.fit import most as most_of
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
@@ -55,18 +56,14 @@ def fitted(text: str, most: int, counter: TokenCounter) -> str:
 
     if fits(text):
         return text
-    low, high = 1, max(len(order), 1)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(_without(lines, set(order[:middle]))) else (middle + 1, high)
-    made = _without(lines, set(order[:low]))
+    kept = most_of(lambda number: not fits(_without(lines, set(order[:number]))), 0, max(len(order), 1) - 1)
+    made = _without(lines, set(order[: kept + 1]))
     return made if fits(made) else ""
 
 
 def _cut(line: str) -> str:
     """An item as long as a checkpoint has it at most."""
-    is_long = line.startswith(_ITEM) and len(line) > LONGEST_LINE
-    return line[: LONGEST_LINE - 1] + "…" if is_long else line
+    return cut(line, LONGEST_LINE) if line.startswith(_ITEM) else line
 
 
 def _going(lines: Sequence[str]) -> list[int]:

@@ -17,8 +17,10 @@ from memctl.record.checkpoint import Checkpoint, key
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.task import keeping, names, resuming, versions
-from memctl.task.saving import StatedProgress
+from memctl.task import events, resume, versions
+from memctl.task import save as task_save
+from memctl.task.save import StatedProgress
+from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.window.state.task import TaskCheckpoint, Validation, sound, validate
 
@@ -31,7 +33,7 @@ class CrossWindowStateManager:
     """
 
     def __init__(self, memory: Memory, workflow: str = "") -> None:
-        self.workflow = names.workflow(memory, workflow)
+        self.workflow = events.workflow(memory, workflow)
         self._memory = memory
         self._seen: int | None = None  # the version that was loaded or saved last
 
@@ -49,7 +51,7 @@ class CrossWindowStateManager:
         said = _said(self.workflow, checkpoint, before)
         if before is not None and version is not None:
             said = msgspec.structs.replace(said, base=str(version))
-        made = keeping.keep(self._memory, said, WriteOptions(reason="the state of a window", redact=True)).checkpoint
+        made = task_save.keep(self._memory, said, WriteOptions(reason="the state of a window", redact=True)).checkpoint
         self._seen = made.version
         return made.checkpoint_id
 
@@ -87,7 +89,7 @@ class CrossWindowStateManager:
         """
         if self._newest() is None:
             return ""
-        return resuming.look(self._memory, load.disk(self._memory), "", self.workflow).bootstrap.text
+        return resume.look(self._memory, load.disk(self._memory), "", self.workflow).bootstrap.text
 
     def _newest(self) -> Checkpoint | None:
         snapshot = load.disk(self._memory)
@@ -100,7 +102,7 @@ def _said(workflow: str, state: TaskCheckpoint, before: Checkpoint | None) -> St
     done = _lines(state.completed_subtasks)
     doing = _lines([state.current_subtask], done)
     planned = _lines(state.remaining_subtasks, (*done, *doing))
-    mission = _cut(one_line(state.task_goal), LONGEST_MISSION)
+    mission = cut(one_line(state.task_goal), LONGEST_MISSION)
     named = {key(item) for item in (*done, *doing, *planned)}
     same = before if before is not None and before.mission == mission else None
     old = (*same.planned, *same.in_progress) if same else ()
@@ -125,10 +127,6 @@ def _said(workflow: str, state: TaskCheckpoint, before: Checkpoint | None) -> St
 def _lines(texts: Iterable[str], taken: Collection[str] = ()) -> tuple[str, ...]:
     """Texts as lines of a checkpoint, each once and none that is taken; of too many the last."""
     known = set(map(key, taken))
-    cut = (_cut(one_line(text), LONGEST_LINE) for text in texts)
-    lines = {key(line): line for line in cut if is_said(line) and key(line) not in known}
+    shown = (cut(one_line(text), LONGEST_LINE) for text in texts)
+    lines = {key(line): line for line in shown if is_said(line) and key(line) not in known}
     return tuple(lines.values())[-MOST_LINES:]
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"

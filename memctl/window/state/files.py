@@ -18,7 +18,8 @@ from memctl.record.change import Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.required_text import LONGEST_MISSION
 from memctl.store import files, lock
-from memctl.text.host_limits import LIMIT, length
+from memctl.text import fit
+from memctl.text.fit import LIMIT, length
 from memctl.text.markdown import one_line
 from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint, sound, validate
 
@@ -159,7 +160,7 @@ def _page(state: TaskCheckpoint) -> Iterator[str]:
 
 def _fitting(lines: Sequence[str], whole: str) -> str:
     """As many of some lines as a new window is given at once, and how many there are more in the file."""
-    cut = [line if len(line) <= LONGEST_MISSION else line[: LONGEST_MISSION - 1] + "…" for line in lines]
+    cut = [fit.cut(line, LONGEST_MISSION) for line in lines]
     kept = list(cut)
     while length("\n".join(kept)) > LIMIT - _LEFT_OUT:
         del kept[-1]

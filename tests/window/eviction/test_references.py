@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from memctl.text.similar import cosine
 from memctl.window import ContentBlock, ContentType, Conversation
 from memctl.window.eviction.references import names_in, referenced
-from memctl.window.eviction.similarity import cosine, similar
+from memctl.window.eviction.similarity import similar
 from tests.window.texts import COUNTER, assistant, result, use, user
 
 RESULT, ANSWER = ContentType.TOOL_RESULT, ContentType.ASSISTANT_RESPONSE

@@ -12,7 +12,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.record import checkpoint
 from memctl.store.memory import Memory, open_memory
-from memctl.text.host_limits import LIMIT, length
+from memctl.text.fit import LIMIT, length
 from memctl.window import CrossWindowStateManager, TaskCheckpoint
 from memctl.window.state.task import StateKeeper
 from tests.conftest import git

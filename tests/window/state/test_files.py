@@ -12,7 +12,7 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.store.memory import open_memory
-from memctl.text.host_limits import LIMIT, length
+from memctl.text.fit import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import ContextWindowManager

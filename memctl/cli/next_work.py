@@ -1,0 +1,80 @@
+"""`next`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, reading
+from memctl.cli.find import STYLES, row
+from memctl.store.memory import Memory
+from memctl.task import next_work
+from memctl.task.next_work import NextWork
+
+_INDENT = " " * 6
+_SHOWN = 3  # pieces of work that others have, by name
+
+
+@command(
+    "next",
+    ("memctl next", "What to begin now: the first of it is the best."),
+    ("memctl next --limit 1 --json", "For a program."),
+)
+@click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="How many at most; 0 for all.")
+@reading
+@click.pass_context
+def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
+    """Say what to begin: the issues and states that nothing open blocks, best first.
+
+    First comes what you are at or were assigned, then critical issues, then what goes on from work of the last day,
+    then by importance, severity and how much waits for it. What others own, are at or were assigned is left out.
+    MEMCTL_AGENT is who you are.
+    """
+    memory = opening.memory(ctx)
+    snapshot = opening.readable(memory, at)
+    found = next_work.choose(memory, snapshot, limit, is_now=at is None)
+    if as_json:
+        output.json("next", _data(memory, found), snapshot.faults, memory)
+    else:
+        below = [
+            f"{_INDENT}{output.plain('; '.join(one.because))}  `{output.plain(one.command)}`" for one in found.choices
+        ]
+        output.columns([row(one.record) for one in found.choices], STYLES, below)
+        _print_rest(found)
+    ctx.exit(output.finish(memory, snapshot))
+
+
+def _print_rest(found: NextWork) -> None:
+    for line in found.everywhere:
+        output.note(f"keeps everybody from going on: {output.plain(line)}")
+    if not found.total:
+        output.note("nothing can be begun")
+    if found.total > len(found.choices):
+        output.note(f"{found.total - len(found.choices):,} more can be begun: --limit 0 shows all")
+    if found.blocked:
+        output.note(f"{found.blocked:,} blocked by other work: `memctl list --blocked`")
+    if found.elsewhere:
+        named = ", ".join(f"{record.id} ({who})" for record, who in found.elsewhere[:_SHOWN])
+        more = f" and {len(found.elsewhere) - _SHOWN:,} more" if len(found.elsewhere) > _SHOWN else ""
+        output.note(f"with others: {output.plain(named)}{more}")
+
+
+def _data(memory: Memory, found: NextWork) -> dict[str, Any]:
+    return {
+        "total": found.total,
+        "choices": [
+            {
+                "record": output.record_data(memory, one.record),
+                "because": list(one.because),
+                "command": one.command,
+                "is_own": one.is_own,
+                "unblocks": list(one.unblocks),
+            }
+            for one in found.choices
+        ],
+        "blocked": found.blocked,
+        "elsewhere": [{"id": record.id, "because": who} for record, who in found.elsewhere],
+        "everywhere": list(found.everywhere),
+    }

@@ -1,0 +1,77 @@
+"""Where the lines of one version of a file are in another, by the hunks of `git diff`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from memctl.git import git
+from memctl.git.repository import Repository
+
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+# What stands apart from its neighbours by white space alone is the same line. Nothing that a repository or its settings
+# name is run for the comparison.
+_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-w", "--diff-algorithm=histogram", "--text")
+_QUIET = ("-c", "diff.autoRefreshIndex=false")  # or Git would rewrite the user's index
+
+
+class Hunk(msgspec.Struct, frozen=True):
+    """A stretch of lines that differs: its first line and its number of lines before and now (0: none, before that)."""
+
+    before: int
+    lost: int
+    now: int
+    new: int
+
+
+class LineMap(msgspec.Struct, frozen=True):
+    """Where the lines of a version are in a later one, and how many lines that has more (or less, if negative)."""
+
+    hunks: tuple[Hunk, ...] = ()
+
+    @property
+    def growth(self) -> int:
+        return sum(hunk.new - hunk.lost for hunk in self.hunks)
+
+    def now(self, line: int) -> int | None:
+        """Where a line is now; None if it was taken away or has another text."""
+        moved = 0
+        for hunk in self.hunks:
+            if line < hunk.before:
+                break
+            if line < hunk.before + hunk.lost:
+                return None
+            moved = hunk.now + hunk.new - hunk.before - hunk.lost
+        return line + moved
+
+    def replaced(self, line: int) -> range:
+        """The lines that stand where a line was that is gone; an empty range if nothing does."""
+        for hunk in self.hunks:
+            if hunk.before <= line < hunk.before + hunk.lost:
+                return range(hunk.now, hunk.now + hunk.new)
+        return range(0)
+
+    def brought(self, lines: tuple[int, int]) -> bool:
+        """Whether the later version is the first that has some of its lines, from the first to the last."""
+        return any(hunk.new and hunk.now <= lines[1] and lines[0] < hunk.now + hunk.new for hunk in self.hunks)
+
+
+def compare(repository: Repository, before: str, after: str) -> LineMap | None:
+    """Compare a blob with another, or with the file of the worktree at a path; None if a partial clone lacks one.
+
+    Nothing is fetched. A path begins with `./`, which no blob's id does.
+    """
+    try:
+        out = git.read([*_QUIET, *_DIFF, before, after], repository.top, extra=git.OFFLINE)
+    except git.GitFailed:
+        return None
+    return LineMap(tuple(_hunks(out.split(b"\n"))))
+
+
+def _hunks(lines: Iterable[bytes]) -> Iterable[Hunk]:
+    for line in lines:
+        if match := _HUNK.match(line):
+            before, lost, now, new = (1 if number is None else int(number) for number in match.groups())
+            yield Hunk(before + (not lost), lost, now + (not new), new)  # of no lines Git names the one above

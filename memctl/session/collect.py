@@ -1,0 +1,96 @@
+"""Bringing together what is known of a session: its transcript, and what Git saw between its start and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from memctl.git import differences, history, tree_merge, trees
+from memctl.git.differences import FileChange
+from memctl.session import trail
+from memctl.session.active import Running
+from memctl.session.summary import SessionSummary, summarize
+from memctl.session.trail import Places
+from memctl.store.memory import Memory
+from memctl.transcript.events import Session
+
+
+def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
+    """The summary of a session. One that is `running` began and ends as memctl saw it, and takes the worktree in."""
+    if running is not None:
+        session = msgspec.structs.replace(
+            session,
+            started=min(filter(None, (session.started, running.started))),
+            ended=max(session.ended, memory.now),
+            branch=session.branch or running.branch,
+        )
+    places = Places(memory.repository.top, session.cwd)
+    base: frozenset[str] = frozenset()
+    changes: list[FileChange] = []
+    if not places.is_elsewhere:
+        before = running.commit if running else _commit_before(memory, session.started)
+        base = _files_at(memory, before if session.started else "HEAD")
+        changes = list(_outside_memory(memory, _changes(memory, session, before, running)))
+    made = trail.of_session(session, places, base, changes)
+    agent = running.agent if running else memory.actor
+    summary = summarize(session, made, identifier, agent, places.root if places.is_elsewhere else "")
+    summary = _below_root(summary, places)
+    if running is None:
+        return summary
+    return msgspec.structs.replace(
+        summary, intent=running.intent or summary.intent, records=tuple(_recorded(memory, running))
+    )
+
+
+def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
+    """A summary in which the paths in errors and of comments in code are as seen from the root, too."""
+    root = places.root.rstrip("/") + "/"
+    replace = msgspec.structs.replace
+    return replace(
+        summary,
+        found=tuple(replace(one, path=one.path.removeprefix(root)) for one in summary.found),
+        failures=tuple(
+            replace(one, step=one.step.replace(root, ""), message=one.message.replace(root, ""))
+            for one in summary.failures
+        ),
+        succeeded=frozenset(step.replace(root, "") for step in summary.succeeded),
+    )
+
+
+def _recorded(memory: Memory, running: Running) -> Iterable[str]:
+    """The records that commits of the session concern, the first one first."""
+    if not memory.repository.has_head():
+        return ()
+    revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
+    made = history.commits(memory.repository, [memory.prefix], revisions)
+    return dict.fromkeys(one for c in reversed(made) if c.trailers.session == running.id for one in c.trailers.ids)
+
+
+def _changes(memory: Memory, session: Session, before: str, running: Running | None) -> Iterator[FileChange]:
+    repository = memory.repository
+    head = repository.branch()[1] if repository.has_head() else ""
+    # What HEAD was at the beginning already, it was at the end, too: that saves asking Git.
+    after = head if running is not None or before == head else _commit_before(memory, session.ended)
+    if after and after != before:
+        yield from differences.changed_between(repository, before or tree_merge.edited(repository, "", {}), after)
+    if running is not None:
+        dirty = set(running.dirty)
+        yield from (change for change in differences.changed_in_worktree(repository) if change.path not in dirty)
+
+
+def _commit_before(memory: Memory, moment: str) -> str:
+    return history.commit_before(memory.repository, moment) if moment else ""
+
+
+def _files_at(memory: Memory, revision: str) -> frozenset[str]:
+    if not revision or not memory.repository.has_head():
+        return frozenset()
+    return frozenset(entry.path for entry in trees.entries(memory.repository, revision))
+
+
+def _outside_memory(memory: Memory, changes: Iterable[FileChange]) -> Iterator[FileChange]:
+    """The changes of the project's own files: what became of the memory, its log tells."""
+    for change in changes:
+        if not change.path.startswith(memory.prefix + "/"):
+            yield change

@@ -1,0 +1,273 @@
+"""What steps of a session did to files: patches (`apply_patch` or unified diffs), and shell commands."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+
+import msgspec
+
+from memctl.session import shell
+from memctl.session.shell import ShellCommand
+
+CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
+WRITTEN = "written"  # created if there was no such file before, else modified
+
+
+class FileAction(msgspec.Struct, frozen=True):
+    """One file, touched: its path as it was given, the folder that it is seen from, what was done, and a word on it.
+
+    `target` is set where the path may be a folder into which a file of this name was put.
+    """
+
+    path: str
+    action: str
+    cwd: str = ""
+    what: str = ""
+    target: str = ""
+
+
+_OURS = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.*\S)[ \t\r]*$|^\*\*\* Move to: (.*\S)[ \t\r]*$", re.M)
+_UNIFIED = re.compile(r"^--- ([^\t\n]+)(?:\t.*)?\n\+\+\+ ([^\t\n]+)", re.M)
+_VERBS = {"Add": CREATED, "Update": MODIFIED, "Delete": DELETED}
+_NOTHING = "/dev/null"
+
+
+def patched(text: str, cwd: str) -> Iterator[FileAction]:
+    """What a patch does to each file that it names."""
+    last = ""
+    for match in _OURS.finditer(text):
+        if match[3]:
+            yield from _moved(last, match[3], cwd)
+        else:
+            last = match[2]
+            yield FileAction(last, _VERBS[match[1]], cwd)
+    for match in () if last else _UNIFIED.finditer(text):
+        before, after = (re.sub(r"^[ab]/", "", path.strip()) for path in match.groups())
+        if before in (_NOTHING, after):
+            yield FileAction(after, CREATED if before == _NOTHING else MODIFIED, cwd)
+        elif after == _NOTHING:
+            yield FileAction(before, DELETED, cwd)
+        else:
+            yield from _moved(before, after, cwd)
+
+
+def _moved(before: str, after: str, cwd: str) -> Iterator[FileAction]:
+    yield FileAction(before, DELETED, cwd, f"moved to {after}")
+    yield FileAction(after, CREATED, cwd, f"moved from {before}")
+
+
+_PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_SHELLS = ("bash", "sh", "zsh", "dash")
+# Options whose value is the next word, so that it is not taken for a file.
+_VALUED = {
+    "head": "-n -c",
+    "tail": "-n -c",
+    "sort": "-k -t -o -S",
+    "cut": "-d -f -c -b",
+    "nl": "-b -w -s",
+    "jq": "--arg --argjson --indent",
+    "grep": "-A -B -C -m -e -f --include --exclude --exclude-dir",
+    "rg": "-A -B -C -m -e -g -t -T --glob --type",
+    "sed": "-e -f",
+    "awk": "-F -v -f",
+    "bat": "-r -l --line-range --language",
+    "xxd": "-l -s -c",
+    "od": "-N -j -t -A",
+    "touch": "-d -r -t",
+    "tee": "--output-error",
+    "diff": "-U",
+    "truncate": "-s --size",
+    "curl": "-o -O -H -d -X -u --output --data --header --request",
+    "wget": "-O -P",
+    "less": "-p",
+}
+_SAME = {  # what programs do to each file that they are given
+    READ: "cat head tail less more nl tac bat xxd od wc sort diff cmp file md5sum sha256sum stat strings source . cut"
+    " uniq column",
+    DELETED: "rm unlink",
+    WRITTEN: "tee touch truncate",
+}
+_SIMPLE = {name: action for action, names in _SAME.items() for name in names.split()}
+_WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first word is none of the files
+_NEVER = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+")
+
+
+def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
+    """What the commands of a text do to files; `cd` among them moves the folder for those that follow.
+
+    Of a text that `failed`, the last command has failed or was not come to: the shell says by it how all went. Those
+    before it may have done their work.
+    """
+    given = list(shell.commands(text))
+    for number, command in enumerate(given, start=1):
+        words = _bare(command.words)
+        if failed and number == len(given) and _does_all_or_nothing(words):
+            return
+        yield from _redirected(command, cwd)
+        if words[:1] in (["cd"], ["pushd"]) and len(words) > 1:
+            cwd = posixpath.normpath(posixpath.join(cwd, words[1])) if words[1] != "-" else cwd
+        elif words:
+            name = words[0].rpartition("/")[2]
+            yield from _of_command(name, words[1:], command.document, cwd)
+
+
+def _does_all_or_nothing(words: Sequence[str]) -> bool:
+    """Whether a command that fails has done nothing: it removes, moves or copies one file, or Git does it."""
+    if words[:1] == ["git"]:
+        return words[1:2] in (["mv"], ["rm"])
+    name = words[0].rpartition("/")[2] if words else ""
+    files = _files(name, words[1:])
+    if len(files) != {"rm": 1, "unlink": 1, "mv": 2, "cp": 2}.get(name):
+        return False
+    return not any(re.match(r"--recursive|-[a-zA-Z]*[rRa]", word) for word in words[1:])  # a folder, perhaps by half
+
+
+def unknown_words(text: str) -> int:
+    """How many words of some commands only the shell could have told."""
+    return sum(command.unknown for command in shell.commands(text))
+
+
+def _bare(words: Sequence[str]) -> list[str]:
+    """A command without what only says how it is to be run."""
+    left = list(words)
+    while left and (left[0] in _PREFIXES or left[0] == "timeout" or _ASSIGNED.match(left[0])):
+        first = left.pop(0)
+        while left and left[0].startswith("-") and first in _PREFIXES:
+            left.pop(0)
+        if first == "timeout" and len(left) > 1:
+            left.pop(0)
+    return left
+
+
+def _redirected(command: ShellCommand, cwd: str) -> Iterator[FileAction]:
+    for operator, target in command.redirects:
+        if _NEVER.fullmatch(target) or operator in ("<&", "<<<"):
+            continue
+        if operator in ("<", "<>"):
+            yield FileAction(target, READ, cwd)
+        else:
+            yield FileAction(target, WRITTEN, cwd, "appended to" if operator in (">>", "&>>") else "")
+
+
+def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator[FileAction]:
+    if name == "git" and args:
+        yield from _git(args, document, cwd)
+    elif name in _SHELLS:
+        script = args[args.index("-c") + 1] if "-c" in args[:-1] else document
+        yield from of_shell(script, cwd)
+    elif name in ("apply_patch", "applypatch", "patch"):
+        yield from patched(document or "\n".join(args), cwd)
+    elif name in _SIMPLE:
+        yield from _each(_files(name, args), _SIMPLE[name], cwd)
+    elif name == "chmod":
+        yield from _each(_files(name, args)[1:], MODIFIED, cwd, "its mode")
+    elif name in _WITH_PATTERN:
+        has_pattern = any(arg in ("-e", "-f") for arg in args)
+        yield from _each([f for f in _files(name, args)[0 if has_pattern else 1 :] if _names_a_file(f)], READ, cwd)
+    elif (special := _COMMANDS.get(name)) is not None:
+        yield from special(args, cwd)
+
+
+def _names_a_file(word: str) -> bool:
+    """Whether a word is a file rather than the folder to search in."""
+    return not word.endswith(("/", ".")) and "." in word.rpartition("/")[2]
+
+
+def _files(name: str, args: Sequence[str]) -> list[str]:
+    """The arguments of a command that are no options and no values of options."""
+    valued = _VALUED.get(name, "").split()
+    found: list[str] = []
+    skip = is_rest = False
+    for arg in args:
+        if skip:
+            skip = False
+        elif arg == "--" and not is_rest:
+            is_rest = True
+        elif arg.startswith("-") and arg != "-" and not is_rest:
+            skip = arg in valued
+        elif not _NEVER.fullmatch(arg) or is_rest:
+            found.append(arg)
+    return found
+
+
+def _each(paths: Sequence[str], action: str, cwd: str, what: str = "") -> Iterator[FileAction]:
+    yield from (FileAction(path, action, cwd, what) for path in paths if not _NEVER.fullmatch(path))
+
+
+def _git(args: list[str], document: str, cwd: str) -> Iterator[FileAction]:
+    while args[:1] == ["-C"] or args[:1] == ["-c"]:
+        cwd = posixpath.join(cwd, args[1]) if args[0] == "-C" and len(args) > 1 else cwd
+        args = args[2:]
+    verb, rest = (args[0], args[1:]) if args else ("", [])
+    if verb == "rm" and "--cached" not in rest:
+        yield from _each(_files("git", rest), DELETED, cwd)
+    elif verb == "mv":
+        yield from _transfer(rest, cwd, moves=True)
+    elif verb == "apply":
+        yield from patched(document, cwd)
+    elif verb == "restore" and not {"--staged", "-S"} & set(rest):
+        yield from _each(_files("git", rest), MODIFIED, cwd, "restored from Git")
+    elif verb == "checkout" and "--" in rest:
+        yield from _each(rest[rest.index("--") + 1 :], MODIFIED, cwd, "restored from Git")
+
+
+def _targets(args: list[str]) -> tuple[list[str], str, bool]:
+    """The sources of a move or copy, where it goes, and whether that is plainly a folder."""
+    for option in ("-t", "--target-directory"):
+        if option in args[:-1]:
+            place = args.index(option)
+            return _files("", args[:place] + args[place + 2 :]), args[place + 1], True
+    *sources, target = _files("", args) or [""]
+    return sources, target, len(sources) > 1 or target.endswith(("/", "/.", "..")) or target == "."
+
+
+def _transfer(args: list[str], cwd: str, *, moves: bool = False) -> Iterator[FileAction]:
+    sources, target, is_folder = _targets(args)
+    for source in sources:
+        name = posixpath.basename(source.rstrip("/"))
+        new = posixpath.join(target, name) if is_folder else target
+        yield FileAction(source, DELETED if moves else READ, cwd, f"moved to {new}" if moves else "")
+        what = f"{'moved' if moves else 'copied'} from {source}"
+        yield FileAction(new, WRITTEN, cwd, what, target="" if is_folder else name)
+
+
+def _link(args: list[str], cwd: str) -> Iterator[FileAction]:
+    sources, target, is_folder = _targets(args)
+    if sources and not is_folder:
+        yield from _each([target], CREATED, cwd, f"a link to {sources[0]}")
+
+
+def _stream_edit(args: list[str], cwd: str) -> Iterator[FileAction]:
+    in_place = any(re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", arg) for arg in args)
+    if in_place and "-i" in args[:-1] and args[args.index("-i") + 1] == "":  # as on BSD
+        args = [arg for arg in args if arg]
+    files = _files("sed", args)
+    has_script = any(arg in ("-e", "-f") or arg.startswith(("-e", "--expression", "--file")) for arg in args)
+    yield from _each(files[0 if has_script else 1 :], MODIFIED if in_place else READ, cwd)
+
+
+def _perl(args: list[str], cwd: str) -> Iterator[FileAction]:
+    script = next((place for place, arg in enumerate(args) if re.fullmatch(r"-[a-zA-Z0-9]*e", arg)), -1)
+    if script >= 0:
+        in_place = any(re.match(r"-[a-zA-Z0-9]*i", arg) for arg in args[: script + 1])
+        yield from _each(_files("perl", args[script + 2 :]), MODIFIED if in_place else READ, cwd)
+
+
+def _download(args: list[str], cwd: str) -> Iterator[FileAction]:
+    named = [name for option, name in pairwise(args) if option in ("-o", "--output", "-O") and name[:1] != "-"]
+    yield from _each([name for name in named if "://" not in name], WRITTEN, cwd, "downloaded")
+
+
+_COMMANDS: dict[str, Callable[[list[str], str], Iterator[FileAction]]] = {
+    "mv": partial(_transfer, moves=True),
+    **dict.fromkeys(("cp", "install"), _transfer),
+    "ln": _link,
+    **dict.fromkeys(("sed", "gsed"), _stream_edit),
+    "perl": _perl,
+    **dict.fromkeys(("curl", "wget"), _download),
+}

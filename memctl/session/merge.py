@@ -1,0 +1,225 @@
+"""Merging a later summary into a session's page (rules.md#session-summary).
+
+Two versions of a page that two clones made are merged by the rules for a later summary of the session. Which of the two
+is the later one is told by where they end, not by which side has it, so that both directions of a merge come to the
+same page. What people wrote below headings of their own is merged line by line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from memctl.git import tree_merge
+from memctl.git.tree_merge import Preference
+from memctl.record import frontmatter, session_page
+from memctl.record.errors import InvalidRecord
+from memctl.record.session_page import SessionPage, TrailRow
+from memctl.session import page_builder, steps, trail, trim
+from memctl.session.file_actions import READ
+from memctl.session.page_builder import IMPLIED, OPEN, RESOLVED
+from memctl.text.characters import redacted_line
+from memctl.text.similar import comparable
+from memctl.tokens.count import Counter
+from memctl.write.merge import WHOLE, Lost, Merged
+
+_SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_read", "tokens_written",
+         "broken_lines", "duration_minutes")  # fmt: skip
+_READ_INTO = re.compile(
+    f" — {re.escape(page_builder.READ_INTO)}.*?(?= — Instead of: | \\([^()]*\\)$|$)"
+)  # a model's words vary
+_RESOLVED_LATER = "the same step succeeded in a later part"
+
+
+def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -> SessionPage:
+    """A page with a later summary of the same session in it; merging the same one twice changes nothing.
+
+    The intent stays, files are merged per path, decisions, issues and learnings are appended, state and next steps are
+    replaced. An error is replaced if it is resolved, also by one of the steps that `succeeded` later.
+    """
+    files = _merged_files(old.files, new.files)
+    lines = {
+        session_page.INTENT: _appended(old.lines.get(session_page.INTENT, ()), _only_scope(old, new)),
+        session_page.STATE: new.lines.get(session_page.STATE, ()),
+        session_page.NEXT: new.lines.get(session_page.NEXT, ()),
+        session_page.ERRORS: _merged_errors(old, new, succeeded),
+    }
+    for heading in (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS):
+        lines[heading] = _appended(old.lines.get(heading, ()), new.lines.get(heading, ()))
+    counts = {
+        "files_accessed": sum(map(len, files.values())),
+        "files_modified": len(files[session_page.CHANGED]),
+    }
+    values = _merged_values(old.values, new.values) | counts
+    return SessionPage(values, files, lines, old.more)
+
+
+def _only_scope(old: SessionPage, new: SessionPage) -> Iterable[str]:
+    lines = new.lines.get(session_page.INTENT, ())
+    return (
+        lines
+        if not old.lines.get(session_page.INTENT)
+        else [line for line in lines if line.startswith("Scope changed: ")]
+    )
+
+
+def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
+    """Lines and those that are not among them yet."""
+    return tuple({_key(line): line for line in (*new, *old)}[key] for key in dict.fromkeys(map(_key, (*old, *new))))
+
+
+def _key(line: str) -> str:
+    return comparable(_READ_INTO.sub("", line).replace(IMPLIED, ""))
+
+
+def _merged_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Front matter: figures are added if the new summary begins where the old one ended, else it covers the old one."""
+    is_later = bool(old.get("ended") and new.get("started")) and new["started"] >= old["ended"]
+    values = {**old, **{key: value for key, value in new.items() if value is not None}}
+    for key in _SUMS:
+        pair = [side[key] for side in (old, new) if isinstance(side.get(key), int)]
+        values[key] = sum(pair) if is_later else max(pair, default=0)
+    for key, choose in (("started", min), ("ended", max)):
+        given = [str(side[key]) for side in (old, new) if side.get(key)]
+        values[key] = choose(given) if given else None
+    unchanged = all(old.get(key) == value for key, value in values.items() if key != "summarized")
+    return {**values, "summarized": old.get("summarized")} if unchanged else values
+
+
+def _merged_files(
+    old: Mapping[str, tuple[TrailRow, ...]], new: Mapping[str, tuple[TrailRow, ...]]
+) -> dict[str, tuple[TrailRow, ...]]:
+    merged: dict[str, tuple[TrailRow, ...]] = {}
+    inside = _per_path(
+        [*old.get(session_page.READ, ()), *old.get(session_page.CHANGED, ())],
+        [*new.get(session_page.READ, ()), *new.get(session_page.CHANGED, ())],
+    )
+    merged[session_page.CHANGED] = tuple(row for row in inside if row.action != READ)
+    merged[session_page.READ] = tuple(row for row in inside if row.action == READ)
+    merged[session_page.OUTSIDE] = tuple(
+        _per_path(old.get(session_page.OUTSIDE, ()), new.get(session_page.OUTSIDE, ()))
+    )
+    return merged
+
+
+def _per_path(old: Iterable[TrailRow], new: Iterable[TrailRow]) -> Iterable[TrailRow]:
+    rows = {row.path: row for row in old}
+    for row in new:
+        before = rows.get(row.path)
+        if before is None:
+            rows[row.path] = row
+            continue
+        what = (
+            before.what if not row.what or row.what in before.what else f"{before.what}; {row.what}".removeprefix("; ")
+        )
+        rows[row.path] = TrailRow(row.path, trail.after(before.action, row.action), what)
+    return rows.values()
+
+
+def _merged_errors(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> tuple[str, ...]:
+    lines = {_error_key(line): line for line in old.lines.get(session_page.ERRORS, ())}
+    good = steps.keys(map(redacted_line, succeeded))
+    for key, line in lines.items():
+        if line.startswith(f"{OPEN}: ") and steps.begins(line.removeprefix(f"{OPEN}: "), good, quotes="`"):
+            lines[key] = f"{RESOLVED}{line.removeprefix(OPEN)} — {_RESOLVED_LATER}"
+    lines.update((_error_key(line), line) for line in new.lines.get(session_page.ERRORS, ()))
+    return tuple(lines.values())
+
+
+def _error_key(line: str) -> str:
+    line = re.sub(rf"^(?:{OPEN}|{RESOLVED}): ", "", line).split(" — the same step")[0]
+    return re.sub(r" \(\d+ times\)$", "", line)
+
+
+_BY_HAND = "text under other headings"
+_REPLACED = (session_page.STATE, session_page.NEXT)
+
+
+def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> Merged:
+    """Merge two versions of a page that come from `base` ("" if both were added).
+
+    Decisions, issues, learnings and errors are joined, files merged per path; state and next steps are those of the
+    later summary, and those of the other are `lost` if it had changed them. Lists of files beside pages are joined.
+    Text by hand in conflict stands between Git's markers, or as the preferred side has it. The page keeps within its
+    budget, as `counter` counts. Versions that can't be read, or are of two sessions, are merged as lines. Raises
+    GitFailed for what Git takes for binary.
+    """
+    if ours == theirs or theirs == base:
+        return Merged(ours)
+    if ours == base:
+        return Merged(theirs)
+    before, one, other = (_parsed(frontmatter.clean_newlines(text)) for text in (base, ours, theirs))
+    if one is None or other is None or one.id != other.id:
+        return _lines(base, ours, theirs, prefer)
+    earlier, later = sorted((one, other), key=_order)
+    made = merge(earlier, later)
+    # Each replaces what it is the later summary of; only what one has said on its own gives way.
+    lost = [
+        Lost(heading, "\n".join(earlier.lines.get(heading, ())), "\n".join(later.lines.get(heading, ())))
+        for heading in _REPLACED
+        if earlier.lines.get(heading, ())
+        not in (later.lines.get(heading, ()), before.lines.get(heading, ()) if before else ())
+    ]
+    was = before.more if before else ""
+    more, count = _by_hand(was, one.more, other.more, prefer)
+    if count:
+        winner, loser = (one, other) if prefer == "ours" else (other, one)
+        lost += [Lost(_BY_HAND, loser.more, winner.more)] if prefer else []
+    text = _text(msgspec.structs.replace(made, more=more), (one, other), counter)
+    return Merged(
+        text,
+        (_BY_HAND,) if count and not prefer else (),
+        tuple(f"{one.key} is that of the later summary" for one in lost if one.key in _REPLACED),
+        tuple(lost),
+    )
+
+
+def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Counter) -> str:
+    """The text of a merged page within its budget, or of a merged list of files.
+
+    A file beside a page is merged by itself: of how many files there are the page knows what the larger side said.
+    """
+    if all(session_page.is_list(side) for side in sides):
+        return session_page.render_trail(made)
+    if made.trail:
+        most = max(int(side.values.get("files_accessed") or 0) for side in sides)
+        made = msgspec.structs.replace(made, values={**made.values, "files_accessed": most})
+    return session_page.render(trim.alone(made, counter))
+
+
+def _parsed(text: str) -> SessionPage | None:
+    try:
+        found = session_page.parse(text, "")
+    except InvalidRecord:
+        return None
+    return found if found.id else None
+
+
+def _order(version: SessionPage) -> tuple[str, str, str]:
+    return (
+        str(version.values.get("ended") or ""),
+        str(version.values.get("summarized") or ""),
+        session_page.render(version),
+    )
+
+
+def _by_hand(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str, int]:
+    if ours == theirs or theirs == base:
+        return ours, 0
+    if ours == base:
+        return theirs, 0
+    text, count = tree_merge.texts(base, ours, theirs)
+    return (tree_merge.texts(base, ours, theirs, prefer=prefer)[0] if count and prefer else text), count
+
+
+def _lines(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
+    text, count = tree_merge.texts(base, ours, theirs)
+    if not count:
+        return Merged(text)
+    if not prefer:
+        return Merged(text, (WHOLE,))
+    winner, loser = (ours, theirs) if prefer == "ours" else (theirs, ours)
+    return Merged(winner, lost=(Lost(WHOLE, loser, winner),))

@@ -1,0 +1,156 @@
+"""A summary as a page: every text on one line, without credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memctl.record import session_page
+from memctl.record.session_page import SessionPage, TrailRow
+from memctl.session import labels, tasks
+from memctl.session.extraction import Extract
+from memctl.session.failures import Failure
+from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ
+from memctl.session.summary import SessionSummary, latest_changes
+from memctl.session.trail import TrailEntry
+from memctl.text.characters import redacted_line
+from memctl.text.credentials import redact
+from memctl.text.fit import cut_at_word
+from memctl.text.markdown import code, inline
+from memctl.transcript.events import DIGEST, PROMPT
+
+_SOURCES = {PROMPT: " (by the user)", DIGEST: " (from a compaction's summary)"}
+_LONGEST = 600  # characters of an entry
+_FIGURES = ("duration_minutes", "turns", "answers", "tool_calls", "sub_agents", "compactions")
+OPEN, RESOLVED = "open", "resolved"
+IMPLIED = "(as said)"  # behind what has no label
+READ_INTO = "Because (as a model reads it): "  # before a reason that nobody gave in so many words
+
+
+def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
+    """The page that a summary makes."""
+    trail = summary.trail
+    changed = (CREATED, MODIFIED, DELETED)
+    everything = trail.having(*changed, READ, inside=False)
+    return SessionPage(
+        values=_values(summary, project, now),
+        files={
+            session_page.CHANGED: tuple(map(_row, trail.having(*changed))),
+            session_page.READ: tuple(map(_row, trail.having(READ))),
+            session_page.OUTSIDE: tuple(map(_row, everything)),
+        },
+        lines={
+            session_page.INTENT: tuple(_intent(summary)),
+            session_page.DECISIONS: tuple(_decision(one, summary) for one in summary.having(labels.DECISION)),
+            session_page.STATE: tuple(_state(summary)),
+            session_page.NEXT: tuple(map(text, summary.next_steps)),
+            session_page.ISSUES: tuple(map(_said, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
+            session_page.LEARNINGS: tuple(map(_said, summary.having(labels.LEARNING))),
+            session_page.ERRORS: tuple(map(_failure, summary.failures)),
+        },
+    )
+
+
+def text(given: str, longest: int = _LONGEST) -> str:
+    """Text out of a transcript as a line of Markdown."""
+    return inline(cut_at_word(redacted_line(given), longest))
+
+
+def step_of(step: str) -> str:
+    """The step of a failure, as its line begins."""
+    return code(redacted_line(step))
+
+
+def _values(summary: SessionSummary, project: str, now: str) -> dict[str, object]:
+    figures = summary.metrics
+    return {
+        "session_id": summary.id,
+        "project_id": project,
+        "agent_id": summary.agent,
+        "started": summary.started or None,
+        "ended": summary.ended or None,
+        "summarized": now,
+        "model": redacted_line(summary.model)[:_LONGEST] or None,
+        "branch": redacted_line(summary.branch)[:_LONGEST] or None,
+        "transcript": summary.form,
+        "prose_by": redacted_line(summary.prose.by)[:_LONGEST] or None,
+        **{name: getattr(figures, name) for name in _FIGURES},
+        "tokens_read": figures.tokens.read,
+        "tokens_written": figures.tokens.written,
+        "files_accessed": figures.files,
+        "files_modified": len(summary.trail.having(CREATED, MODIFIED, DELETED)),
+        "broken_lines": figures.broken_lines,
+    }
+
+
+def _row(entry: TrailEntry) -> TrailRow:
+    words = "; ".join(map(redacted_line, entry.what))
+    by = ", ".join(redact(name) for name in entry.by)
+    what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
+    return TrailRow(_path(entry.path), entry.action, what)
+
+
+def _path(path: str) -> str:
+    """A path without credentials; a random word in it is a name that the path needs."""
+    return redact(path, strict=False)
+
+
+def _intent(summary: SessionSummary) -> Iterable[str]:
+    said = "In the user's words: " if summary.prose.intent else ""
+    if said:
+        yield text(summary.prose.intent, 900)
+    if summary.intent:
+        yield said + text(summary.intent, 900)
+    for scope in summary.scope:
+        yield f"Scope changed: {text(scope)}"
+
+
+def _decision(found: Extract, summary: SessionSummary) -> str:
+    parts = [text(found.text)]
+    if found.reason:
+        parts.append(f"Because: {text(found.reason)}")
+    elif reason := summary.prose.reasons.get(found.text):
+        parts.append(f"{READ_INTO}{text(reason)}")
+    if found.alternatives:
+        parts.append(f"Instead of: {'; '.join(map(text, found.alternatives))}")
+    return " — ".join(parts) + _mark(found)
+
+
+def _said(found: Extract) -> str:
+    kind = {labels.BLOCKER: "Blocker: ", labels.TODO: "TODO: "}.get(found.label, "")
+    where = f" ({session_page.span(_path(found.path))})" if found.path else ""
+    return f"{kind}{text(found.text)}{where}{_mark(found)}"
+
+
+def _mark(found: Extract) -> str:
+    return _SOURCES.get(found.source, "") + ("" if found.explicit else f" {IMPLIED}")
+
+
+def _state(summary: SessionSummary) -> Iterable[str]:
+    if summary.completion is not None:
+        yield f"{summary.completion} % complete"
+    if summary.prose.state:
+        yield text(summary.prose.state, 900)
+    for task in summary.tasks:
+        yield f"{'[x]' if task.status == tasks.DONE else '[ ]'} {text(task.text)} ({task.status})"
+    for found in summary.having(labels.STATE)[-3:]:
+        if not found.text.endswith("% complete"):
+            yield text(found.text)
+    for found in summary.having(labels.BLOCKER)[-3:]:
+        yield f"Blocker: {text(found.text)}"
+    if latest := latest_changes(summary):
+        yield f"Last changed: {', '.join(session_page.span(_path(path)) for path in latest)}"
+    if summary.records:
+        yield f"Recorded: {', '.join(summary.records)}"
+    if summary.last_word:
+        yield f"Last said: {text(summary.last_word)}"
+    if summary.root:
+        where = session_page.span(_path(summary.root))
+        yield f"Worked in {where}, not in this worktree: paths are as seen from there"
+    if summary.trail.unknown:
+        yield f"{summary.trail.unknown} words of shell commands can't be told; Git may know what they touched"
+
+
+def _failure(failure: Failure) -> str:
+    times = f" ({failure.times} times)" if failure.times > 1 else ""
+    how = f" — {failure.resolved}" if failure.resolved else ""
+    return f"{RESOLVED if failure.resolved else OPEN}: {step_of(failure.step)}: {text(failure.message)}{times}{how}"

@@ -1,0 +1,218 @@
+"""The pages of sessions: found in a memory, written, and written at the end of a session, which is one step.
+
+The page and the records that were accepted are in one commit. Before it is made, the session is marked as ending, with
+the commit that HEAD is at; after it, the session is forgotten. Who is interrupted in between and ends it again finds
+the commit, or the change that waits for it, by the mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.git import git, history
+from memctl.git.history import Commit
+from memctl.record import session_page
+from memctl.record.change import Change, Delete, Write
+from memctl.record.errors import Fault, InvalidRecord
+from memctl.record.kinds import KINDS
+from memctl.record.session_page import SessionPage
+from memctl.record.snapshot import Snapshot
+from memctl.session import active, merge, page_builder, trim
+from memctl.session.active import Running
+from memctl.session.proposals import Proposal
+from memctl.session.summary import SessionSummary
+from memctl.session.trim import Fitted
+from memctl.store import entry_state, files, load, lock, sessions_ref
+from memctl.store.journal import PENDING
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence as IdSequence
+from memctl.tokens.count import Counter
+from memctl.tokens.families import family_of
+from memctl.transcript.events import GIT
+from memctl.write import commit, create, recovery
+from memctl.write.commit import Outcome
+
+
+def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
+    """All pages that can be read, the session that ended last first, and the faults of the others."""
+    found: list[SessionPage] = []
+    faults: list[Fault] = []
+    for path in names(snapshot):
+        try:
+            found.append(session_page.parse(snapshot.read(path), path))
+        except InvalidRecord as error:
+            faults += error.faults
+    return sorted(found, key=ended, reverse=True), faults
+
+
+def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, list[Fault]]:
+    """A page with all its files, those that are listed beside it too, and what of it can't be read."""
+    try:
+        found = session_page.parse(text, path)
+    except InvalidRecord as error:
+        return None, error.faults
+    if not found.trail:
+        return found, []
+    try:
+        trail = session_page.parse(snapshot.read(found.trail), found.trail)
+        return session_page.joined(found, trail), []
+    except InvalidRecord as error:
+        return found, error.faults
+    except (FileNotFoundError, NotADirectoryError):
+        return found, [Fault(found.trail, 1, "", "the list of the session's files is missing")]
+
+
+def ended(made: SessionPage) -> tuple[str, str]:
+    """When a session ended, or was summed up if nobody knows, and its name: what pages are ordered by."""
+    return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id
+
+
+def names(snapshot: Snapshot) -> list[str]:
+    """The paths of all pages of sessions."""
+    folder = session_page.FOLDER
+    return [path for path in snapshot.names(folder) if path.endswith(".md") and path.count("/") == 1]
+
+
+def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
+    """The path and text of the page of a session, named by whatever its name begins with; raises MemctlError."""
+    known = {path[len(session_page.FOLDER) + 1 : -len(".md")]: path for path in names(snapshot)}
+    fitting = [given] if given in known else [name for name in known if name.startswith(given)]
+    if len(fitting) == 1:
+        path = known[fitting[0]]
+        try:
+            return path, snapshot.read(path)
+        except InvalidRecord as error:
+            raise MemctlError(f"{snapshot.prefix}/{error}") from None
+    if fitting:
+        raise MemctlError(f"{given!r} may be any of {', '.join(sorted(fitting)[:5])}", "give more of the name")
+    raise MemctlError(f"there is no summary of a session {given!r}", "`memctl session list` lists them")
+
+
+OP = "summarize"
+
+
+def plan(memory: Memory, sequence: IdSequence, summary: SessionSummary, accepted: Sequence[Proposal] = ()) -> Change:
+    """The Change that writes a summary down, or merges it into what there is; raises MemctlError."""
+    old_texts, old = existing_page(memory, summary.id)
+    writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old))
+    identifiers = list[str]()
+    for proposal in accepted:
+        change = create.create(memory, sequence, None, proposal.draft(KINDS))
+        writes += change.writes
+        identifiers += change.ids
+    return Change(
+        op=OP,
+        title=title(summary.id, summary.form, len(summary.trail.entries), summary.metrics.turns),
+        ids=tuple(identifiers),
+        writes=tuple(writes),
+        deletes=tuple(deletes),
+        session=summary.id,
+    )
+
+
+def title(identifier: str, form: str, files: int, turns: int) -> str:
+    """What the commit of a session's page is called: how much the session came to. Of turns Git knows nothing."""
+    told = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
+    return told if form == GIT else f"{told}, {turns:,} turn{'s' if turns != 1 else ''}"
+
+
+def replacement(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[list[Write], list[Delete]]:
+    """The files of a page in the place of those that there were; raises MemctlError for one that nobody could read."""
+    texts = new.texts
+    for path, text in texts.items():
+        if (size := len(text.encode())) > files.MAX_BYTES:
+            raise MemctlError(
+                f"{memory.tracked(path)} would have {size:,} bytes; at most {files.MAX_BYTES:,} are read",
+                "give the session's transcript in parts, each with a name of its own (--id)",
+            )
+    writes = [Write(path, text, old.get(path)) for path, text in texts.items()]
+    return writes, [Delete(path, text) for path, text in old.items() if path not in texts]
+
+
+def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None) -> Fitted:
+    """The page of a summary, merged with an older one, within its budget."""
+    new = page_builder.compose(summary, memory.config.project, memory.now)
+    if old is not None:
+        new = merge.merge(old, new, summary.succeeded)
+    return fit_page(memory, new)
+
+
+def fit_page(memory: Memory, whole: SessionPage) -> Fitted:
+    """A page within its budget. To count tokens takes 180 ms the first time, so one that surely fits is not counted:
+    ASCII has at most .75 tokens a character for any model (logs have .40 by o200k, and a model counts 1.8 times that).
+    """
+    text = session_page.render(whole)
+    most = len(text) + 4 * sum(not character.isascii() for character in text)
+    if most <= trim.MOST_TOKENS and not whole.trail:
+        return Fitted(whole)
+    return trim.fit(whole, _counter(memory))
+
+
+def tokens(memory: Memory, text: str) -> int:
+    """How many tokens a page has."""
+    return _counter(memory).tokens(text)
+
+
+def _counter(memory: Memory) -> Counter:
+    return Counter(family_of(memory.config.model), load.open_cache(memory))
+
+
+def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], SessionPage | None]:
+    """The files of the page that a session has already, and the page with all its files; none if there is none.
+
+    Raises MemctlError if they can't be read.
+    """
+    path = session_page.path_of(identifier)
+    snapshot = load.disk(memory)
+    if path not in snapshot.names(session_page.FOLDER):
+        return {}, None
+    try:
+        texts = {path: snapshot.read(path)}
+        page, faults = read(snapshot, path, texts[path])
+        if page and page.trail and not faults:
+            texts[page.trail] = snapshot.read(page.trail)
+    except InvalidRecord as error:
+        page, faults = None, error.faults
+    if faults:
+        hint = "mend the file, bring it back with Git, or move it away"
+        raise MemctlError("\n".join(f"{memory.prefix}/{fault}" for fault in faults), hint)
+    return texts, page
+
+
+def mark_ending(memory: Memory, one: Running) -> None:
+    """Mark a session as ending."""
+    active.keep(memory, msgspec.structs.replace(one, ending=memory.repository.branch()[1] or active.NO_COMMIT))
+
+
+def recover(memory: Memory, one: Running) -> Outcome | None:
+    """What an end of this session had come to that was interrupted; None if nothing of it was written."""
+    if not one.ending:
+        return None
+    with lock.hold(memory.repository.shared / "lock"):
+        recovery.recover(memory)
+        for entry in entry_state.outstanding(memory):
+            if not entry.undone and entry.change.op == OP and entry.change.session == one.id:
+                return commit.commit_waiting(memory, entry) if entry.stage == PENDING else Outcome(entry.change)
+    for made in (*_commits_since(memory, one.ending), *_commits_beside(memory, one)):
+        if OP in made.trailers.ops and made.trailers.session == one.id:
+            return Outcome(Change(op=OP, title=one.id, ids=made.trailers.ids, session=one.id), commit=made.commit)
+    return None
+
+
+def _commits_since(memory: Memory, ending: str) -> list[Commit]:
+    """The commits of the memory since a session was marked; all, if HEAD had none, or that one is gone by now."""
+    if ending != active.NO_COMMIT:
+        with suppress(git.GitFailed):  # history was written anew, and the old one was cleared away
+            return history.commits(memory.repository, [memory.prefix], f"{ending}..HEAD")
+    return history.commits(memory.repository, [memory.prefix])
+
+
+def _commits_beside(memory: Memory, one: Running) -> list[Commit]:
+    """The commits on the ref of sessions since a session began."""
+    tip = sessions_ref.now(memory)
+    found = history.commits(memory.repository, [memory.prefix], tip) if tip else []
+    return [made for made in found if made.date >= one.started]

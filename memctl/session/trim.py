@@ -1,0 +1,145 @@
+"""Keeping a page within its budget: words get shorter, the list of files moves to a file of its own, paths stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from memctl.record import session_page
+from memctl.record.session_page import SessionPage, TrailRow
+from memctl.session.page_builder import IMPLIED, RESOLVED
+from memctl.store.files import MAX_BYTES
+from memctl.text.fit import most as most_of
+from memctl.tokens.count import Counter
+
+MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
+
+
+class Fitted(msgspec.Struct, frozen=True):
+    """A page within its budget; `trail` is the same with all its files, if the page has no room for them."""
+
+    page: SessionPage
+    trail: SessionPage | None = None
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The files of it: path below `.memory/` -> text."""
+        made = {session_page.path_of(self.page.id): session_page.render(self.page)}
+        if self.trail is not None:
+            made[session_page.trail_of(self.page.id)] = session_page.render_trail(self.trail)
+        return made
+
+
+def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted:
+    """A page within a number of tokens, as far as labelled decisions leave that possible.
+
+    Talk gets shorter first. Then the files go to a list of their own, where each keeps its exact path and words, and
+    the page keeps as many of those that were changed last as there is room for. Decisions are shortened last.
+    """
+    values = {key: value for key, value in whole.values.items() if key != session_page.TRAIL}
+    made = _shortened(msgspec.structs.replace(whole, values=values), counter, most, _TALK_FIRST)
+    if _size(made, counter) <= most:
+        return Fitted(made)
+    if not any(whole.files.values()):
+        return Fitted(_shortened(made, counter, most, _DECISIONS_LAST))
+    trail = made
+    if len(session_page.render_trail(trail).encode()) > MAX_BYTES:
+        trail = _short_words(0)(trail)
+    made = msgspec.structs.replace(
+        made, values={**values, session_page.TRAIL: session_page.trail_of(made.id)}, files={}
+    )
+    made = _shortened(made, counter, most, _DECISIONS_LAST)
+    changed = trail.files.get(session_page.CHANGED, ())
+    return Fitted(_with_files(made, changed, counter, most), trail)
+
+
+def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> SessionPage:
+    """A page within its budget without a file beside it being made: only one that has such a file leaves files out."""
+    made = _shortened(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
+    if not made.trail or _size(made, counter) <= most:
+        return made
+    return _with_files(made, made.files.get(session_page.CHANGED, ()), counter, most)
+
+
+def _with_files(made: SessionPage, changed: Sequence[TrailRow], counter: Counter, most: int) -> SessionPage:
+    """A page with as many of the files that were changed last as it has room for."""
+
+    def having(count: int) -> SessionPage:
+        rows = tuple(changed[len(changed) - count :])
+        return msgspec.structs.replace(made, files={session_page.CHANGED: rows})
+
+    return having(most_of(lambda count: _size(having(count), counter) <= most, 0, len(changed)))
+
+
+def _size(made: SessionPage, counter: Counter) -> int:
+    return counter.tokens(session_page.render(made))
+
+
+def _shortened(
+    made: SessionPage, counter: Counter, most: int, ways: Sequence[Callable[[SessionPage], SessionPage]]
+) -> SessionPage:
+    size = _size(made, counter)
+    for shorten in ways:
+        if size <= most:
+            break
+        shorter = shorten(made)
+        if shorter != made:  # to count a long list of files takes 10 ms
+            made, size = shorter, _size(shorter, counter)
+    return made
+
+
+def _short_words(length: int) -> Callable[[SessionPage], SessionPage]:
+    def shorten(made: SessionPage) -> SessionPage:
+        files = {
+            heading: tuple(msgspec.structs.replace(row, what=_cut(row.what, length)) for row in rows)
+            for heading, rows in made.files.items()
+        }
+        return msgspec.structs.replace(made, files=files)
+
+    return shorten
+
+
+def _each_line(change: Callable[[str], str], *headings: str) -> Callable[[SessionPage], SessionPage]:
+    """Change the lines below some headings; one that becomes "" goes."""
+
+    def shorten(made: SessionPage) -> SessionPage:
+        lines = {
+            heading: tuple(filter(None, map(change, given))) if heading in headings else given
+            for heading, given in made.lines.items()
+        }
+        return msgspec.structs.replace(made, lines=lines)
+
+    return shorten
+
+
+def _short_lines(length: int, *headings: str) -> Callable[[SessionPage], SessionPage]:
+    return _each_line(lambda line: _cut(line, length), *headings)
+
+
+def _without(is_dropped: Callable[[str], bool], *headings: str) -> Callable[[SessionPage], SessionPage]:
+    return _each_line(lambda line: "" if is_dropped(line) else line, *headings)
+
+
+def _cut(line: str, length: int) -> str:
+    if len(line) <= length:
+        return line
+    short = line[: max(length - 1, 0)].rpartition(" ")[0].rstrip("\\")
+    return short + ("`" if short.count("`") % 2 else "") + (" …" if length else "")
+
+
+_TALK = (session_page.ISSUES, session_page.LEARNINGS, session_page.ERRORS)
+# What goes first is what can be found again: how errors were resolved, then words on files, then what was only implied.
+_TALK_FIRST = (
+    _short_lines(300, *_TALK),
+    _without(lambda line: line.startswith(RESOLVED), session_page.ERRORS),
+    _short_words(60),
+    _short_lines(150, *_TALK),
+    _without(lambda line: line.endswith(IMPLIED), *_TALK),
+)
+_DECISIONS_LAST = (
+    _without(lambda line: line.endswith(IMPLIED), session_page.DECISIONS),
+    _short_lines(300, session_page.DECISIONS, session_page.STATE, session_page.NEXT),
+    _short_lines(80, *_TALK),
+    _short_lines(150, session_page.DECISIONS, session_page.STATE, session_page.NEXT),
+)

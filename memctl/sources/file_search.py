@@ -1,0 +1,89 @@
+"""Which files a text is about: by what they say, by how it names them, and by what the memory says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from memctl.record.snapshot import Snapshot
+from memctl.sources import facts, ignored, task
+from memctl.sources.facts import Content, Progress
+from memctl.sources.score import RELEVANCE, FileKnowledge, by_task
+from memctl.store import file_texts, load, source_facts
+from memctl.store.cache import Cache
+from memctl.store.file_texts import FileMatches
+from memctl.store.memory import Memory
+from memctl.store.repository_files import FilesOnDisk
+from memctl.text import sensitive_files
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """The repository's files: their contents by path, and those that never enter a model's context, with why. What
+    looks as if it held a credential is among both: it may be named."""
+
+    files: FilesOnDisk
+    contents: dict[str, Content]
+    refusals: dict[str, str]
+    cache: Cache
+    known: Mapping[source_facts.Key, bytes]
+
+
+class FileHit(msgspec.Struct, frozen=True):
+    """A file that a query is about: how much from 0 to 1, and what gave that: pairs of points and why."""
+
+    path: str
+    score: float
+    reasons: tuple[tuple[float, str], ...]
+
+
+def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -> Sources:
+    """Read what is to be known of all files of the worktree."""
+    files, cache = FilesOnDisk(memory), load.open_cache(memory)
+    known = source_facts.recall(cache)
+    found = facts.gather(memory.repository.top, files, cache, known, progress)
+    contents, refusals = _admitted(memory.repository.top, found, snapshot.withheld.files)
+    return Sources(files, contents, refusals, cache, known)
+
+
+def matches(memory: Memory, sources: Sources, query: str, progress: Progress | None = None) -> FileMatches:
+    """How well what files say matches a query."""
+    blobs = {path: content.blob for path, content in sources.contents.items() if content.blob}
+    secret = [path for path in blobs if path in sources.refusals]
+    return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)
+
+
+def mentions(snapshot: Snapshot, sources: Sources, query: str, now: str) -> task.Mentions:
+    """How a query, and the records and sections that match it, name files."""
+    names = frozenset(sources.contents)
+    return task.joined(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
+
+
+def search(memory: Memory, snapshot: Snapshot, query: str, progress: Progress | None = None) -> list[FileHit]:
+    """The files that a query is about, best first, as `files --task` ranks them but for when they were changed."""
+    sources = read(memory, snapshot, progress)
+    said = matches(memory, sources, query, progress)
+    named = mentions(snapshot, sources, query, memory.now)
+    hits = []
+    for path in said.shares.keys() | named.keys():
+        known = FileKnowledge(
+            mention=named.get(path), match=said.shares.get(path, 0.0), words=tuple(said.words.get(path, ()))
+        )
+        reasons = tuple(by_task(known))
+        hits.append(FileHit(path, round(sum(points for points, _ in reasons) / RELEVANCE, 3), reasons))
+    return sorted(hits, key=lambda hit: (-hit.score, hit.path))
+
+
+def _admitted(
+    top: Path, found: dict[str, Content], closed: Mapping[str, str]
+) -> tuple[dict[str, Content], dict[str, str]]:
+    """The files that may be named, and those that may not enter a model's context, with why; `closed` are kept from
+    the reader."""
+    refusals = {path: why for path, why in closed.items() if path in found}
+    refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
+    refusals |= {path: sensitive_files.SECRET_NAME for path in found if sensitive_files.has_secret_name(path)}
+    named = [path for path in sorted(found) if path not in refusals or sensitive_files.is_credential(refusals[path])]
+    left_out = ignored.ignored(named, ignored.texts(top, found))
+    refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
+    return {path: found[path] for path in named if path not in left_out}, refusals

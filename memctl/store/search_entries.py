@@ -1,0 +1,104 @@
+"""What of a file of the memory is searched: the record, each heading of a page, each section of a session's page, a
+checkpoint. Each is an entry of the index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from memctl.record import checkpoint, pages, session_page
+from memctl.record.errors import InvalidRecord
+from memctl.record.record import ORDER, Record
+from memctl.record.snapshot import CHECKPOINT, PAGE, SESSION, body_of
+from memctl.text.lazy_regex import lazy_regex
+from memctl.text.markdown import one_line
+
+_KEY = lazy_regex(r"(?m)^([\w-]+):((?:.*)(?:\n[ -].*)*)")  # with its lines below
+_SECTION = re.compile(r"(?m)^### ")
+_MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest page of ours has 20
+
+
+class Entry(NamedTuple):
+    """Something that can be found: its kind, what it is called by (an id, a marker) and its texts.
+
+    `terms` are what else it is known by: other ids, tags, paths, its section. Entries of one `thread` follow each other
+    by `time`; `place` is the marker of the page that it belongs to; `links` are keys of others.
+    """
+
+    kind: str
+    key: str
+    title: str
+    body: str
+    terms: str
+    thread: str = ""
+    time: str = ""
+    place: str = ""
+    links: tuple[str, ...] = ()
+
+
+def entries(path: str, text: str, record: Record | None) -> Iterator[Entry]:
+    """The entries of a file, given the record that it is, if it is one; none if it is not valid."""
+    try:
+        if record is not None:
+            yield _of_record(record, body_of(text, path), _foreign(text))
+        elif pages.kind_at(path) is not None:
+            yield from _of_page(pages.parse(text, path))
+        elif session_page.is_page(path):
+            yield from _of_session(session_page.head(text, path).id, text)
+        elif checkpoint.version_at(path) is not None:
+            yield _of_checkpoint(checkpoint.parse(text, path))
+    except InvalidRecord:
+        return
+
+
+def _of_record(record: Record, body: str, foreign: str) -> Entry:
+    terms = (record.id, *record.tags, *record.code_refs, *record.aliases, record.section or "", foreign)
+    links = (*record.relates_to, *record.supersedes, *record.superseded_by, *record.blocks, *record.blocked_by)
+    thread = f"{record.agent_id} {record.timestamp[:10]}"  # which session made a record only its commit says
+    texts = record.title, body, " ".join(terms)
+    return Entry(record.memory_type, record.id, *texts, thread, record.timestamp, record.place, links)
+
+
+def _foreign(text: str) -> str:
+    """The values of the keys in a front matter that are not memctl's, such as another tool's id of the record."""
+    head = text[: max(text.find("\n---", 3), 0)]
+    return " ".join(value.strip() for key, value in _KEY.findall(head) if key not in ORDER)
+
+
+def _of_page(page: pages.Page) -> Iterator[Entry]:
+    """The page with what stands above its first heading, and the parts of one of details; else the whole page, also if
+    nobody could look through its parts."""
+    parts = pages.parts_of(page) if page.kind is pages.DETAIL else ()
+    parts = parts if len(parts) <= _MOST_PARTS else ()
+    above = "\n".join(page.body.split("\n")[: parts[0].line - 1]) if parts else page.body
+    terms = (page.id, *page.aliases, *page.paths, *page.code_refs, page.section or "")
+    yield Entry(PAGE, page.id, page.title, above, " ".join(terms), page.id, _position(0), page.section or "")
+    for number, part in enumerate(parts, start=1):
+        terms = (part.id, page.id, page.section or "")
+        yield Entry(PAGE, part.id, part.title, part.text, " ".join(terms), page.id, _position(number), page.id)
+
+
+def _of_session(identifier: str, text: str) -> Iterator[Entry]:
+    for number, part in enumerate(_SECTION.split(text)[1:]):
+        heading, _, body = part.partition("\n")
+        texts = one_line(heading), body.strip("\n"), identifier
+        yield Entry(SESSION, identifier, *texts, identifier, _position(number))
+
+
+def _position(number: int) -> str:
+    """What to order the parts of a text by."""
+    return f"{number:06}"
+
+
+def _of_checkpoint(saved: checkpoint.Checkpoint) -> Entry:
+    lists = (
+        *(saved.in_progress, saved.planned, saved.done, saved.next_actions, saved.decisions, saved.issues),
+        *(saved.lessons, saved.summary, saved.constraints, saved.inputs, saved.expected_outputs),
+    )
+    body = "\n".join([saved.phase, *(item for items in lists for item in items)])
+    noted = (*saved.recorded_decisions, *saved.open_issues, *saved.learnings)
+    files = (one.path for one in saved.files_touched)
+    terms = (saved.checkpoint_id, saved.workflow_id, saved.branch, saved.session, *(one.id for one in noted), *files)
+    return Entry(CHECKPOINT, saved.checkpoint_id, saved.mission, body, " ".join(terms))

@@ -1,0 +1,160 @@
+"""The index of everything that can be searched: `index.db` in the Git directory that all worktrees share.
+
+It holds nothing that the files and Git do not say: deleting or damaging it costs only time. Texts are kept once, by
+their content; what a checkout or a revision has of them, its view says (`search_views`). Where the file can't be used,
+an index in memory takes its place, and `remark` says why.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from zlib import crc32
+
+from memctl.git import private
+from memctl.store.memory import Memory
+
+NAME = "index.db"
+# Raise it with every change of the tables, or of what is put into them: an older memctl then leaves the file alone.
+FORM = 1
+TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
+TEXTS = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {TOKENIZER})"
+# The repository's files have an index of their own (`file_texts`): their words must not count among those of records.
+# It keeps no texts, and none can be taken out of it (SQLite learnt that in 3.43). `reason` is why a file is not in it.
+FILE_TABLES = (
+    "CREATE TABLE files "
+    "(number INTEGER PRIMARY KEY, blob TEXT, path TEXT, size INTEGER, reason TEXT, UNIQUE (blob, path))",
+    f"CREATE VIRTUAL TABLE file_texts USING fts5(path, body, parts, content = '', {TOKENIZER})",
+)
+_TABLES = (
+    "CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+    "CREATE TABLE views (view INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT)",
+    # An entry is a record, a heading of a page, a section of a session's page, a checkpoint: a piece of a file's text,
+    # known by the id of that text. Its number is that of its row in `texts`.
+    # The next entry of its `thread`, by `time`, is its neighbour, and so is the page that has its `place` as a key.
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, blob TEXT, kind TEXT, key TEXT, thread TEXT,"
+    " time TEXT, place TEXT)",
+    "CREATE INDEX entries_of ON entries (blob)",
+    "CREATE INDEX entries_called ON entries (key)",
+    "CREATE INDEX entries_beside ON entries (thread, time, key) WHERE thread <> ''",
+    "CREATE INDEX entries_near ON entries (place, time, key) WHERE place <> ''",
+    "CREATE TABLE links (number INTEGER, key TEXT, PRIMARY KEY (number, key)) WITHOUT ROWID",
+    "CREATE INDEX links_to ON links (key)",
+    "CREATE TABLE live (view INTEGER, number INTEGER, path TEXT, list INTEGER, PRIMARY KEY (view, number, path))"
+    " WITHOUT ROWID",
+    "CREATE INDEX live_at ON live (view, path)",
+    "CREATE INDEX live_with ON live (list)",
+    "CREATE TABLE neighbours (list INTEGER PRIMARY KEY AUTOINCREMENT, entry INTEGER, numbers TEXT,"
+    " UNIQUE (entry, numbers))",
+    TEXTS,
+    f"CREATE VIRTUAL TABLE around USING fts5(own, near, content = '', {TOKENIZER})",
+    "CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB)",
+    *FILE_TABLES,
+)
+_MADE = f"{crc32(repr(_TABLES).encode()):08x}"
+_TIMEOUT = 2  # seconds to wait for another process
+_CACHE = 64 * 1024  # KiB that a transaction may change before readers have to wait for its end
+
+
+class SearchIndex:
+    """An open index; if `remark` says why, one in memory."""
+
+    def __init__(self, database: sqlite3.Connection, remark: str = "") -> None:
+        self.database = database
+        self.remark = remark
+
+    @classmethod
+    def open(cls, memory: Memory) -> SearchIndex:
+        """Open the index, making it anew if it is missing, damaged or of an older form."""
+        file = memory.repository.shared / NAME
+        for _ in range(2):
+            try:
+                private.make_file(file)
+            except OSError as error:
+                if not file.is_file():
+                    return cls.in_memory(f"{file} can't be written ({error.strerror})")
+            try:
+                return cls(_connect(file))
+            except _Newer:
+                return cls.in_memory(f"{file} is of a newer memctl")
+            except sqlite3.OperationalError as error:
+                if "locked" in str(error) or "readonly" in str(error) or "unable to open" in str(error):
+                    return cls.in_memory(f"{file} can't be opened ({error})")
+                discard(file)
+            except sqlite3.DatabaseError:
+                discard(file)
+        return cls.in_memory(f"{file} can't be opened")
+
+    @classmethod
+    def in_memory(cls, remark: str) -> SearchIndex:
+        """An empty index that ends with this process."""
+        return cls(_connect(None), remark)
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the index is in, None if it is in memory."""
+        name = self.database.execute("PRAGMA database_list").fetchone()[2]
+        return Path(name) if name else None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of what is done within, or nothing; raises sqlite3.OperationalError if another process is writing."""
+        self.database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.database.execute("COMMIT")
+        except BaseException:
+            if self.database.in_transaction:
+                self.database.execute("ROLLBACK")
+            raise
+
+
+class _Newer(Exception):
+    """The index is of a form that this memctl does not know yet."""
+
+
+def discard(file: Path) -> None:
+    """Delete an index, so that nothing of what it held is left; SQLite's side file too. Raises OSError."""
+    for suffix in ("-journal", ""):
+        Path(str(file) + suffix).unlink(missing_ok=True)
+
+
+def _connect(file: Path | None) -> sqlite3.Connection:
+    database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
+    try:
+        database.execute("PRAGMA synchronous = OFF")
+        if file is not None:
+            database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
+            database.execute("PRAGMA mmap_size = 268435456")
+            database.execute(f"PRAGMA cache_size = -{_CACHE}")
+        _prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    """Make the tables of a new index; raises sqlite3.DatabaseError for one of another form, and _Newer."""
+    form = database.execute("PRAGMA user_version").fetchone()[0]
+    if form > FORM:
+        raise _Newer
+    if form == FORM:
+        row = database.execute("SELECT value FROM state WHERE key = 'made'").fetchone()
+        if row and row[0] == _MADE:
+            return
+        raise sqlite3.DatabaseError("of another form")
+    database.execute("BEGIN IMMEDIATE")
+    if database.execute("PRAGMA user_version").fetchone()[0] == FORM:  # another process was faster
+        database.execute("COMMIT")
+        return
+    if database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise sqlite3.DatabaseError("of another form")
+    for statement in _TABLES:
+        database.execute(statement)
+    database.execute("INSERT INTO state VALUES ('made', ?)", (_MADE,))
+    database.execute(f"PRAGMA user_version = {FORM}")
+    database.execute("COMMIT")

@@ -1,0 +1,250 @@
+"""What a checkout or a revision has of the index: its view, a list of entries with the paths at which they are.
+
+A view is brought up to date by whoever searches in it. That it is, one token says: without a change of any file nothing
+is compared.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import msgspec
+
+from memctl.record.errors import InvalidRecord
+from memctl.record.kinds import CHECKPOINTS, SESSIONS
+from memctl.store import search_neighbours, vocabulary
+from memctl.store.cache import Cache
+from memctl.store.memory import Memory
+from memctl.store.search_index import SearchIndex, discard
+from memctl.text.words import InnerWords
+
+_CHECKOUT, _OTHER = "checkout", "other"
+_OTHERS = 4  # views of revisions and of indexes that are kept beside those of the checkouts
+_EMBEDDINGS = 50_000  # vectors that are kept; most are of texts that will not be seen again
+_INSERT = "INSERT INTO texts (rowid, title, body, terms, parts) VALUES (?, ?, ?, ?, ?)"
+_KNOWN = "SELECT DISTINCT path, blob FROM live JOIN entries USING (number) WHERE view = ?"
+
+
+class Searched(msgspec.Struct, frozen=True):
+    """What there is to be searched: all files that a cache knows, and some others.
+
+    `name` is that of the view, and `token` another after each change. `read` gives the text that a file has under the
+    id of a blob, and raises OSError if it has another by now; `others` gives the blobs of files that the cache does not
+    know, by path.
+    """
+
+    name: str
+    token: str
+    cache: Cache
+    read: Callable[[str, str], str]
+    others: Callable[[], Mapping[str, str]] = dict
+
+
+def of_checkout(memory: Memory) -> str:
+    """The name of the view of a worktree's files."""
+    return f"{_CHECKOUT} {_place(memory)} {memory.prefix}"
+
+
+def of_index(memory: Memory) -> str:
+    """The name of the view of what is staged in a worktree."""
+    return f"{_OTHER} {_place(memory)} {memory.prefix}"
+
+
+def of_revision(memory: Memory, commit: str) -> str:
+    """The name of the view of a commit or tree."""
+    return f"{_OTHER} {commit} {memory.prefix}"
+
+
+def _place(memory: Memory) -> str:
+    """The Git directory of a worktree below the one that all worktrees share."""
+    return os.path.relpath(memory.repository.git_dir, memory.repository.common_dir)
+
+
+def current(memory: Memory, searched: Searched) -> tuple[SearchIndex, int]:
+    """The index and the view of what is searched, up to date.
+
+    If another process is writing for long, it is the view as it was, and if there is none, or the index can't be
+    written to, one in memory. In both cases the memory's remarks say so.
+    """
+    index = SearchIndex.open(memory)
+    try:
+        row = _view(index.database, searched.name)
+        if row is not None and row[1] == searched.token:
+            return index, row[0]
+        if index.file is None:
+            return _in_memory(memory, index, searched)
+        try:
+            return index, _update(memory, index, searched)
+        except sqlite3.OperationalError as error:
+            if row is not None and "locked" in str(error):
+                _remark(memory, "another process is writing to the index: searched in it as it was before")
+                return index, row[0]
+            return _in_memory(memory, SearchIndex.in_memory(f"{index.file} can't be written ({error})"), searched)
+    except sqlite3.OperationalError:
+        return instead(memory, index, searched, is_damaged=False)
+    except sqlite3.DatabaseError:
+        return instead(memory, index, searched, is_damaged=True)
+
+
+def instead(memory: Memory, index: SearchIndex, searched: Searched, *, is_damaged: bool) -> tuple[SearchIndex, int]:
+    """An index in memory instead of one that another process keeps for long, or that is damaged and is deleted."""
+    file = index.file
+    index.database.close()
+    if is_damaged and file is not None:
+        discard(file)
+    remark = "" if is_damaged else f"{file} is in use by another process"
+    return _in_memory(memory, SearchIndex.in_memory(remark), searched)
+
+
+def _in_memory(memory: Memory, index: SearchIndex, searched: Searched) -> tuple[SearchIndex, int]:
+    if index.remark:
+        _remark(memory, f"{index.remark}; searched without it")
+    return index, _update(memory, index, searched)
+
+
+def _remark(memory: Memory, text: str) -> None:
+    if text not in memory.remarks:
+        memory.remarks.append(text)
+
+
+def _view(database: sqlite3.Connection, name: str) -> tuple[int, str] | None:
+    found: tuple[int, str] | None = database.execute("SELECT view, token FROM views WHERE name = ?", (name,)).fetchone()
+    return found
+
+
+def _update(memory: Memory, index: SearchIndex, searched: Searched) -> int:
+    """Bring a view up to what there is; returns its number."""
+    database = index.database
+    with index.transaction():
+        row = _view(database, searched.name)
+        if row is not None and row[1] == searched.token:  # another process has just done it
+            return row[0]
+        view = row[0] if row is not None else _add(memory, database, searched.name)
+        changed, gone = _differences(database, view, searched, row[1] if row is not None else "")
+        left = _take_out(database, "view = ? AND path = ?", [(view, path) for path in gone])
+        numbers = _numbers(database, searched, changed)
+        added = [(view, number, path) for path, blob in changed.items() for number in numbers.get(blob, ())]
+        database.executemany("INSERT OR IGNORE INTO live (view, number, path) VALUES (?, ?, ?)", added)
+        search_neighbours.renew(database, view, {number for _, number, _ in added}, left.keys())
+        _forget(database, left)
+        database.execute("UPDATE views SET token = ? WHERE view = ?", (searched.token, view))
+        return view
+
+
+def _differences(
+    database: sqlite3.Connection, view: int, searched: Searched, before: str
+) -> tuple[dict[str, str], list[str]]:
+    """The blobs of files that are new in a view or changed, by path, and the paths of those that changed or are gone.
+
+    With the token that the view had before, the cache mostly knows what has changed since: at 10,000 records it takes
+    50 ms to compare all.
+    """
+    wanted = _since(searched, before)
+    if wanted is not None:
+        find = f"{_KNOWN} AND path = ?"
+        rows = [row for path in wanted for row in database.execute(find, (view, path)).fetchall()]
+        wanted = {path: blob for path, blob in wanted.items() if blob}
+    else:
+        rows = database.execute(_KNOWN, (view,)).fetchall()
+        wanted = _newest({**searched.others(), **searched.cache.blobs()})
+    known = dict(rows)
+    changed = {path: blob for path, blob in wanted.items() if known.get(path) != blob}
+    return changed, [path for path, blob in known.items() if wanted.get(path) != blob]
+
+
+def _since(searched: Searched, before: str) -> dict[str, str] | None:
+    """The blobs of the files that alone can have changed since there was a token; None if that is not known."""
+    cached, _, other = before.partition(" ")
+    changed = searched.cache.blobs_since(cached) if other == searched.token.partition(" ")[2] else None
+    if changed is None or any(path.startswith(f"{CHECKPOINTS}/") for path in changed):
+        return None
+    return None if other and any(path.startswith(f"{SESSIONS}/") for path in changed) else changed
+
+
+def _newest(blobs: Mapping[str, str]) -> dict[str, str]:
+    """The files that are searched: of a workflow's checkpoints the newest, which says what holds of the others."""
+    from memctl.record import checkpoint
+
+    newest: dict[str, checkpoint.Version] = {}
+    saved = {path for path in blobs if path.startswith(f"{CHECKPOINTS}/")}
+    for path in saved:
+        if version := checkpoint.version_at(path):
+            newest[version.workflow] = max(newest.get(version.workflow, version), version)
+    saved.difference_update(version.path for version in newest.values())
+    return {path: blob for path, blob in blobs.items() if path not in saved}
+
+
+def _numbers(database: sqlite3.Connection, searched: Searched, blobs: Mapping[str, str]) -> dict[str, list[int]]:
+    """The numbers of the entries that some files have, by blob; of texts that are not in the index yet, they are added.
+
+    A file that has changed since it was hashed, or is no longer there, is left out: it is seen next time.
+    """
+    from memctl.store.search_entries import entries
+
+    found: dict[str, list[int]] = {}
+    missing: dict[str, str] = {}
+    for path, blob in sorted(blobs.items()):
+        if blob not in found and blob not in missing:
+            rows = database.execute("SELECT number FROM entries WHERE blob = ? ORDER BY number", (blob,)).fetchall()
+            if rows:
+                found[blob] = [row[0] for row in rows]
+            else:
+                missing[blob] = path
+    row = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
+    last = row[0] if row else 0  # no number is given out twice: lists of neighbours are made of them
+    records = searched.cache.records_at(missing.values())
+    parts = InnerWords()
+    rows, texts, links = [], [], []
+    for blob, path in missing.items():
+        try:
+            text = searched.read(path, blob)
+        except (InvalidRecord, OSError):
+            continue
+        for entry in entries(path, text, records.get(path)):
+            last += 1
+            found.setdefault(blob, []).append(last)
+            known = entry.title, entry.body, entry.terms
+            texts.append((last, *known, parts.of("\n".join(known))))
+            rows.append((last, blob, entry.kind, entry.key, entry.thread, entry.time, entry.place))
+            links += [(last, key) for key in entry.links]
+    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
+    database.executemany(_INSERT, texts)
+    vocabulary.add(database, parts.all_words())
+    return found
+
+
+def _take_out(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> dict[int, set[int]]:
+    """Take rows out of the live lists; returns the numbers of their entries, each with what stood around it."""
+    left: dict[int, set[int]] = {}
+    for value in values:
+        for number, listed in database.execute(f"SELECT number, list FROM live WHERE {which}", value):
+            left.setdefault(number, set()).update([listed] if listed else [])
+        database.execute(f"DELETE FROM live WHERE {which}", value)
+    return left
+
+
+def _add(memory: Memory, database: sqlite3.Connection, name: str) -> int:
+    """Add a view, and drop those of checkouts that are gone and the oldest of revisions."""
+    views = database.execute("SELECT view, name FROM views ORDER BY view").fetchall()
+    checkouts = [(view, known.split(" ")[1]) for view, known in views if known.startswith(f"{_CHECKOUT} ")]
+    gone = [view for view, place in checkouts if not (memory.repository.common_dir / place).is_dir()]
+    others = [view for view, known in views if known.startswith(f"{_OTHER} ")]
+    for view in (*gone, *others[: max(len(others) + name.startswith(f"{_OTHER} ") - _OTHERS, 0)]):
+        database.execute("DELETE FROM views WHERE view = ?", (view,))
+        _forget(database, _take_out(database, "view = ?", [(view,)]))
+    return database.execute("INSERT INTO views (name) VALUES (?)", (name,)).lastrowid or 0
+
+
+def _forget(database: sqlite3.Connection, left: Mapping[int, Collection[int]]) -> None:
+    """Delete what no view has any more of some entries and of what stood around each."""
+    search_neighbours.forget(database, set().union(*left.values()))
+    views = [row[0] for row in database.execute("SELECT view FROM views")]
+    find = f"SELECT 1 FROM live WHERE view IN ({', '.join('?' * len(views))}) AND number = ?"
+    unused = [(number,) for number in left if not database.execute(find, (*views, number)).fetchone()]
+    for table, key in (("texts", "rowid"), ("links", "number"), ("entries", "number")):
+        database.executemany(f"DELETE FROM {table} WHERE {key} = ?", unused)
+    if unused and database.execute("SELECT count(*) FROM embeddings").fetchone()[0] > _EMBEDDINGS:
+        database.execute("DELETE FROM embeddings")

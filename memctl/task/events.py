@@ -1,0 +1,156 @@
+"""Events of workflows: what a workflow is called, and how an event gets into the stream and is shown.
+
+Events are from one machine and one hour. A handoff that was offered here may be answered on another machine, whose
+events never come here. Its record does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.record.event import HANDED, WorkflowEvent, problems
+from memctl.record.kinds import HANDOFF
+from memctl.record.required_text import LONGEST_LINE, Wrong, misfits
+from memctl.record.snapshot import Snapshot
+from memctl.store import event_stream
+from memctl.store.event_stream import Stream
+from memctl.store.memory import Memory
+from memctl.text.credentials import describe, find, redact
+from memctl.text.fit import cut
+from memctl.text.markdown import one_line
+
+_LONGEST_NAME = 40
+
+
+def workflow(memory: Memory, given: str) -> str:
+    """The workflow that an option names, or the one of the branch that HEAD is on, or the project's.
+
+    Two tasks at once are on two branches, mostly. Raises MemctlError if no name can be made of what was given.
+    """
+    branch = memory.repository.branch()[0].removeprefix("refs/heads/")
+    name = slug(redact(given or branch or memory.config.project, strict=False)) or ("" if given else "workflow")
+    if not name:
+        raise MemctlError(f"{given!r} is no name for a workflow", "use letters, digits, dots and dashes", USAGE)
+    return name
+
+
+def slug(text: str) -> str:
+    """A text as a name that serves in a path: small letters, digits, dots, dashes and underscores.
+
+    One that loses letters on the way gets a mark of its own, so that two of them never are the same workflow.
+    """
+    name = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
+    if len(name) > _LONGEST_NAME or any(c.isalnum() and not c.isascii() for c in text):
+        from hashlib import blake2b  # 3 ms
+
+        mark = blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
+        name = f"{name[: _LONGEST_NAME - len(mark) - 1].strip('-._')}-{mark}".lstrip("-")
+    return name
+
+
+_SECTIONS = 8  # that an event names
+
+
+def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
+    """Add an event with the fields in `said` to the stream; raises MemctlError naming every one that is wrong."""
+
+    def make(sequence: int) -> WorkflowEvent:
+        values = {
+            "event_id": memory.new_memory_id(f"event {workflow} {sequence}"),
+            "sequence": sequence,
+            "timestamp": memory.now,
+            "workflow_id": workflow,
+            "source_agent": memory.actor,
+            "session": memory.session,
+            **{name: _tidy(value) for name, value in said.items() if value not in (None, (), "")},
+        }
+        _refuse(values)
+        return msgspec.convert(values, WorkflowEvent)
+
+    return event_stream.append(memory, make)
+
+
+def note_handoff(memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str]) -> str:
+    """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or ""."""
+    about = about_handoff(identifier, became) + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
+    about += f" and {len(sections) - _SECTIONS} more" if len(sections) > _SECTIONS else ""
+    try:
+        emit(memory, workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target})
+    except MemctlError as error:
+        return f"no event tells of {identifier}: {error.message}"
+    return ""
+
+
+def _tidy(value: Any) -> Any:
+    if isinstance(value, str):
+        return one_line(value)
+    return tuple(one_line(item) for item in value) if isinstance(value, tuple) else value
+
+
+def _refuse(values: dict[str, Any]) -> None:
+    wrong = dict(misfits(values, WorkflowEvent))
+    fitting = {name: value for name, value in values.items() if name not in wrong}
+    try:
+        event = msgspec.convert(fitting, WorkflowEvent)
+    except msgspec.ValidationError:  # one that each event has does not fit
+        raise Wrong("this is no event:", list(wrong.items())) from None
+    wrong |= {name: message for name, message in reversed(problems(event)) if name not in wrong}
+    if wrong:
+        raise Wrong(f"this is no complete {event.event_type} event:", list(wrong.items()), "`memctl event emit -h`")
+    around = ((name, getattr(event, name)) for name in ("source_agent", "session", "workflow_id"))
+    for field, text in (*around, *event.texts()):
+        for span in find(text):
+            raise MemctlError(f"{field}: this {describe(text, span)}", "take it out")
+
+
+def since_checkpoint(events: Sequence[WorkflowEvent], workflow: str) -> list[WorkflowEvent]:
+    """The events of a workflow since its last checkpoint, oldest first."""
+    found: list[WorkflowEvent] = []
+    for event in events:
+        if event.workflow_id == workflow:
+            found = [] if event.checkpoint_id else [*found, event]
+    return found
+
+
+def told(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
+    """What happened, a line an event."""
+    abouts = ((event, event.action_taken or event.mission or "; ".join(event.deliverables)) for event in events)
+    lines = [f"{event.event_type}: {about}" for event, about in abouts]
+    return tuple(cut(line, LONGEST_LINE) for line in lines)
+
+
+def is_due(events: list[WorkflowEvent]) -> bool:
+    """Whether so many events have come that they are to be compressed to a checkpoint (trigger 8: above 50)."""
+    from memctl.policy.triggers import EVENTS  # which takes 20 ms, and a hook that saves a checkpoint asks nothing
+
+    return len(events) > EVENTS
+
+
+# "is" is what events said before; checkpoints keep them.
+_HANDED = re.compile(rf"{HANDED}: (HND-[\d-]+) (?:is|was) ({'|'.join(HANDOFF.statuses)})\b")
+
+
+def about_handoff(identifier: str, became: str) -> str:
+    """The beginning of what an event says of a handoff."""
+    return f"{identifier} was {became}"
+
+
+def up_to_date(lines: Iterable[str], snapshot: Snapshot) -> tuple[str, ...]:
+    """Lines about events, each of a handoff with the status that its record has, if that is another by now."""
+    return tuple(_up_to_date(line, snapshot) for line in lines)
+
+
+def _up_to_date(line: str, snapshot: Snapshot) -> str:
+    match = _HANDED.match(line)
+    if match is None:
+        return line
+    said = f"{HANDED}: {about_handoff(match[1], match[2])}{line[match.end() :]}"
+    record = snapshot.find(match[1])
+    if snapshot.once_called(match[1]):  # two clones gave out the id, and which handoff was meant can't be told
+        return said
+    return f"{said}; it is {record.status} now" if record and record.status != match[2] else said

@@ -1,0 +1,171 @@
+"""What an agent can begin now, best first, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from memctl.git import git
+from memctl.record import timestamps
+from memctl.record.content_fields import content
+from memctl.record.errors import InvalidRecord
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.search.readiness import OpenWork, beginning, is_begun
+from memctl.store.last_commits import last_commits
+from memctl.store.memory import Memory
+from memctl.team import ref_state
+from memctl.team.state import SHARED_WRITE, State
+
+_CRITICAL = "critical"
+# Seconds since what stands beside a piece of work was done. Of 117 pieces of a project's work (300 issues of beads),
+# each looked for among those that could be begun when it was finished (mostly 37), 21 % were among the first five with
+# what goes on from yesterday's work first, 12 % by weight alone.
+_LATELY = 24 * 3_600
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A piece of work that can be begun: why it is here, the command to begin it or to read on, and what waits for it.
+
+    `is_own`: the agent is at it already, or it was assigned to the agent.
+    """
+
+    record: Record
+    because: tuple[str, ...]
+    command: str
+    is_own: bool
+    unblocks: tuple[str, ...]
+
+
+class NextWork(msgspec.Struct, frozen=True):
+    """The best of what can be begun, and how much that is in all; what somebody else has, and how; how much is blocked
+    by other work; and what keeps everybody from going on."""
+
+    choices: tuple[Choice, ...]
+    total: int
+    elsewhere: tuple[tuple[Record, str], ...]
+    blocked: int
+    everywhere: tuple[str, ...]
+
+
+def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = True) -> NextWork:
+    """Choose the work to begin: the `limit` best of it (0: all). Who has what counts only for what is `now`."""
+    work = OpenWork(snapshot.open_records)
+    state = ref_state.read(memory).state if is_now else State()
+    elsewhere = {record.memory_id: who for record in work.ready if (who := _elsewhere(memory, snapshot, state, record))}
+    free = [record for record in work.ready if record.memory_id not in elsewhere]
+    before = _done_lately(memory, snapshot, free) if is_now else {}
+    own = {record.memory_id for record in free if _is_own(memory, state, record)}
+
+    def order(record: Record) -> tuple[bool, bool, bool, float]:
+        weight = work.weight(record) + is_begun(record)  # what is begun comes before its equals
+        return (
+            record.memory_id not in own,
+            record.severity != _CRITICAL,
+            record.memory_id not in before,
+            -weight,
+        )
+
+    newest = sorted(free, key=lambda record: (record.timestamp, record.id), reverse=True)
+    chosen = sorted(newest, key=order)
+    return NextWork(
+        tuple(_choice(memory, snapshot, state, work, one, before) for one in chosen[: limit or None]),
+        len(free),
+        tuple((record, elsewhere[record.memory_id]) for record in work.ready if record.memory_id in elsewhere),
+        len(work.blocked),
+        tuple(f"{one.text} ({one.agent_id})" for one in state.global_blockers.values()),
+    )
+
+
+def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record) -> str:
+    """Who else has a piece of work, in words; "" if nobody has, or if it was assigned to this agent."""
+    if memory.actor in (assigned := _assigned(state, record)):
+        return ""
+    if assigned:
+        return f"assigned to {', '.join(assigned)}"
+    page = snapshot.outline.find(record.place) if record.place and state.section_ownership_map else None
+    for marker in (record.place, (page.section or "") if page else ""):
+        held = state.live(marker, memory.now)
+        if held is not None:
+            is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
+            return f"{held.owner_agent_id} owns {marker}" if is_closed else ""
+    other = record.agent_id
+    return f"{other} is at it" if is_begun(record) and other != memory.actor and other in state.active_agents else ""
+
+
+def _assigned(state: State, record: Record) -> list[str]:
+    """The agents that have a task in which the id of a record stands."""
+    tasks = state.agent_task_assignments.items()
+    return [agent for agent, some in tasks if any(record.id in task for task in some)]
+
+
+def _is_own(memory: Memory, state: State, record: Record) -> bool:
+    return memory.actor in _assigned(state, record) or (is_begun(record) and record.agent_id == memory.actor)
+
+
+def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) -> Mapping[str, Record]:
+    """What was done lately that work goes on from, by memory_id: what it waited for, or another part of the same."""
+    related = [record for record in records if record.parent_memory_id or record.blocked_by]
+    if not related:
+        return {}
+    closed = [record for record in snapshot.records if not record.is_open]
+    by_id = {record.id: record for record in closed}
+    parts: dict[str, list[Record]] = {}
+    for record in closed:
+        parts.setdefault(record.parent_memory_id or "", []).append(record)
+    beside = {
+        record.memory_id: [
+            *(by_id[name] for name in record.blocked_by if name in by_id),
+            *(parts.get(record.parent_memory_id, ()) if record.parent_memory_id else ()),
+        ]
+        for record in related
+    }
+    paths = {memory.tracked(one.path) for some in beside.values() for one in some}
+    try:
+        commits = last_commits(memory, paths)
+    except git.GitFailed:  # a partial clone can't tell
+        return {}
+    since = timestamps.to_epoch(memory.now) - _LATELY
+    when = {path: one.seconds for path, one in commits.items() if one.seconds >= since}
+    found = {}
+    for name, some in beside.items():
+        if lately := [one for one in some if memory.tracked(one.path) in when]:
+            found[name] = max(lately, key=lambda one: (when[memory.tracked(one.path)], one.id))
+    return found
+
+
+def _choice(
+    memory: Memory, snapshot: Snapshot, state: State, work: OpenWork, record: Record, before: Mapping[str, Record]
+) -> Choice:
+    waiting = tuple(one.id for one in work.unblocks(record))
+    because = [*_whose(memory, state, record)]
+    because += [record.severity] if record.severity in ("critical", "high") else []
+    because += [f"unblocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
+    because += [f"goes on from {done.id}"] if (done := before.get(record.memory_id)) else []
+    because = because or [f"importance {record.importance}"]
+    because += [f"next: {action}"] if (action := _next_action(snapshot, record)) else []
+    return Choice(record, tuple(because), _command(record), _is_own(memory, state, record), waiting)
+
+
+def _whose(memory: Memory, state: State, record: Record) -> Iterable[str]:
+    if memory.actor in _assigned(state, record):
+        yield "assigned to you"
+    if is_begun(record):
+        done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
+        yield f"begun by {'you' if record.agent_id == memory.actor else record.agent_id}{done}"
+
+
+def _next_action(snapshot: Snapshot, record: Record) -> str:
+    """The first next action that a record names, on a line."""
+    try:
+        actions = content(record.kind, snapshot.body(record)).get("next_actions")
+    except (InvalidRecord, OSError):  # it changed just now
+        return ""
+    return " ".join(actions[0].split()) if isinstance(actions, list) and actions else ""
+
+
+def _command(record: Record) -> str:
+    """What begins a piece of work, or shows one that is begun already or knows no beginning."""
+    begun = beginning(record)
+    return f"memctl edit {record.id} --set status={begun}" if begun else f"memctl show {record.id}"

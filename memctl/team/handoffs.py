@@ -1,0 +1,380 @@
+"""Sections that change hands in a handoff: from one state to the next.
+
+The taker owns the sections from the offer on, with the giver as previous owner and the handoff as the reason
+(rules.md#handoffs). What the taker declines goes back to whoever had it.
+
+An answer and the ownership of sections may contradict each other, for two clones may answer one handoff before either
+knows of the other. The record's merge leaves one answer, and the merge of the shared state, which knows nothing of
+records, perhaps the ownership of the other. The record decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
+from memctl.team import agents
+from memctl.team.ref_state import Plan, Step
+from memctl.team.state import Ownership, State, Work, agent_name
+
+_REASON = re.compile(r"Handoff (HND-[\d-]+) from .*|Given back: handoff (HND-[\d-]+)")
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What changes hands: which handoff (its id), from whom to whom, which sections, and when.
+
+    `unowned` are those of the sections that nobody owned before. `aliases` are ids that the handoff had when ownership
+    moved, before another clone turned out to have given them out too.
+    """
+
+    handoff: str
+    aliases: tuple[str, ...] = ()
+    giver: str
+    taker: str
+    sections: tuple[str, ...]
+    now: str
+    unowned: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every id that it goes or went by."""
+        return (self.handoff, *self.aliases)
+
+    def why(self, name: str = "") -> str:
+        """The `lock_reason` of the ownership that it gives."""
+        return f"Handoff {name or self.handoff} from {self.giver}"
+
+    def why_back(self, name: str = "") -> str:
+        """The reason that an ownership has which came back."""
+        return f"Given back: handoff {name or self.handoff}"
+
+    def is_about(self, held: Ownership) -> bool:
+        """Whether an ownership has this handoff as its reason, under the id that it has now, whoever has it by now."""
+        return held.section_id in self.sections and held.lock_reason in (self.why(), self.why_back())
+
+
+def named_in(reason: str) -> str:
+    """The handoff that an ownership has as its reason, "" if there is none."""
+    match = _REASON.fullmatch(reason)
+    return match[1] or match[2] if match else ""
+
+
+def renamed(held: Ownership, given: Given, old: str) -> Ownership:
+    """An ownership by a handoff that was called `old`, under the name it has now; any other as it is."""
+    under = msgspec.structs.replace(given, handoff=old)
+    if not under.is_about(held):
+        return held
+    return msgspec.structs.replace(
+        held, lock_reason=given.why() if held.lock_reason == under.why() else given.why_back()
+    )
+
+
+def of(one: Handoff, now: str, taken: Collection[str]) -> Given:
+    """What changes hands by the handoff that a record tells of.
+
+    `taken` are the ids that handoffs have. An alias that is another's id means that one, wherever it stands
+    (`settling` has seen to what it meant before).
+    """
+    who = one.parties
+    return Given(
+        handoff=one.record.id,
+        aliases=tuple(alias for alias in one.record.aliases if alias not in taken),
+        giver=who.from_agent_id,
+        taker=who.to_agent_id,
+        sections=who.sections,
+        now=now,
+        unowned=who.unowned,
+    )
+
+
+def unowned(state: State, sections: Sequence[str], now: str) -> tuple[str, ...]:
+    """Those of some sections that nobody owns."""
+    return tuple(section for section in sections if state.live(section, now) is None)
+
+
+def offer(given: Given) -> Plan:
+    """All sections become the taker's, or none: each must be the giver's or nobody's.
+
+    The way of owning, its end and its readers stay as they are; a section that nobody owned becomes exclusive.
+    """
+    taker = agent_name(given.taker)
+
+    def plan(state: State) -> Step:
+        foreign = [
+            held
+            for section in given.sections
+            if (held := state.live(section, given.now)) and held.owner_agent_id != given.giver
+        ]
+        if foreign:
+            owners = ", ".join(dict.fromkeys(held.owner_agent_id for held in foreign))
+            hint = f"only {owners} can hand that over: leave it out, or ask for it"
+            raise MemctlError("\n".join(held.told for held in foreign), hint)
+        owned = dict(state.section_ownership_map)
+        for section in given.sections:
+            held = state.live(section, given.now) or Ownership(section_id=section, owner_agent_id=given.giver)
+            owned[section] = held.passed(taker, given.now, given.why())
+        title = f"{given.handoff} from {given.giver} to {taker}: {', '.join(given.sections) or 'no section'}"
+        return Step(state.with_(section_ownership_map=owned), "handoff", title)
+
+    return plan
+
+
+def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
+    """The taker is at work, at the task of the handoff; sections that it declines go back.
+
+    Raises MemctlError if the handoff was withdrawn or declined elsewhere, which this clone's record does not say yet.
+    """
+    taker, join = agent_name(given.taker), agents.join(given.taker, given.now, task)
+
+    def plan(state: State) -> Step:
+        back = [s for s in given.sections if (held := state.section_ownership_map.get(s)) and is_back(held, given)]
+        if back:
+            raise _answered(given, f"{', '.join(back)} went back to {given.giver}")
+        state = join(given_back(state, given, declined)).state
+        accepted = tuple(s for s in given.sections if (held := state.live(s, given.now)) and is_by(held, given))
+        begun = Work(since=given.now, task=state.active_agents[taker].task, sections=accepted)
+        state = agents.begin_work(agents.only_working(state, accepted, taker), taker, given.handoff, begun)
+        title = f"{given.handoff} by {given.taker}" + (f" without {', '.join(declined)}" if declined else "")
+        return Step(state, "accept", title)
+
+    return plan
+
+
+def give_back(given: Given, op: str) -> Plan:
+    """All sections go back, as far as the taker has them still by this handoff.
+
+    Raises MemctlError if the taker accepted it elsewhere, which this clone's record does not say yet.
+    """
+
+    def plan(state: State) -> Step:
+        active = state.active_agents.get(given.taker)
+        if active and any(name in active.handoffs for name in given.names):
+            raise _answered(given, f"{given.taker} is at work by it")
+        return Step(given_back(state, given, given.sections), op, given.handoff)
+
+    return plan
+
+
+def _answered(given: Given, why: str) -> MemctlError:
+    return MemctlError(
+        f"{given.handoff} was answered in another clone or on another branch: {why}",
+        "`memctl sync` brings the answer here, or merge the branch that has it",
+    )
+
+
+def kept(state: State, given: Given) -> list[Ownership]:
+    """The ownerships of the sections that are no longer what the handoff made them: these don't go back."""
+    found = (state.live(section, given.now) for section in given.sections)
+    return [held for held in found if held is not None and not is_by(held, given)]
+
+
+def given_back(state: State, given: Given, sections: Collection[str]) -> State:
+    """The sections are the giver's again, as far as the taker has them still by this handoff.
+
+    What nobody owned before is over at once: so nobody owns it, and the state tells that it was not taken.
+    """
+    owned = dict(state.section_ownership_map)
+    for section in sections:
+        held = owned.get(section)
+        if held is None or not is_by(held, given):
+            continue
+        owned[section] = held.passed(given.giver, given.now, given.why_back())
+        if section in given.unowned:
+            owned[section] = Ownership(
+                section_id=section,
+                owner_agent_id=given.giver,
+                acquired_at=given.now,
+                expires_at=given.now,
+                previous_owner=given.taker,
+                lock_reason=given.why_back(),
+            )
+    return state.with_(section_ownership_map=owned)
+
+
+def given_anew(state: State, given: Given, sections: Collection[str]) -> State:
+    """The sections are the taker's after all, as far as they went back by this handoff and nothing came since."""
+    owned = dict(state.section_ownership_map)
+    for section in sections:
+        held = owned.get(section)
+        if held is not None and is_back(held, given):
+            owned[section] = held.passed(given.taker, given.now, given.why())
+            if section in given.unowned:
+                owned[section] = msgspec.structs.replace(owned[section], expires_at=None)
+    return state.with_(section_ownership_map=owned)
+
+
+def is_by(held: Ownership, given: Given) -> bool:
+    """Whether the taker owns a section by this handoff, and not by something since."""
+    return held.owner_agent_id == given.taker and held.lock_reason in map(given.why, given.names)
+
+
+def is_back(held: Ownership, given: Given) -> bool:
+    """Whether the giver owns a section, or did to the end, because it came back of this handoff."""
+    return held.owner_agent_id == given.giver and held.lock_reason in map(given.why_back, given.names)
+
+
+class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
+    """A handoff's answer that the shared state does not follow in one section, and whose that is to be.
+
+    `owner` is "" for nobody, `held` the ownership as it is. With `at_work` only who is at work is to be mended: the
+    taker is, on a section that is another's, or with no `section` by a handoff that it has not accepted.
+    """
+
+    handoff: Handoff
+    section: str = ""
+    owner: str = ""
+    held: Ownership | None = None
+    at_work: bool = False
+
+    @property
+    def told(self) -> str:
+        """What is wrong, in words."""
+        if self.at_work:
+            return f"{self._answer}, and {self._taker} is at work {self._at}"
+        assert self.held is not None
+        return f"{self._answer}, and {self.held.told if self._was else f'nobody owns {self.section}'}"
+
+    @property
+    def done(self) -> str:
+        """What settling it does, in words."""
+        if self.at_work:
+            return f"{self._answer}: {self._taker} is no longer at work {self._at}"
+        before = f", no longer {_whose(self._was)}" if self._was != self.owner else ""
+        return f"{self._answer}: {self.section} is {_whose(self.owner)}{before}"
+
+    @property
+    def _answer(self) -> str:
+        record = self.handoff.record
+        is_declined = record.status == ACCEPTED and self.section in self.handoff.parties.declined
+        return f"{record.id} is {record.status}" + (f" without {self.section}" if is_declined else "")
+
+    @property
+    def _taker(self) -> str:
+        return self.handoff.parties.to_agent_id
+
+    @property
+    def _at(self) -> str:
+        return f"on {self.section}, which is {_whose(self.owner)}" if self.section else "by it"
+
+    @property
+    def _was(self) -> str:
+        """Who owns the section, "" for nobody: what nobody owned before went back to nobody."""
+        held = self.held
+        return held.owner_agent_id if held and held.acquired_at != held.expires_at else ""
+
+
+def _whose(agent: str) -> str:
+    return f"{agent}'s" if agent else "nobody's"
+
+
+def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> list[Contradiction]:
+    """Every contradiction between the answers of some handoffs and a state.
+
+    Only what stands in the state by the very handoff counts: a section that was given to somebody else since, or taken
+    anew, has gone on. A handoff that waits for its answer may have one on another branch.
+    """
+    return [found for one, given in _given_by(handoffs, now).values() for found in _contradicting(one, given, state)]
+
+
+def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
+    """Let ownership, and who is at work, be as the answers of some handoffs say."""
+
+    def plan(state: State) -> Step:
+        title = "; ".join(describe(handoffs, state, now))
+        state, _ = _named_anew(handoffs, state, now)
+        given = _given_by(handoffs, now)
+        for one in contradictions(handoffs, state, now):
+            state = _settled(state, one, given[one.handoff.record.id][1])
+        return Step(state, "settle", title)
+
+    return plan
+
+
+def describe(handoffs: Sequence[Handoff], state: State, now: str) -> list[str]:
+    """What settling does to a state, a line each."""
+    _, named = _named_anew(handoffs, state, now)
+    return [*named, *(one.done for one in contradictions(handoffs, state, now))]
+
+
+def concerns(state: State) -> bool:
+    """Whether a state tells of any handoff; mostly none does, and then nobody needs to read their records."""
+    reasons = (held.lock_reason for held in state.section_ownership_map.values())
+    return any(map(named_in, reasons)) or any(agent.handoffs for agent in state.active_agents.values())
+
+
+def _given_by(handoffs: Sequence[Handoff], now: str) -> dict[str, tuple[Handoff, Given]]:
+    """Some handoffs and what changes hands by them, by their ids.
+
+    Of those that have one id, until `renumber` tells them apart, nobody knows which the state means: they are left out.
+    """
+    count = Counter(one.record.id for one in handoffs)
+    return {one.record.id: (one, of(one, now, count)) for one in handoffs if count[one.record.id] == 1}
+
+
+def _named_anew(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
+    """The state with the ids that handoffs have now, where it has those that another clone had given out too."""
+    named: list[str] = []
+    by_id = _given_by(handoffs, now)
+    for one, given in by_id.values():
+        for old in one.record.aliases:
+            _, other = by_id.get(old, (None, None))
+            before = state
+            owned = {
+                section: renamed(held, given, old) if not (other and other.is_about(held)) else held
+                for section, held in state.section_ownership_map.items()
+            }
+            state = state.with_(section_ownership_map=owned)
+            if not (other and other.taker == given.taker and _is_at_work(state, other)):
+                state = agents.rename_work(state, given.taker, old, given.handoff)
+            named += [f"{old} is now {given.handoff}"] if state != before else []
+    return state, named
+
+
+def _is_at_work(state: State, given: Given) -> bool:
+    """Whether what the taker is at work on under a handoff's id may be by that one: all its sections are of it."""
+    active = state.active_agents.get(given.taker)
+    found = active.handoffs.get(given.handoff) if active else None
+    return found is not None and set(found.sections) <= set(given.sections)
+
+
+def _contradicting(one: Handoff, given: Given, state: State) -> Iterator[Contradiction]:
+    status, who = one.record.status, one.parties
+    if status not in (ACCEPTED, DECLINED, WITHDRAWN):
+        return
+    active = state.active_agents.get(given.taker)
+    at_work = [active.handoffs[name] for name in given.names if active and name in active.handoffs]
+    for section in who.sections:
+        held = state.section_ownership_map.get(section)
+        is_taken = status == ACCEPTED and section not in who.declined
+        is_live = held is not None and held.is_live(given.now)
+        if held is None:
+            continue
+        if not is_taken and is_by(held, given) and is_live:
+            owner = "" if section in given.unowned else given.giver
+            yield Contradiction(handoff=one, section=section, owner=owner, held=held)
+        elif is_taken and is_back(held, given) and (is_live or section in given.unowned):
+            yield Contradiction(handoff=one, section=section, owner=given.taker, held=held)
+        elif is_taken and is_live and _is_gone(held, given) and any(section in work.sections for work in at_work):
+            yield Contradiction(handoff=one, section=section, owner=held.owner_agent_id, held=held, at_work=True)
+    if status != ACCEPTED and at_work:
+        yield Contradiction(handoff=one, at_work=True)
+
+
+def _is_gone(held: Ownership, given: Given) -> bool:
+    """Whether a section is another's than the taker's, and was not only offered on by it."""
+    is_offered = held.previous_owner == given.taker and named_in(held.lock_reason)
+    return held.owner_agent_id != given.taker and not is_offered
+
+
+def _settled(state: State, one: Contradiction, given: Given) -> State:
+    if one.at_work:
+        ended = agents.only_working(state, (one.section,), one.owner)
+        return ended if one.section else agents.end_work(state, given.taker, given.names)
+    if one.owner == given.taker and one.handoff.record.status == ACCEPTED:
+        return given_anew(state, given, (one.section,))
+    return agents.only_working(given_back(state, given, (one.section,)), (one.section,), one.owner)

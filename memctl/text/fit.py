@@ -1,0 +1,34 @@
+"""Fit texts into the room that there is: cut one, find how much fits, and know what hosts show of a hook's output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+# Of a hook's output Claude Code shows all up to 10,000 characters, else a preview of 2 kB (seen in version 2.1.329).
+LIMIT = 9_500
+
+
+def length(text: str) -> int:
+    """Characters as JavaScript counts them, which hosts are written in: UTF-16 units, never fewer than Python's."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def cut(text: str, longest: int) -> str:
+    """Return a text of at most `longest` characters: "beginn…"."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
+    """Return a text of at most `longest` characters, cut where a word ends: "the beginning …"."""
+    return text if len(text) <= longest else text[: longest - 1].rpartition(" ")[0] + mark
+
+
+def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
+    """Return the largest number up to `greatest` that fits, `least` if none does; of two the larger fits less."""
+    while least < greatest:
+        middle = (least + greatest + 1) // 2
+        if fits(middle):
+            least = middle
+        else:
+            greatest = middle - 1
+    return least

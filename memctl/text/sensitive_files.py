@@ -1,0 +1,56 @@
+"""Files that never enter a model's context: binary ones, and those that hold, or by their names would hold, secrets."""
+
+from __future__ import annotations
+
+import re
+
+from memctl.text.credentials import find
+
+BINARY, SECRET_NAME = "binary", "its name is one of files with secrets"
+_CREDENTIAL = "it looks like it contains a credential"
+_LOOKED_AT = 8_000  # bytes in which a binary file shows itself, as Git looks
+_SECRET_NAMES = re.compile(
+    r"\.env(?:\.(?!(?:dist|example|sample|template|defaults?)$).+|rc)?|.+\.env|.*id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?"
+    r"|.+\.(?:pem|key|p12|pfx|pkcs12|jks|keystore|kdbx?|ppk|asc|gpg|tfstate|tfvars|ovpn|age)(?:\.backup)?"
+    r"|\.(?:netrc|pgpass|pypirc|npmrc|htpasswd|git-credentials|dockercfg|s3cfg|boto|my\.cnf)|_netrc|shadow|passwd"
+    r"|(?:.*[._-])?(?:credentials?|secrets?)(?:\.(?:ya?ml|json|toml|ini|txt|cfg|properties|xml|db))?"
+    r"|(?:service[-_]account|client_secret).*\.json|.*\.secret",
+    re.IGNORECASE,
+)
+
+
+def refusal(path: str, content: bytes, text: str) -> str:
+    """Why a file never enters, by its name, its bytes and the text that they are; "" if it may."""
+    if has_secret_name(path):
+        return SECRET_NAME
+    return BINARY if is_binary(content) else in_text(text)
+
+
+def in_text(text: str) -> str:
+    """Why a text never enters, "" if it may."""
+    spans = find(text)
+    return f"{_CREDENTIAL} ({spans[0].rule})" if spans else ""
+
+
+def is_credential(reason: str) -> bool:
+    """Whether the reason why a file never enters is in its text: then it may still be named."""
+    return reason.startswith(_CREDENTIAL)
+
+
+def without_credentials(text: str) -> str:
+    """A text without what looks like credentials in it."""
+    for span in reversed(find(text)):
+        text = f"{text[: span.start]} {text[span.end :]}"
+    return text
+
+
+def has_secret_name(path: str) -> bool:
+    """Whether a file is called as files with secrets are, such as `.env`, `server.pem`, `id_rsa`, `credentials.json`.
+
+    `.env.example` and `id_rsa.pub` are not, and neither is code: `secrets.py`.
+    """
+    return _SECRET_NAMES.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def is_binary(content: bytes) -> bool:
+    return b"\0" in content[:_LOOKED_AT]

@@ -1,0 +1,181 @@
+"""`next`, and `list --ready`, `--blocked`, `--parent`: what can be begun, and in which order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+
+def titles(memctl: Memctl, *args: str) -> list[str]:
+    return [record["title"] for record in memctl("list", "--json", *args).data["records"]]
+
+
+def order(memctl: Memctl, *args: str) -> list[str]:
+    return [one["record"]["title"] for one in memctl("next", "--json", "--limit", "0", *args).data["choices"]]
+
+
+def because(memctl: Memctl, title: str) -> list[str]:
+    choices = memctl("next", "--json", "--limit", "0").data["choices"]
+    return next(one["because"] for one in choices if one["record"]["title"] == title)
+
+
+def issue(memctl: Memctl, title: str, *args: str) -> str:
+    return memctl("issue", title, *args).id
+
+
+def test_what_open_work_or_a_proposal_blocks_is_not_ready(memctl: Memctl) -> None:
+    first = issue(memctl, "First")
+    issue(memctl, "Second", "--blocked-by", first)
+    proposal = memctl("decide", "Proposal", "--status", "proposed").id
+    issue(memctl, "Third", "--blocked-by", proposal)
+    decision, learning = memctl("decide", "Decision").id, memctl("learn", "Learning").id
+    issue(memctl, "Fourth", "--blocked-by", decision, "--blocked-by", learning)
+    assert sorted(titles(memctl, "--ready")) == ["First", "Fourth"]
+    assert sorted(titles(memctl, "--blocked")) == ["Second", "Third"]
+    assert f"waits for {first} (open) First" in memctl("list", "--blocked").out
+    data = memctl("list", "--blocked", "--json").data
+    assert sorted(names[0] for names in data["waits_for"].values()) == sorted([first, proposal])
+    memctl("resolve", first, "--resolution", "done")
+    memctl("edit", proposal, "--set", "status=accepted")
+    assert sorted(titles(memctl, "--ready")) == ["Fourth", "Second", "Third"]
+    assert titles(memctl, "--blocked") == []
+
+
+def test_parts_come_before_the_whole_and_are_blocked_with_it(memctl: Memctl) -> None:
+    whole = issue(memctl, "Whole")
+    part = issue(memctl, "Part", "--parent", whole)
+    issue(memctl, "Part of the part", "--parent", part)
+    assert titles(memctl, "--parent", whole) == ["Part"]
+    assert titles(memctl, "--ready") == ["Part of the part"]
+    other = issue(memctl, "Other")
+    memctl("link", other, whole, "--as", "blocks")
+    assert titles(memctl, "--ready") == ["Other"]
+    assert sorted(titles(memctl, "--blocked", "--parent", whole)) == ["Part"]
+    memctl("resolve", other, "--resolution", "done")
+    memctl("resolve", part, "--resolution", "done")
+    assert titles(memctl, "--parent", whole, "--status", "resolved") == ["Part"]
+    assert "there is no record" in memctl("list", "--parent", "ISS-1999-01-01-001", code=1).err
+
+
+def test_a_circle_of_links_which_a_merge_may_make_is_blocked_and_ends(repo: Path, memctl: Memctl) -> None:
+    first, second = issue(memctl, "First"), issue(memctl, "Second")
+    memctl("link", first, second, "--as", "blocks")
+    file = next((repo / ".memory").rglob(f"{first}-*.md"))
+    file.write_text(file.read_text().replace("is_archived:", f"blocked_by:\n  - {second}\nis_archived:"))
+    assert sorted(titles(memctl, "--blocked")) == ["First", "Second"]
+    assert "nothing can be begun" in memctl("next").err
+
+
+def test_ready_goes_with_filters_and_not_with_blocked(memctl: Memctl) -> None:
+    issue(memctl, "Bad", "--severity", "high", "--tag", "x")
+    issue(memctl, "Mild", "--severity", "low")
+    assert titles(memctl, "--ready", "--sort", "severity") == ["Bad", "Mild"]
+    assert titles(memctl, "--ready", "--tag", "x") == ["Bad"]
+    assert titles(memctl, "--ready", "--limit", "1", "--sort", "severity") == ["Bad"]
+    assert "1 more" in memctl("list", "--ready", "--limit", "1").err
+    assert "what is ready is not blocked" in memctl("list", "--ready", "--blocked", code=2).err
+
+
+class TestOrder:
+    def test_own_work_then_critical_then_weight_then_what_is_newest(self, memctl: Memctl) -> None:
+        memctl("state", "Mine", "--completion", "20", "--next", "Finish DELETE", "-i", "1")
+        issue(memctl, "Worst", "--severity", "critical", "-i", "1")
+        light = issue(memctl, "Light but awaited", "-i", "5")
+        issue(memctl, "Waits", "--blocked-by", light)
+        issue(memctl, "Also waits", "--blocked-by", light)
+        issue(memctl, "Heavy", "-i", "6")
+        issue(memctl, "Equal to heavy and newer", "-i", "6")
+        assert order(memctl) == ["Mine", "Worst", "Light but awaited", "Equal to heavy and newer", "Heavy"]
+        assert because(memctl, "Mine") == ["begun by you, 20 % done", "next: Finish DELETE"]
+        assert because(memctl, "Heavy") == ["importance 6"]
+        assert because(memctl, "Light but awaited")[0].startswith("unblocks ISS-")
+        assert because(memctl, "Light but awaited")[0].endswith(" and 1 more")
+        result = memctl("next", "--limit", "2")
+        assert "3 more can be begun: --limit 0 shows all" in result.err
+        assert "2 blocked by other work: `memctl list --blocked`" in result.err
+
+    def test_a_command_begins_each_or_shows_what_is_begun(self, memctl: Memctl) -> None:
+        made = issue(memctl, "One", "--next", "Look at\nthe pool")
+        assert f"`memctl edit {made} --set status=in-progress`" in memctl("next").out
+        memctl("edit", made, "--set", "status=in-progress")
+        out = memctl("next").out
+        assert f"begun by you; next: Look at the pool  `memctl show {made}`" in out
+
+    def test_what_goes_on_from_work_that_was_just_done_comes_first(self, memctl: Memctl) -> None:
+        issue(memctl, "Heavy", "-i", "9")
+        whole = issue(memctl, "Whole")
+        done = issue(memctl, "Done part", "--parent", whole)
+        issue(memctl, "Next part", "--parent", whole, "-i", "3")
+        assert order(memctl) == ["Heavy", "Done part", "Next part"]
+        memctl("resolve", done, "--resolution", "done")
+        assert order(memctl) == ["Next part", "Heavy"]
+        assert because(memctl, "Next part") == [f"goes on from {done}"]
+
+    def test_of_a_revision_it_says_what_could_be_begun_then(self, repo: Path, memctl: Memctl) -> None:
+        made = issue(memctl, "One")
+        before = git(repo, "rev-parse", "HEAD").strip()
+        memctl("resolve", made, "--resolution", "done")
+        assert order(memctl) == []
+        assert order(memctl, "--at", before) == ["One"]
+
+    def test_a_memory_without_work_says_so(self, memctl: Memctl) -> None:
+        memctl("decide", "One")
+        result = memctl("next")
+        assert (result.out, "nothing can be begun" in result.err) == ("", True)
+
+
+class TestOthers:
+    """What other agents own, are at or were assigned is left out, and said."""
+
+    def elsewhere(self, memctl: Memctl) -> list[str]:
+        return [one["because"] for one in memctl("next", "--json").data["elsewhere"]]
+
+    def test_work_in_a_section_of_somebody_else(self, memctl: Memctl, bob: Memctl) -> None:
+        memctl("section", "add", "Payment", "--path", "src/**")
+        memctl("detail", "add", "Cards", "--section", "2.1")
+        issue(memctl, "There", "--section", "2.1")
+        issue(memctl, "In its details", "--section", "3.1")
+        issue(memctl, "Free")
+        bob("own", "acquire", "2.1")
+        assert order(memctl) == ["Free"]
+        assert self.elsewhere(memctl) == ["bob owns §2.1", "bob owns §2.1"]
+        assert "with others: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
+        assert sorted(order(bob)) == ["Free", "In its details", "There"]
+
+    def test_work_that_another_agent_is_at(self, memctl: Memctl, bob: Memctl) -> None:
+        bob("state", "Theirs", "--completion", "10")
+        assert because(memctl, "Theirs") == ["begun by bob, 10 % done"]  # who is gone
+        bob("coordination", "join", "--task", "Theirs")
+        assert order(memctl) == []
+        assert self.elsewhere(memctl) == ["bob is at it"]
+
+    def test_assignments_name_records(self, memctl: Memctl) -> None:
+        first, second = issue(memctl, "First"), issue(memctl, "Second", "-i", "2")
+        memctl("coordination", "assign", "bob", f"Do {first}")
+        memctl("coordination", "assign", "claude", f"Do {second}")
+        assert order(memctl) == ["Second"]
+        assert because(memctl, "Second")[0] == "assigned to you"
+        assert self.elsewhere(memctl) == ["assigned to bob"]
+
+    def test_what_keeps_everybody_from_going_on(self, memctl: Memctl) -> None:
+        issue(memctl, "First")
+        memctl("coordination", "block", "Staging is down")
+        assert "keeps everybody from going on: Staging is down (claude)" in memctl("next").err
+
+
+def test_it_changes_nothing_and_an_agent_may_run_it_unasked(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memctl.store import agent_env
+
+    issue(memctl, "One")
+    before = git(repo, "status", "--porcelain", "--ignored"), git(repo, "for-each-ref")
+    memctl("next")
+    memctl("list", "--ready")
+    assert before == (git(repo, "status", "--porcelain", "--ignored"), git(repo, "for-each-ref"))
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert agent_env.may_run_unasked("next", {"CLAUDECODE": "1"})
+    assert "memctl next" in memctl("guide").out + memctl("guide", "searching").out

@@ -1,0 +1,301 @@
+"""`why PATH:LINE`: lines that records name, followed through what became of the file; and what else explains a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import NOW, Memctl, Once, git
+from tests.pages.test_provenance import API, committed, write
+
+FILE = "src/pay/api.py"
+HEAD = "# a head\n# of two lines\n"
+
+
+@pytest.fixture
+def shop(repo: Path, once: Once) -> Path:
+    def make() -> None:
+        write(repo, FILE, API)
+        committed(repo, "feat: pay")
+
+    once(make)
+    return repo
+
+
+def reasons(memctl: Memctl, place: str, *args: str, where: Path | None = None) -> dict[str, Any]:
+    """The first reason for each record, by its title."""
+    records = memctl("why", place, "--json", *args, where=where).data["records"]
+    return {one["record"]["title"]: one["reasons"][0] for one in records}
+
+
+def decided(memctl: Memctl, title: str, *lines: str, path: str = FILE) -> str:
+    code = [word for line in lines for word in ("--code", f"{path}:{line}")]
+    return memctl("decide", title, "--rationale", f"{title} is why. And more.", *code).id
+
+
+def test_a_line_is_followed_through_later_commits(shop: Path, memctl: Memctl) -> None:
+    decided(memctl, "Refunds", "9")
+    recorded = git(shop, "rev-parse", "HEAD").strip()
+    write(shop, FILE, HEAD + API)
+    committed(shop, "docs: a head", "src")
+    write(shop, FILE, HEAD + "import os\n" + API)  # not committed
+    found = reasons(memctl, f"{FILE}:12")["Refunds"]
+    assert found["is_here"]
+    assert found["lines"] == {"recorded": [9, 9], "commit": recorded, "now": [12, 12], "is_followed": True}
+    assert not reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
+    assert f"[{FILE}:9 at {recorded[:10]}, now line 12]" in memctl("why", FILE).out
+    assert f"[this line: {FILE}:9 at {recorded[:10]}, now line 12]" in memctl("why", f"{FILE}:12").out
+    assert reasons(memctl, f"{FILE}:11", "--at", "HEAD")["Refunds"]["is_here"]
+    assert reasons(memctl, f"{FILE}:9", "--at", recorded)["Refunds"]["is_here"]
+
+
+def test_a_line_that_has_another_text_or_is_gone_is_not_this_line(shop: Path, memctl: Memctl) -> None:
+    decided(memctl, "Whole", "1", "9")
+    decided(memctl, "Sign", "9")
+    decided(memctl, "Puts", "5")
+    write(shop, FILE, API.replace("return -amount", "return abs(amount)").replace("    return queue.put(amount)\n", ""))
+    committed(shop, "fix: no sign", "src")
+    found = reasons(memctl, f"{FILE}:8")
+    assert [one["is_here"] for one in found.values()] == [False] * 3
+    assert next(iter(found)) in ("Whole", "Sign")  # it is what stands in its place
+    out = memctl("why", FILE).out
+    assert "changed since]" in out
+    assert ", gone since]" in out
+
+
+def test_a_line_that_is_only_indented_otherwise_is_the_same(shop: Path, memctl: Memctl) -> None:
+    decided(memctl, "Refunds", "9")
+    write(shop, FILE, API.replace("    return -amount", "        return -amount"))
+    committed(shop, "style: indent", "src")
+    assert reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
+
+
+def test_of_several_lines_those_between_the_first_and_the_last_that_are_left_count(shop: Path, memctl: Memctl) -> None:
+    decided(memctl, "Refunds", "8-9")
+    text = API.replace("def refund(amount):\n", "def refund(amount):\n    # a remark\n")
+    write(shop, FILE, HEAD + text)
+    committed(shop, "docs: remarks", "src")
+    assert [reasons(memctl, f"{FILE}:{line}")["Refunds"]["is_here"] for line in (9, 10, 11, 12)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert "now lines 10-12" in memctl("why", FILE).out
+
+
+def test_what_a_merge_brought_moves_the_line(shop: Path, memctl: Memctl) -> None:
+    git(shop, "checkout", "-qb", "other")
+    write(shop, FILE, HEAD + API)
+    committed(shop, "docs: a head", "src")
+    git(shop, "checkout", "-q", "main")
+    decided(memctl, "Refunds", "9")
+    git(shop, "merge", "-q", "other", "-m", "merge")
+    assert reasons(memctl, f"{FILE}:11")["Refunds"]["is_here"]
+    assert not reasons(memctl, f"{FILE}:9")["Refunds"]["is_here"]
+
+
+def test_a_line_is_followed_under_the_name_that_its_file_has_now(shop: Path, memctl: Memctl) -> None:
+    decided(memctl, "Refunds", "9")
+    git(shop, "mv", FILE, "src/pay/money.py")
+    assert memctl("why", "src/pay/money.py:9", "--json").data["commits"][0]["subject"] == "feat: pay"  # staged only
+    write(shop, "src/pay/money.py", HEAD + API)
+    committed(shop, "refactor: name", "src")
+    assert reasons(memctl, "src/pay/money.py:11")["Refunds"]["is_here"]
+    assert f"{FILE}:9 at" in memctl("why", "src/pay/money.py").out
+
+
+def test_a_record_that_was_edited_since_counts_from_when_it_had_the_line(shop: Path, memctl: Memctl) -> None:
+    made = decided(memctl, "Refunds", "9")
+    write(shop, FILE, HEAD + API)
+    committed(shop, "docs: a head", "src")
+    memctl("edit", made, "--set", "importance=9")
+    assert reasons(memctl, f"{FILE}:11")["Refunds"]["is_here"]
+    memctl("edit", made, "--set", f"code_refs={FILE}:10")
+    found = reasons(memctl, f"{FILE}:10")["Refunds"]
+    assert (found["is_here"], found["lines"]["now"]) == (True, [10, 10])
+
+
+def test_who_records_before_the_commit_of_the_change_means_its_lines(
+    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = HEAD + API + "\n\ndef cancel(payment):\n    return None\n"
+    write(shop, FILE, text)
+    decided(memctl, "Cancelling", "15")
+    decided(memctl, "Below", "7")
+    assert reasons(memctl, f"{FILE}:15")["Cancelling"]["is_here"]  # not committed yet
+    monkeypatch.setenv("GIT_COMMITTER_DATE", NOW)
+    committed(shop, "feat: cancelling", "src")
+    write(shop, FILE, "# more\n" + text)
+    committed(shop, "docs: more", "src")
+    found = reasons(memctl, f"{FILE}:16")
+    assert found["Cancelling"]["is_here"]
+    # Line 7 of what was on the disk, or of what was committed: nobody knows, and nothing is claimed.
+    assert not found["Below"]["lines"]["is_followed"]
+    assert "which may have moved since" in memctl("why", FILE).out
+
+
+def test_a_file_that_was_recorded_before_its_first_commit_is_followed(shop: Path, memctl: Memctl) -> None:
+    write(shop, "new.py", "one = 1\ntwo = 2\n")
+    decided(memctl, "Two", "2", path="new.py")
+    assert reasons(memctl, "new.py:2")["Two"]["is_here"]
+    committed(shop, "feat: new", "new.py")
+    write(shop, "new.py", "zero = 0\none = 1\ntwo = 2\n")
+    committed(shop, "feat: zero", "new.py")
+    assert reasons(memctl, "new.py:3")["Two"]["is_here"]
+
+
+def test_a_record_without_a_commit_is_about_the_lines_as_they_are(shop: Path, memctl: Memctl) -> None:
+    memctl("decide", "Refunds", "--code", f"{FILE}:9", "--no-commit")
+    assert reasons(memctl, f"{FILE}:9")["Refunds"] == {
+        "by": "code_refs",
+        "where": f"{FILE}:9",
+        "how": None,
+        "is_here": True,
+        "lines": {"recorded": [9, 9], "commit": None, "now": [9, 9], "is_followed": True},
+    }
+
+
+def test_the_history_of_a_shallow_clone_claims_nothing_from_before_its_beginning(
+    shop: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    decided(memctl, "Refunds", "9")
+    write(shop, FILE, HEAD + API)
+    committed(shop, "docs: a head", "src")
+    git(tmp_path, "clone", "-q", "--depth", "1", shop.as_uri(), "shallow")
+    shallow = tmp_path / "shallow"
+    found = reasons(memctl, f"{FILE}:9", where=shallow)["Refunds"]
+    assert (found["is_here"], found["lines"]["is_followed"]) == (False, False)
+    assert "may be older: the history of this shallow clone" in memctl("why", f"{FILE}:9", where=shallow).err
+
+
+def test_in_a_partial_clone_nothing_is_fetched_and_what_is_not_known_is_said(
+    shop: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    decided(memctl, "Refunds", "9")
+    for number in range(3):
+        write(shop, FILE, "# more\n" * number + HEAD + API)
+        committed(shop, f"docs: {number}", "src")
+    git(shop, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", shop.as_uri(), "partial")
+    partial = tmp_path / "partial"
+
+    def missing() -> str:
+        return git(partial, "rev-list", "--objects", "--all", "--missing=print")
+
+    before = missing()
+    result = memctl("why", f"{FILE}:13", where=partial)
+    assert "line 13 is not known: this is a partial clone" in result.err
+    assert "which may have moved since" in result.out
+    assert "docs: 2" in result.out
+    assert missing() == before
+
+
+def test_what_has_no_such_line_is_refused_with_what_there_is(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
+    write(shop, "empty.py", "")
+    (shop / "logo.png").write_bytes(b"\x89PNG\0\0")
+    assert "its last line is 9" in memctl("why", f"{FILE}:10", code=2).err
+    assert "it is empty" in memctl("why", "empty.py:1", code=2).err
+    assert "is no text, so it has no lines" in memctl("why", "logo.png:1", code=2).err
+    committed(shop, "feat: a logo")
+    assert "feat: a logo" in memctl("why", "logo.png").out
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    write(inner, "a.py", "x\n")
+    committed(inner, "feat: a")
+    git(shop, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "libs/inner")
+    committed(shop, "feat: a submodule")
+    for path in ("libs/inner", "libs/inner/a.py:1"):
+        result = memctl("why", path, code=2)
+        assert "libs/inner is a submodule" in result.err
+        assert "git -C libs/inner log" in result.err
+
+
+class TestAnswer:
+    """The first line says why; the rest goes from the line to the file to what is around it."""
+
+    def test_a_record_about_the_line_says_its_reason(self, shop: Path, memctl: Memctl) -> None:
+        made, whole = decided(memctl, "Refunds", "9"), decided(memctl, "Whole", path=FILE)
+        out = memctl("why", f"{FILE}:9").out.split("\n")
+        assert out[0] == f"{FILE}:9: Refunds is why. ({made} Refunds)"
+        assert out[2] == "This line"
+        assert "      Refunds is why." in out
+        assert whole not in "".join(out)
+        assert memctl("why", f"{FILE}:9", "--json").data["answer"] == f"Refunds is why. ({made} Refunds)"
+        assert memctl("why", f"{FILE}:9", "--json").data["records"][0]["reason"] == "Refunds is why."
+
+    def test_else_the_commit_of_the_line_says_what_its_message_says(self, shop: Path, memctl: Memctl) -> None:
+        write(shop, FILE, HEAD + API)
+        message = "docs: a head\n\nReaders asked for it. Often.\n\nRefs: #1\nSigned-off-by: Ada <ada@example.org>"
+        commit = committed(shop, message, "src")
+        lines = memctl("why", f"{FILE}:2").out.split("\n")
+        assert lines[0].startswith(f"{FILE}:2: docs: a head. Readers asked for it. ({commit[:10]}, ")
+        assert lines[3].startswith(f"  {commit[:10]}")
+        assert lines[4] == "      Readers asked for it."
+        assert [line[2:12] for line in lines if line.endswith("feat: pay")] == [
+            git(shop, "log", "-1", "--format=%H", "--grep=feat: pay").strip()[:10]
+        ]
+
+    def test_of_a_file_the_best_record_its_section_or_its_first_commit_says_it(
+        self, shop: Path, memctl: Memctl
+    ) -> None:
+        assert "feat: pay" in memctl("why", FILE).out.split("\n")[0]
+        memctl("section", "add", "Payment", "--path", "src/pay/**", "--overview", "Takes money. Gives it back.")
+        assert memctl("why", FILE).out.split("\n")[0] == f"{FILE}: Takes money. (§2.1 Payment)"
+        made = memctl("decide", "Whole", "--code", FILE, "--rationale", "One file is enough.").id
+        assert memctl("why", FILE).out.split("\n")[0] == f"{FILE}: One file is enough. ({made} Whole)"
+
+    def test_records_that_still_hold_and_weigh_more_come_first(self, shop: Path, memctl: Memctl) -> None:
+        old = memctl("decide", "Old", "--code", FILE, "-i", "10").id
+        memctl("learn", "Light", "--code", FILE, "-i", "2")
+        memctl("decide", "Heavy", "--code", FILE, "-i", "9")
+        memctl("decide", "New", "--code", FILE, "--supersedes", old)
+        titles = [one["record"]["title"] for one in memctl("why", FILE, "--json").data["records"]]
+        assert titles == ["Heavy", "New", "Light", "Old"]
+        result = memctl("why", FILE, "--limit", "2")
+        assert "Light" not in result.out
+        assert "2 more records name the file: --limit 0 shows all" in result.err
+
+    def test_the_records_of_its_section_that_are_about_the_same_are_told(self, shop: Path, memctl: Memctl) -> None:
+        memctl("section", "add", "Payment", "--path", "src/pay/**")
+        memctl("decide", "Never refund through the api twice", "--section", "2.1", "--rationale", "Money. Lost.")
+        memctl("decide", "Colours of buttons", "--section", "2.1")
+        data = memctl("why", FILE, "--json").data
+        assert [one["record"]["title"] for one in data["of_places"]] == ["Never refund through the api twice"]
+        assert data["of_places"][0]["reason"] == "Money."
+        assert "Of these pages and sections" in memctl("why", FILE).out
+
+    def test_a_record_that_names_nothing_of_the_file_may_be_about_it(self, shop: Path, memctl: Memctl) -> None:
+        write(shop, FILE, '"""Retries of payments."""\n')
+        memctl("decide", "Retries of payments wait twice as long", "--code", "src/pay/other.py")
+        memctl("decide", "Colours of buttons")
+        data = memctl("why", FILE, "--json").data
+        assert [one["record"]["title"] for one in data["perhaps"]] == ["Retries of payments wait twice as long"]
+        assert data["records"] == []
+        assert "Perhaps" in memctl("why", FILE).out
+        for number in range(3):
+            memctl("decide", f"Number {number}", "--code", FILE)
+        assert memctl("why", FILE, "--json").data["perhaps"] == []  # enough is known
+
+    def test_what_was_decided_in_the_session_of_the_lines_commit_is_told(
+        self, shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MEMCTL_SESSION", "other")
+        monkeypatch.setenv("GIT_AUTHOR_NAME", "Bob")
+        memctl("decide", "Elsewhere")
+        monkeypatch.setenv("GIT_AUTHOR_NAME", "Ada")
+        monkeypatch.setenv("MEMCTL_SESSION", "abc")
+        memctl("decide", "Count from one", "--rationale", "People do.")
+        monkeypatch.setenv("GIT_COMMITTER_DATE", NOW)
+        write(shop, FILE, HEAD + API)
+        committed(shop, "docs: a head", "src")
+        data = memctl("why", f"{FILE}:1", "--json").data
+        assert data["session"] == "abc"
+        assert [(one["record"]["title"], one["reason"]) for one in data["of_session"]] == [
+            ("Count from one", "People do.")
+        ]
+        assert "Session abc" in memctl("why", f"{FILE}:1").out
+        assert memctl("why", f"{FILE}:5", "--json").data["session"] is None  # of a day when nothing was recorded

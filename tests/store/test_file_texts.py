@@ -1,0 +1,159 @@
+"""The index of what files say: what is found, what is left out, what becomes of changed and of damaged ones."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memctl.store import file_texts
+from memctl.store.file_texts import FileMatches
+from memctl.store.memory import Memory, open_memory
+from memctl.store.repository_files import FilesOnDisk
+
+SECRET = "AK" + "IA" + "QWERTYUIOPASDFGH"
+FILES = {
+    "src/pager.py": "def echo_via_pager(text): ...  # opens less\n",
+    "src/HTTPServer.cs": "class RequestHandler { void readHeaders() {} }\n",
+    "src/terminal.rs": "fn read_key() {}\n",
+    "docs/windows.md": "Windows has another pager.\n",
+}
+
+
+@pytest.fixture
+def memory(repo: Path) -> Memory:
+    for name, text in FILES.items():
+        (repo / name).parent.mkdir(exist_ok=True)
+        (repo / name).write_text(text)
+    return open_memory(repo, os.environ)
+
+
+def found(memory: Memory, query: str, secret: tuple[str, ...] = ()) -> FileMatches:
+    files = FilesOnDisk(memory)
+    return file_texts.matches(memory, files, files.blobs(files.names()), query, secret=secret)
+
+
+def best(memory: Memory, query: str) -> list[str]:
+    shares = found(memory, query).shares
+    return sorted(shares, key=lambda path: (-shares[path], path))
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("the pager on Windows", "docs/windows.md"),
+        ("echo_via_pager", "src/pager.py"),
+        ("echo", "src/pager.py"),
+        ("request handlers", "src/HTTPServer.cs"),
+        ("read headers", "src/HTTPServer.cs"),
+        ("HTTP", "src/HTTPServer.cs"),
+        ("key", "src/terminal.rs"),
+        ("terminal", "src/terminal.rs"),
+        ('"opens less"', "src/pager.py"),
+    ],
+)
+def test_words_of_texts_names_and_identifiers_find_a_file(memory: Memory, query: str, path: str) -> None:
+    assert best(memory, query)[0] == path
+
+
+@pytest.mark.parametrize("query", ["", "the of", '"less opens"', "zebra", '"', "OR AND NEAR(", "col:x*"])
+def test_what_nothing_says_finds_nothing(memory: Memory, query: str) -> None:
+    assert found(memory, query).shares == {}
+
+
+def test_the_best_is_a_full_match_only_if_it_has_half_of_the_query(memory: Memory) -> None:
+    assert max(found(memory, "pager on Windows").shares.values()) == 1
+    assert 0 < max(found(memory, "zebra invoices quarterly Windows").shares.values()) < 0.7
+    assert found(memory, "pager Windows").words["docs/windows.md"] == ["pager", "windows"]
+
+
+def test_a_change_is_seen_and_what_was_is_not(memory: Memory, repo: Path) -> None:
+    assert set(best(memory, "pager")) == {"docs/windows.md", "src/pager.py"}
+    (repo / "src/pager.py").write_text("def zebra(): ...\n")
+    (repo / "docs/windows.md").unlink()
+    again = open_memory(repo, os.environ)
+    assert best(again, "zebra") == ["src/pager.py"]
+    assert best(again, "opens less another") == []
+
+
+def test_old_rows_are_forgotten_when_they_are_many(memory: Memory, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_texts, "_SPARE", 2)
+    for number in range(20):
+        (repo / "src/pager.py").write_text(f"def zebra{number}(): ...\n")
+        assert best(open_memory(repo, os.environ), f"zebra{number}") == ["src/pager.py"]
+    database = sqlite3.connect(memory.repository.shared / "index.db")
+    assert database.execute("SELECT count(*) FROM files").fetchone()[0] < 20
+
+
+def test_large_and_binary_files_are_left_out_and_the_large_ones_named(
+    memory: Memory, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "big.txt").write_text("pager " * 50_000)
+    (repo / "logo.png").write_bytes(b"\x89PNG\0pager")
+    once = found(memory, "pager")
+    assert once.left_out == {"big.txt": "it has more than 256 KB"}
+    assert set(once.shares) == {"docs/windows.md", "src/pager.py"}
+    monkeypatch.setattr(file_texts, "MOST", 130)
+    (memory.repository.shared / "index.db").unlink()
+    full = found(memory, "pager")
+    assert set(full.left_out) == {"big.txt", "src/HTTPServer.cs"}, "of the others the largest"
+    assert "MB already" in full.left_out["src/HTTPServer.cs"]
+
+
+def test_a_credential_is_not_indexed_and_the_rest_of_its_file_is(memory: Memory, repo: Path) -> None:
+    (repo / "keys.py").write_text(f'ZEBRA_KEY = "{SECRET}"\n')
+    assert list(found(memory, "zebra", secret=("keys.py",)).shares) == ["keys.py"]
+    assert found(memory, SECRET, secret=("keys.py",)).shares == {}
+
+
+def test_only_the_owner_can_read_the_index(memory: Memory) -> None:
+    found(memory, "pager")
+    assert (memory.repository.shared / "index.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_index_is_made_anew(memory: Memory, repo: Path) -> None:
+    found(memory, "pager")
+    file = memory.repository.shared / "index.db"
+    file.write_bytes(b"SQLite format 3\0" + b"x" * 5_000)
+    assert best(memory, "echo") == ["src/pager.py"]
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2] + b"\xff" * (len(whole) - len(whole) // 2))
+    damaged = open_memory(repo, os.environ)
+    assert best(damaged, "echo") == ["src/pager.py"]
+    again = open_memory(repo, os.environ)
+    assert best(again, "echo") == ["src/pager.py"]
+    assert again.remarks == []
+
+
+def test_while_another_process_writes_the_old_index_answers(memory: Memory, repo: Path) -> None:
+    found(memory, "pager")
+    (repo / "src/new.py").write_text("zebra = 1\n")
+    with closing(sqlite3.connect(memory.repository.shared / "index.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        memory = open_memory(repo, os.environ)
+        assert best(memory, "echo zebra") == ["src/pager.py"]
+    assert memory.remarks == ["another process is writing to the index: what is new in files is not found yet"]
+    assert "src/new.py" in best(open_memory(repo, os.environ), "echo zebra")
+
+
+def test_where_nothing_can_be_written_files_are_read_for_one_answer(memory: Memory) -> None:
+    shared = memory.repository.shared
+    shared.parent.mkdir(exist_ok=True)
+    if shared.is_dir():
+        for file in shared.glob("index.db*"):
+            file.unlink()
+    (shared / "index.db").mkdir()
+    assert best(memory, "echo") == ["src/pager.py"]
+    assert "the files were read for this answer alone" in memory.remarks[0]
+
+
+def test_two_at_once_index_each_file_once(memory: Memory) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len({tuple(each) for each in pool.map(lambda _: tuple(best(memory, "pager")), range(4))}) == 1
+    database = sqlite3.connect(memory.repository.shared / "index.db")
+    assert database.execute("SELECT count(*), count(DISTINCT path) FROM files WHERE reason = ''").fetchone()[0] == 5

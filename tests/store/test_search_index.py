@@ -1,0 +1,407 @@
+"""The index: it says what the files say, whatever happens to it, to them, or to who makes it."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memctl.record.kinds import KINDS
+from memctl.record.snapshot import CHECKPOINT, PAGE, SESSION
+from memctl.store import load, search_index
+from memctl.store.memory import Memory, open_memory
+from tests.conftest import Memctl, git
+
+EVERY = (*KINDS, PAGE, SESSION, CHECKPOINT)
+Hits = list[tuple[str, str, float, float]]
+
+
+def opened(repo: Path) -> Memory:
+    return open_memory(repo, os.environ)
+
+
+def file_of(repo: Path) -> Path:
+    return repo / ".git" / "memctl" / search_index.NAME
+
+
+def hits(repo: Path, query: str, *, at: str | None = None, memory: Memory | None = None) -> Hits:
+    """What matches, with the score of its own text and of what stands around it."""
+    memory = memory or opened(repo)
+    snapshot = load.disk(memory) if at is None else load.revision(memory, at)
+    around = {hit.number: hit.text for hit in snapshot.texts.around(query, EVERY)}
+    found = snapshot.texts.match(query, kinds=EVERY)
+    return sorted((hit.kind, hit.key, round(hit.text, 9), round(around.get(hit.number, 0), 9)) for hit in found)
+
+
+def keys(repo: Path, query: str, *, at: str | None = None) -> list[str]:
+    return [key for _, key, _, _ in hits(repo, query, at=at)]
+
+
+def in_memory(repo: Path, query: str) -> Hits:
+    """The same by an index that is made anew."""
+    file, aside = file_of(repo), file_of(repo).with_name("aside")
+    if file.exists():
+        file.rename(aside)
+    found = hits(repo, query)
+    search_index.discard(file)
+    if aside.exists():
+        aside.rename(file)
+    return found
+
+
+def neighbours(repo: Path) -> dict[str, list[str]]:
+    """The keys of the neighbours that entries have by the index, by their own."""
+    database = sqlite3.connect(file_of(repo))
+    called = "SELECT number, kind || ' ' || key || ' ' || title FROM entries JOIN texts ON number = texts.rowid"
+    names = dict(database.execute(called))
+    rows = database.execute("SELECT number, numbers FROM live LEFT JOIN neighbours USING (list)").fetchall()
+    database.close()
+    return {names[number]: [names[int(other)] for other in (listed or "").split()] for number, listed in rows}
+
+
+@pytest.fixture
+def shop(repo: Path, memctl: Memctl) -> Path:
+    memctl("section", "add", "Billing", "--overview", "Zebra invoices are quarterly.")
+    text = "## Rounding\n\nHalf a cent goes up.\n\n## Refunds\n\nThe zebra pays back.\n"
+    memctl("detail", "add", "Invoices", "--section", "2.1", "--file", "-", stdin=text)
+    memctl("learn", "Cards expire", "--lesson", "zebra crossing", "--section", "2.1")
+    memctl("decide", "Use a queue", "--rationale", "the zebra waits", "--relates-to", "LRN-2025-11-04-001")
+    memctl("checkpoint", "save", "--workflow", "w", "--task", "Refunds", "--doing", "Zebra cards", "--next", "Mail")
+    return repo
+
+
+def test_every_kind_is_found_and_says_what_it_is(shop: Path) -> None:
+    found = [(kind, key) for kind, key, _, _ in hits(shop, "zebra")]
+    assert [kind for kind, _ in found] == ["checkpoint", "decision", "learning", "page", "page"]
+    assert [key for _, key in found][1:] == ["DEC-2025-11-04-001", "LRN-2025-11-04-001", "§2.1", "§3.1.2"]
+
+
+def test_an_unchanged_memory_is_searched_without_a_write(shop: Path) -> None:
+    before = hits(shop, "zebra"), file_of(shop).read_bytes(), os.stat(file_of(shop)).st_mtime_ns
+    assert (hits(shop, "zebra"), file_of(shop).read_bytes(), os.stat(file_of(shop)).st_mtime_ns) == before
+
+
+def test_a_write_does_not_open_the_index(shop: Path, memctl: Memctl) -> None:
+    hits(shop, "zebra")
+    before = file_of(shop).read_bytes()
+    file_of(shop).chmod(0)
+    memctl("learn", "Zebras sleep", "--lesson", "standing")
+    file_of(shop).chmod(0o600)
+    assert file_of(shop).read_bytes() == before
+    assert "LRN-2025-11-04-002" in keys(shop, "zebras")
+
+
+def test_of_a_workflow_the_newest_checkpoint_is_found(shop: Path, memctl: Memctl) -> None:
+    memctl("checkpoint", "save", "--workflow", "w", "--task", "Refunds", "--doing", "Zebra mails", "--next", "Rest")
+    assert [key[:7] for kind, key, _, _ in hits(shop, "zebra") if kind == CHECKPOINT] == ["w-w1-v2"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_index_that_follows_changes_is_as_one_made_anew(shop: Path, memctl: Memctl, seed: int) -> None:
+    chance = random.Random(seed)
+    hits(shop, "zebra")
+    for _ in range(9):
+        files = sorted((shop / ".memory").rglob("*/*.md"))
+        files = [file for file in files if "docs" not in file.parts and "checkpoints" not in file.parts]
+        action, file = chance.randrange(6), chance.choice(files)
+        if action == 0:
+            memctl(
+                "learn",
+                f"Lesson {chance.random()}",
+                "--lesson",
+                "a zebra",
+                "--relates-to",
+                "LRN-2025-11-04-001",
+                code=None,
+            )
+        elif action == 1:
+            file.unlink()
+        elif action == 2:
+            git(shop, "checkout", "-q", "HEAD", "--", ".memory")
+        elif action == 3:
+            git(shop, "stash", "-qu", check=False)
+        else:
+            file.write_text(file.read_text() + f"\nOf a zebra {chance.random()}.\n")
+        found = hits(shop, "zebra")
+        around = neighbours(shop)
+        assert found == in_memory(shop, "zebra")
+        shutil.copy(file_of(shop), shop / "kept.db")
+        file_of(shop).unlink()
+        hits(shop, "zebra")
+        assert neighbours(shop) == around
+        (shop / "kept.db").replace(file_of(shop))
+
+
+def test_neighbours_are_the_page_what_is_linked_and_what_is_beside(shop: Path) -> None:
+    hits(shop, "zebra")
+    found = neighbours(shop)
+    assert found["page §3.1.1 Rounding"] == ["page §3.1 Invoices", "page §3.1.2 Refunds"]
+    assert found["page §3.1 Invoices"] == ["page §2.1 Billing", "page §3.1.1 Rounding", "page §3.1.2 Refunds"]
+    decision, lesson = "decision DEC-2025-11-04-001 Use a queue", "learning LRN-2025-11-04-001 Cards expire"
+    assert found[lesson] == ["page §2.1 Billing", decision]
+    assert found[decision] == [lesson]
+
+
+def damaged(change: Callable[[sqlite3.Connection], object]) -> Callable[[Path], object]:
+    def damage(file: Path) -> None:
+        database = sqlite3.connect(file)
+        change(database)
+        database.commit()
+        database.close()
+
+    return damage
+
+
+def overwrite(file: Path) -> None:
+    with file.open("r+b") as stream:
+        stream.seek(3 * 4096)
+        stream.write(random.Random(0).randbytes(file.stat().st_size - 6 * 4096))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "cut": lambda file: os.truncate(file, file.stat().st_size // 2),
+    "no database": lambda file: file.write_bytes(b"not a database at all" * 1000),
+    "empty": lambda file: file.write_bytes(b""),
+    "in the middle": overwrite,
+    "no view": damaged(lambda database: database.execute("DROP TABLE views")),
+    "older": damaged(lambda database: database.execute("PRAGMA user_version = 0")),
+    "another form": damaged(lambda database: database.execute("UPDATE state SET value = 'x'")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_or_older_index_costs_only_time(shop: Path, damage: str) -> None:
+    before = hits(shop, "zebra")
+    DAMAGES[damage](file_of(shop))
+    assert hits(shop, "zebra") == before
+    assert hits(shop, "zebra") == before
+    assert file_of(shop).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_newer_index_is_left_alone(shop: Path) -> None:
+    before = hits(shop, "zebra")
+    damaged(lambda database: database.execute(f"PRAGMA user_version = {search_index.FORM + 1}"))(file_of(shop))
+    newer, memory = file_of(shop).read_bytes(), opened(shop)
+    assert hits(shop, "zebra", memory=memory) == before
+    assert ["of a newer memctl" in remark for remark in memory.remarks] == [True]
+    assert file_of(shop).read_bytes() == newer
+
+
+def test_where_the_git_directory_can_not_be_written_to_search_answers_and_says_so(shop: Path, memctl: Memctl) -> None:
+    before = hits(shop, "zebra")
+    shutil.rmtree(shop / ".git" / "memctl")
+    (shop / ".git" / "memctl").write_text("in the way")
+    memory = opened(shop)
+    assert hits(shop, "zebra", memory=memory) == before
+    assert ["can't be written" in remark for remark in memory.remarks] == [True]
+    assert "can't be written" in memctl("search", "zebra").err
+
+
+def test_while_another_process_writes_the_index_is_searched_as_it_was(
+    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    before = hits(shop, "zebra")
+    memctl("learn", "Zebras sleep", "--lesson", "standing")
+    other = sqlite3.connect(file_of(shop), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    memory = opened(shop)
+    assert hits(shop, "zebra", memory=memory) == before
+    assert ["as it was before" in remark for remark in memory.remarks] == [True]
+    other.execute("COMMIT")
+    other.execute("BEGIN EXCLUSIVE")  # not even readers get in
+    memory = opened(shop)
+    alone = hits(shop, "zebra", memory=memory)
+    assert len(memory.remarks) == 1
+    other.execute("COMMIT")
+    other.close()
+    assert hits(shop, "zebra") == alone != before
+
+
+BUILDER = """
+import os, sys
+from memctl.store import load, search_index, search_views
+from memctl.store.memory import open_memory
+memory = open_memory(__import__("pathlib").Path(sys.argv[1]), os.environ)
+forget = search_views._forget
+def stop(database, *more):
+    database.execute("PRAGMA cache_spill = 1")
+    database.execute("CREATE TABLE filling (value)")
+    database.executemany("INSERT INTO filling VALUES (randomblob(5000))", [()] * 20)
+    forget(database, *more)
+    print("within", flush=True)
+    sys.stdin.read()
+search_views._forget = stop
+search_index._CACHE = 1
+load.disk(memory).texts
+"""
+
+
+def test_a_builder_that_is_killed_leaves_the_index_as_it_was(shop: Path, memctl: Memctl) -> None:
+    hits(shop, "zebra")
+    memctl("learn", "Zebras sleep", "--lesson", "standing")
+    builder = subprocess.Popen(
+        [sys.executable, "-c", BUILDER, str(shop)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ
+    )
+    assert builder.stdout is not None
+    assert builder.stdout.readline() == b"within\n"
+    builder.send_signal(signal.SIGKILL)
+    builder.communicate()
+    assert Path(f"{file_of(shop)}-journal").stat().st_size > 0
+    assert "LRN-2025-11-04-002" in keys(shop, "zebras")
+    database = sqlite3.connect(file_of(shop))
+    assert database.execute("SELECT name FROM sqlite_master WHERE name = 'filling'").fetchall() == []
+    for table in ("texts", "around"):
+        database.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+    database.close()
+    assert hits(shop, "zebra") == in_memory(shop, "zebra")
+
+
+def test_two_builders_at_once_make_one_index(shop: Path) -> None:
+    file_of(shop).unlink(missing_ok=True)
+    command = [sys.executable, "-m", "memctl", "-C", str(shop), "search", "zebra", "--json"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ) for _ in range(2)]
+    first, second = (process.communicate()[0] for process in both)
+    assert first == second
+    database = sqlite3.connect(file_of(shop))
+    assert database.execute("SELECT count(*) FROM views").fetchone() == (1,)
+    [(count, different)] = database.execute("SELECT count(*), count(DISTINCT number) FROM live")
+    assert count == different > 6
+    database.close()
+    assert hits(shop, "zebra") == in_memory(shop, "zebra")
+
+
+def test_worktrees_on_different_branches_see_their_own(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(shop, "worktree", "add", "-q", str(other), "-b", "other")
+    memctl("learn", "Lanterns", "--lesson", "oil", where=other)
+    memctl("learn", "Wicks", "--lesson", "cotton")
+    assert (keys(other, "oil cotton"), keys(shop, "oil cotton")) == (["LRN-2025-11-04-002"], ["LRN-2025-11-04-003"])
+    assert sorted(path.name for path in (shop / ".git").rglob("index.db")) == ["index.db"]
+    git(shop, "worktree", "remove", "--force", str(other))
+    assert keys(shop, "zebra", at="HEAD~1") == keys(shop, "zebra")
+    memctl("learn", "Another", "--lesson", "thing")
+    assert keys(shop, "oil") == []
+    assert hits(shop, "zebra", at="other")  # a view more, which makes room
+    database = sqlite3.connect(file_of(shop))
+    names = [row[0].split()[:2] for row in database.execute("SELECT name FROM views WHERE name LIKE 'checkout %'")]
+    database.close()
+    assert names == [["checkout", "."]]
+
+
+def test_few_views_of_revisions_are_kept_and_nothing_of_others(shop: Path, memctl: Memctl) -> None:
+    for number in range(7):
+        memctl("learn", f"Lantern {number}", "--lesson", f"burns {'oil ' * number}")
+    for number in range(7):
+        assert len(keys(shop, "lantern", at=f"HEAD~{number}")) == 7 - number
+    memctl("edit", "LRN-2025-11-04-002", "--set", "title=Torch")
+    assert len(keys(shop, "lantern")) == 6
+    database = sqlite3.connect(file_of(shop))
+    assert database.execute("SELECT count(*) FROM views").fetchone()[0] <= 5
+    for unused in (
+        "SELECT * FROM entries WHERE number NOT IN (SELECT number FROM live)",
+        "SELECT * FROM neighbours WHERE list NOT IN (SELECT list FROM live WHERE list NOT NULL)",
+    ):
+        assert database.execute(unused).fetchall() == []
+    database.close()
+
+
+def test_what_is_staged_has_a_view_of_its_own(shop: Path) -> None:
+    file = next((shop / ".memory" / "learnings").rglob("*.md"))
+    file.write_text(file.read_text().replace("zebra", "okapi"))
+    git(shop, "add", str(file))
+    file.write_text(file.read_text().replace("okapi", "gnu"))
+    staged = [hit.key for hit in load.index(opened(shop)).texts.match("okapi gnu")]
+    assert (staged, keys(shop, "okapi"), keys(shop, "gnu")) == (["LRN-2025-11-04-001"], [], ["LRN-2025-11-04-001"])
+
+
+def test_a_partial_clone_fetches_nothing(shop: Path, tmp_path: Path) -> None:
+    git(shop, "config", "uploadpack.allowFilter", "true")
+    before, clone = hits(shop, "zebra"), tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{shop}", str(clone))
+    git(clone, "remote", "set-url", "origin", str(tmp_path / "gone"))
+    assert hits(clone, "zebra") == before
+
+
+def test_in_a_sha256_repository_blobs_are_those_of_git(tmp_path: Path, memctl: Memctl) -> None:
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    git(fresh, "init", "-q", "--object-format=sha256", "-b", "main")
+    memctl("init", where=fresh)
+    memctl("learn", "Zebra", "--lesson", "stripes", where=fresh)
+    assert keys(fresh, "stripes") == ["LRN-2025-11-04-001"] == keys(fresh, "stripes", at="HEAD")
+    database = sqlite3.connect(file_of(fresh))
+    listed = git(fresh, "ls-tree", "-r", "HEAD", ".memory")
+    assert all(row[0] in listed and len(row[0]) == 64 for row in database.execute("SELECT blob FROM entries"))
+    database.close()
+
+
+@pytest.mark.parametrize("name", ["2.2-cafe\u0301.md", "2.2-CAFÉ.md"])
+def test_names_in_other_forms_are_searched(shop: Path, name: str) -> None:
+    for setting in ("core.ignoreCase", "core.precomposeUnicode"):
+        git(shop, "config", setting, "true")
+    page = shop / ".memory" / "sections" / name
+    page.write_text("---\nid: §2.2\ntitle: Café\n---\n\n## Overview\n\nAn okapi.\n")
+    for _ in range(2):
+        assert (keys(shop, "okapi"), keys(shop, "cafe")) == (["§2.2"], ["§2.2"])
+        git(shop, "add", "-A", ".memory")
+        git(shop, "commit", "-qm", "page", check=False)
+    page.unlink()
+    assert keys(shop, "okapi") == []
+
+
+def test_a_move_of_the_ref_of_sessions_is_followed(repo: Path, memctl: Memctl) -> None:
+    git(repo, "config", "memctl.hookCommits", "records")
+    memctl("checkpoint", "save", "--workflow", "w", "--task", "Okapis", "--doing", "Cards", "--next", "Mail")
+    first = git(repo, "rev-parse", "refs/memctl/sessions").strip()
+    assert [key[:7] for key in keys(repo, "okapis")] == ["w-w1-v1"]
+    memctl("checkpoint", "save", "--workflow", "w", "--task", "Okapis", "--doing", "Mail", "--next", "Rest")
+    assert [key[:7] for key in keys(repo, "okapis")] == ["w-w1-v2"]
+    git(repo, "update-ref", "refs/memctl/sessions", first)
+    assert [key[:7] for key in keys(repo, "okapis")] == ["w-w1-v1"]
+    git(repo, "update-ref", "-d", "refs/memctl/sessions")
+    assert keys(repo, "okapis") == []
+
+
+@pytest.mark.parametrize("command", ["redact", "delete"])
+def test_what_is_redacted_or_deleted_leaves_the_index(shop: Path, memctl: Memctl, tmp_path: Path, command: str) -> None:
+    secret = "correct horse battery staple"
+    made = memctl("learn", "A lesson", "--lesson", f"it is {secret}, as all know").id
+    git(shop, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "other")
+    assert keys(shop, "staple") == keys(tmp_path / "other", "staple") == keys(shop, "staple", at="HEAD") == [made]
+    if command == "redact":
+        memctl("redact", made, "--text", "-", stdin=secret)
+        assert not any(secret.encode() in file.read_bytes() for file in (shop / ".git" / "memctl").rglob("index.db*"))
+    else:
+        memctl("delete", made)
+    assert keys(shop, "staple") == []
+    assert hits(shop, "zebra") == hits(shop, "zebra")
+    if command == "redact":
+        assert secret.encode() not in file_of(shop).read_bytes()
+
+
+def test_withheld_paths_are_neither_found_nor_offered(shop: Path, memctl: Memctl) -> None:
+    texts = load.disk(opened(shop)).texts
+    lesson = texts.match("crossing")[0].path
+    closed = texts.without([lesson, "details/3.1-invoices.md"])
+    assert closed.match("crossing", kinds=EVERY) == []
+    assert {hit.kind for hit in closed.match("zebra", kinds=EVERY)} == {"checkpoint", "decision", "page"}
+    assert {hit.key for hit in closed.match("zebra", kinds=(PAGE,))} == {"§2.1"}
+    assert (texts.instead("crosing"), closed.instead("crosing")) == ({"crosing": ("crossing",)}, {})
+    assert lesson not in {hit.path for hit in closed.around("queue", EVERY)}
+
+
+def test_what_is_around_some_entries_alone_has_the_same_score(shop: Path) -> None:
+    texts = load.disk(opened(shop)).texts
+    every = {hit.number: hit.text for hit in texts.around("zebra queue", EVERY)}
+    some = sorted(every)[1:3]
+    found = {hit.number: hit.text for hit in texts.around("zebra queue", EVERY, some)}
+    assert found == {number: every[number] for number in some}

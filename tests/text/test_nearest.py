@@ -1,0 +1,53 @@
+"""Distances between spellings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.text.words import distance, nearest
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ("pool", "pool", 0),
+        ("pol", "pool", 1),
+        ("tiemout", "timeout", 1),
+        ("cahce", "cache", 1),
+        ("", "ab", 2),
+        ("abc", "ca", 3),
+    ],
+)
+def test_slips_are_counted(one: str, other: str, apart: int) -> None:
+    assert distance(one, other, 5) == distance(other, one, 5) == apart
+
+
+def plainly(one: str, other: str) -> int:
+    """Optimal string alignment as it is defined."""
+    if not one or not other:
+        return len(one) + len(other)
+    best = min(
+        plainly(one[:-1], other) + 1,
+        plainly(one, other[:-1]) + 1,
+        plainly(one[:-1], other[:-1]) + (one[-1] != other[-1]),
+    )
+    if len(one) > 1 and len(other) > 1 and one[-2:] == other[-2:][::-1]:
+        best = min(best, plainly(one[:-2], other[:-2]) + 1)
+    return best
+
+
+@given(st.text(alphabet="abc", max_size=5), st.text(alphabet="abc", max_size=5), st.integers(0, 3))
+def test_the_distance_is_right_up_to_its_limit(one: str, other: str, limit: int) -> None:
+    assert distance(one, other, limit) == min(plainly(one, other), limit + 1)
+
+
+def test_only_the_nearest_are_taken() -> None:
+    assert nearest("resrvation", ["reservations", "reservation", "preservation"]) == ["reservation"]
+    assert nearest("leter", ["letter", "later", "latter"]) == ["letter", "later"]
+
+
+def test_short_words_are_forgiven_one_slip() -> None:
+    assert nearest("reveal", ["repeat"]) == []
+    assert nearest("certficaet", ["certificate"]) == ["certificate"]

@@ -39,7 +39,7 @@ _AT_ONCE = 50  # records of which Git is asked together
 # From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on, if
 # their text fits it not much worse than the best one's. What fits it best leads whatever it weighs.
 CRITICAL, WEIGHTY_FOR_TASK = 9, 7
-_FITTING, _CLOSEST, _BEST = 0.7, 0.9, 11
+_FITTING, _CLOSEST, _BEST = 0.7, 0.965, 11
 TITLES = {
     "state": "Current state",
     "session": "Where work was left",

@@ -182,7 +182,9 @@ class StoredCatalogue:
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
 
     def without(self, paths: Collection[str]) -> StoredCatalogue:
-        return StoredCatalogue(Cache(self._database).without(paths), self._counts) if paths else self
+        from memctl.store import cache_update
+
+        return StoredCatalogue(cache_update.without(Cache(self._database), paths), self._counts) if paths else self
 
     @cached_property
     def _changes(self) -> bytes:

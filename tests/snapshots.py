@@ -9,7 +9,8 @@ from memctl.pages.render import Renderer
 from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.record import Record
-from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Catalogue, Excerpt, Files, Hit, Texts
 from memctl.store import cache_update
 from memctl.store.cache import Cache
 from memctl.store.cache_update import ParsedFile

@@ -21,7 +21,7 @@ from memctl.store.cache import Cache, Undecodable, undecodable
 
 if TYPE_CHECKING:
     from memctl.record.mentions import Mention
-    from memctl.record.snapshot import Condition
+    from memctl.record.source import Condition
 
 T = TypeVar("T")
 

@@ -16,7 +16,8 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import ORDER
-from memctl.record.snapshot import Files, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Files
 from memctl.store import cache_update, files
 from memctl.store.cache import Cache
 from memctl.store.cache_update import ParsedFile

@@ -17,7 +17,8 @@ from memctl.record import mentions
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.mentions import Mention
-from memctl.record.record import Record, parse
+from memctl.record.parsing import parse
+from memctl.record.record import Record
 from memctl.store import files, schema
 from memctl.store.cache import Cache, CacheState, undecodable
 from memctl.store.memory import Memory

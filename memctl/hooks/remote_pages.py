@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.git import hook_commits, private, refs
+from memctl.git import hook_commits, private
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
@@ -24,7 +24,7 @@ def line(memory: Memory, root: Path) -> str:
     remote = install.fetched_remote(repository)
     if not remote:
         return ""
-    is_known = bool(refs.tip(repository, sessions_ref.tracking(remote)))
+    is_known = bool(repository.tip(sessions_ref.tracking(remote)))
     if not is_known and not are_kept_there:
         return ""
     private.make_file(root / _SAID)

@@ -52,10 +52,13 @@ class StoredCatalogue:
     def __init__(self, cache: Cache, counts: Path | None = None) -> None:
         self._database = cache.database
         self._counts = counts
+        self._open: dict[str, dict[str, int]] = {}
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
         if place is None:
             return self._records(f"is_open AND type = ? {_ORDER}", memory_type, limit)
+        if not self.count(memory_type, place):
+            return []
         return self._records(f"is_open AND place = ? AND type = ? {_ORDER}", place, memory_type, limit)
 
     def blocking(self, limit: int) -> list[Record]:
@@ -64,10 +67,10 @@ class StoredCatalogue:
         return critical + self._records(asked, "high", limit - len(critical))
 
     def count(self, memory_type: str, place: str) -> int:
-        found: int = self._database.execute(
-            "SELECT count(*) FROM records WHERE is_open AND place = ? AND type = ?", (place, memory_type)
-        ).fetchone()[0]
-        return found
+        if place not in self._open:  # of all types at once: a page asks for each of them, and most places have few
+            asked = "SELECT type, count(*) FROM records WHERE is_open AND place = ? GROUP BY type"
+            self._open[place] = dict(self._database.execute(asked, (place,)))
+        return self._open[place].get(memory_type, 0)
 
     def places(self) -> dict[str, int]:
         asked = "SELECT place, count(*) FROM records WHERE is_open AND type != ? GROUP BY place"

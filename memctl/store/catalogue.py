@@ -112,6 +112,9 @@ class StoredCatalogue:
     def find(self, identifier: str) -> Record | None:
         return next(iter(self._named(identifier)), None)
 
+    def at(self, paths: Iterable[str]) -> list[Record]:
+        return access.counted(self._counts, list(Cache(self._database).records_at(paths).values()))
+
     def _named(self, identifier: str) -> list[Record]:
         kind = ids.kind_of(identifier)
         if kind is None:

@@ -65,11 +65,10 @@ def carry_out(
         output.json("coordination-change", data)
         return
     done = f"{result.step.op} {result.step.title}"
-    output.text(output.plain(f"would {done}" if terms.dry_run else then(result) if then else done))
+    output.text(f"would {done}" if terms.dry_run else then(result) if then else done)
     if not result.changed:
         output.note("nothing to change")
 
 
 def _tell(lost: tuple[str, ...]) -> None:
-    for line in lost:
-        output.note(f"warning: {output.plain(line)}")
+    output.warnings(lost)

@@ -15,6 +15,7 @@ from memctl.cli.surroundings import Surroundings
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import allocation
 from memctl.policy.allocation import DEFAULT_WINDOW, PROFILES, Portion, allocate
+from memctl.text.phrases import count
 
 if TYPE_CHECKING:
     from memctl.policy.allocation import Occupancy, Team, TypeUsage
@@ -125,7 +126,7 @@ def _own(around: Surroundings) -> list[tuple[str, int]]:
             for marker in good
             if ids.count(marker) == 1
         )
-        found.append((f"level {level}: {len(good)} page{'' if len(good) == 1 else 's'}", tokens))
+        found.append((f"level {level}: {count(len(good), 'page')}", tokens))
     return [*found, ("rehydrate, at most", around.memory.config.rehydrate_budget)]
 
 

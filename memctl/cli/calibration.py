@@ -52,7 +52,7 @@ def forget_learnt(memory: Memory, model: str | None, dry_run: bool) -> None:
     for name in names:
         if not dry_run:
             observations.forget(folder, name)
-        output.text(f"{'would forget' if dry_run else 'forgot'} {output.plain(name)}")
+        output.text(f"{'would forget' if dry_run else 'forgot'} {name}")
 
 
 def _read_beside(source: str, name: str) -> str:
@@ -78,7 +78,7 @@ def _tell(rows: list[tuple[str, int, Learnt]], asides: list[Aside]) -> None:
         reasons = Tally(aside.reason for aside in asides).most_common()
         output.note(f"left aside: {len(asides)}")
         for reason, number in reasons:
-            output.note(f"    {number}: {output.plain(reason)}")
+            output.note(f"    {number}: {reason}")
 
 
 def _data(rows: list[tuple[str, int, Learnt]], asides: list[Aside], dry_run: bool) -> dict[str, Any]:

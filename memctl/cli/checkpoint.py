@@ -125,12 +125,8 @@ def list_command(
         output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
     else:
         output.columns([*(_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
-        if len(found.checkpoints) > len(shown):
-            output.note(f"{len(found.checkpoints) - len(shown):,} more: --limit 0 lists all")
-        if not found.checkpoints and not gone:
-            output.note("there are no checkpoints")
-    for fault in found.faults:
-        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+        output.rest(len(found.checkpoints) + len(gone), len(shown) + len(gone), "there are no checkpoints")
+    output.faults(memory, found.faults)
     ctx.exit(REFUSED if found.faults else OK)
 
 
@@ -161,7 +157,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
-        output.text(output.plain(_FORMS[form](found)), newline=False)
+        output.text(_FORMS[form](found), newline=False)
     _tell_closed(closed)
 
 
@@ -196,7 +192,7 @@ def resume_command(
         lines = [f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]
         raise MemctlError("\n".join(lines), _hint(found))
     else:
-        output.text(output.plain(found.bootstrap.text), newline=False)
+        output.text(found.bootstrap.text, newline=False)
     _tell_closed(found.closed)
     ctx.exit(REFUSED if obstacles else OK)
 

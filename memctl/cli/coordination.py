@@ -40,7 +40,7 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
         output.json("coordination", msgspec.to_builtins(state))
         return
     for line in _lines(state, memory.now):
-        output.text(output.plain(line))
+        output.text(line)
 
 
 @command(

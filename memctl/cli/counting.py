@@ -40,7 +40,7 @@ def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter
             return counter(named, memory)
         except MemctlError:  # the file may come from anywhere
             output.note(
-                f"warning: the tokens of {output.plain(named)!r} are not known here: counted as those of {default}; "
+                f"warning: the tokens of {named!r} are not known here: counted as those of {default}; "
                 "--model says whose to count"
             )
     return counter(default, memory)

@@ -123,8 +123,7 @@ def _tell(memory: Memory, found: Comparison, as_json: bool) -> None:
 
 def _complain_of_templates(found: Comparison) -> None:
     for error in found.faults.values():
-        output.note(f"error: {error.message}")
-        output.note(f"hint: {error.hint}")
+        output.note(f"error: {error.message}\nhint: {error.hint}")
 
 
 def _complain(memory: Memory, found: Comparison) -> None:

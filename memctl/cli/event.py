@@ -20,6 +20,7 @@ from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import events as task_events
 from memctl.task import xml_output
+from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
 _SHOWN = 5  # unreadable lines that a warning names
@@ -131,10 +132,7 @@ def list_command(
         output.json("events", data)
     else:
         output.columns([_row(event) for event in shown])
-        if not found:
-            output.note("there are no such events")
-        elif len(found) > len(shown):
-            output.note(f"{len(found) - len(shown):,} more: --limit 0 lists all")
+        output.rest(len(found), len(shown), "there are no such events")
     _warn(memory, stream, task_events.workflow(memory, workflow))
     ctx.exit(REFUSED if stream.broken else OK)
 
@@ -166,7 +164,7 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
     if as_json or form == "json":
         output.json("event", _data(event))
         return
-    output.text(output.plain(xml_output.written(event, compressions(stream.events, event))), newline=False)
+    output.text(xml_output.written(event, compressions(stream.events, event)), newline=False)
 
 
 event_command = Group("event", help="Note and show what happens in a workflow.", no_args_is_help=False)
@@ -200,8 +198,7 @@ def _row(event: WorkflowEvent) -> tuple[str, ...]:
 
 def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
-        numbers = ", ".join(map(str, stream.broken[:_SHOWN]))
-        numbers += f" and {len(stream.broken) - _SHOWN:,} more" if len(stream.broken) > _SHOWN else ""
+        numbers = some([str(number) for number in stream.broken], _SHOWN)
         output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
         output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints have what matters of it")
     waiting = task_events.since_checkpoint(stream.events, workflow)

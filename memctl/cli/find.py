@@ -76,11 +76,8 @@ def list_command(
     else:
         below = [_waits(waits.get(record.memory_id, ())) for record in shown]
         output.columns([row(record) for record in shown], STYLES, below)
-        if total > len(shown):
-            output.note(f"{total - len(shown):,} more: --limit 0 lists all")
-        if not total:
-            is_there = at is None or snapshot.names("")
-            output.note("no records of that kind" if is_there else f"{at} has no memory")
+        is_there = total or at is None or snapshot.names("")
+        output.rest(total, len(shown), "no records of that kind" if is_there else f"{at} has no memory")
     ctx.exit(output.finish(memory, snapshot))
 
 

@@ -158,12 +158,11 @@ def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing
         "dry_run": flags["dry_run"],
     }
     snapshot = opening.snapshot(memory, None)
-    for line in done.agreed.lost:
-        output.note(f"warning: {output.plain(line)}")
+    output.warnings(done.agreed.lost)
     if not flags["dry_run"] and (
         wrong := events.note_handoff(memory, change.ids[0], OFFERED, wish.taker, wish.sections)
     ):
-        output.note(f"warning: {output.plain(wrong)}")
+        output.note(f"warning: {wrong}")
     try:  # what is recorded is told by now: a package that goes nowhere, or a reader that goes away, ends the command
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:
@@ -179,7 +178,7 @@ def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing
 
 def _note(change: Change, wish: HandoffTerms, lines: list[str], *, dry_run: bool) -> None:
     for line in lines:
-        output.note(output.plain(line))
+        output.note(line)
     moved = f", {', '.join(wish.sections)} {'would be' if dry_run else 'is'} {wish.taker}'s" if wish.sections else ""
     verb = "would record" if dry_run else "recorded"
-    output.note(output.plain(f"{verb} {change.title}{moved}"))
+    output.note(f"{verb} {change.title}{moved}")

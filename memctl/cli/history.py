@@ -140,14 +140,14 @@ def _ids(memory: Memory, commit: history.Commit) -> list[str]:
 def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is_marked: bool) -> None:
     head = click.style(commit.commit[:10], fg="yellow")
     subject = commit.subject.removeprefix(f"{message.TYPE}: ")
-    output.text(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
-    output.text(f"    {output.plain(subject)}")
+    output.styled(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
+    output.text(f"    {subject}")
     if is_marked:
         output.text("    brought the present text")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
         output.text(f"    touches {', '.join(identifiers)}")
     for deed in commit.trailers.deeds:
         if deed.id == identifier:
-            output.text(f"    {deed.action}: {output.plain(deed.reason)}")
+            output.text(f"    {deed.action}: {deed.reason}")
     if commit.trailers.reason:
-        output.text(f"    why: {output.plain(commit.trailers.reason)}")
+        output.text(f"    why: {commit.trailers.reason}")

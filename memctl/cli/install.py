@@ -107,7 +107,7 @@ def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
     if as_json:
         output.json("install", {"what": "cron", "for": target, "text": text})
     else:
-        output.text(output.plain(text), newline=False)
+        output.text(text, newline=False)
 
 
 def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[InstallStep]]:
@@ -139,30 +139,27 @@ def _data(step: InstallStep) -> dict[str, Any]:
 def _print(step: InstallStep, dry_run: bool) -> None:
     done = bool(step.files or step.settings or step.section or step.added or step.taken)
     state = f"would be {step.state}" if dry_run and done else step.state
-    output.text(output.plain(output.name(f"{step.part}: {state}{f' ({step.note})' if step.note else ''}")))
+    output.text(output.name(f"{step.part}: {state}{f' ({step.note})' if step.note else ''}"))
     if step.lines:
         verb = "make an executable file" if step.lines.startswith("#!") else "add to"
-        output.text(output.plain(output.name(f"{verb} {step.add_to}:\n{step.lines}")))
+        output.text(output.name(f"{verb} {step.add_to}:\n{step.lines}"))
     if dry_run:
         _print_writes(step)
 
 
 def _print_writes(step: InstallStep) -> None:
     """A dry run: a diff of our own script, what else happens to files, and settings."""
-    from difflib import unified_diff
-
     files = step.files
     if files and files.text is not None:
-        old = files.old.splitlines()
-        before = str(files.file) if old else "/dev/null"
-        for line in unified_diff(old, files.text.splitlines(), before, str(files.file), lineterm=""):
-            output.text(output.painted(output.plain(output.name(line))))
+        old, new = output.name(files.old).splitlines(), output.name(files.text).splitlines()
+        after = output.name(str(files.file))
+        output.difference(old, new, after if old else "/dev/null", after)
     for file in files.deletes if files else ():
-        output.text(output.plain(output.name(f"  delete {file}")))
+        output.text(output.name(f"  delete {file}"))
     for key, value in step.settings:
-        output.text(output.plain(output.name(f"  git config {key}: {'unset' if value is None else value}")))
+        output.text(output.name(f"  git config {key}: {'unset' if value is None else value}"))
     if step.section:
         output.text(f"  git config: without {step.section}")
     for verb, settings in (("--add", step.added), ("--unset", step.taken)):
         for key, value in settings:
-            output.text(output.plain(output.name(f"  git config {verb} {key} {value}")))
+            output.text(output.name(f"  git config {verb} {key} {value}"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -198,8 +197,7 @@ def _show(edits: list[Edit]) -> None:
         old, new = ((data or b"").decode(errors="replace").splitlines() for data in (edit.before, edit.after))
         before = edit.name if edit.before is not None else "/dev/null"
         after = edit.name if edit.after is not None else "/dev/null"
-        for line in unified_diff(old, new, before, after, lineterm=""):
-            output.text(output.painted(output.plain(line)))
+        output.difference(old, new, before, after)
 
 
 def _agreed(asked: InstallOptions) -> bool:

@@ -191,7 +191,7 @@ def check_command(
     else:
         for place, granted, held in rows:
             why = "; ".join(_said(one) if reading else one.told for one in held) or "nobody owns it"
-            output.text(output.plain(f"{place}: {'yes' if granted else 'no'}, {why}"))
+            output.text(f"{place}: {'yes' if granted else 'no'}, {why}")
     ctx.exit(OK if all(granted for _, granted, _ in rows) else REFUSED)
 
 

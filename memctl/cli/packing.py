@@ -115,7 +115,7 @@ def deliver(
         data["left_out"] = [msgspec.structs.asdict(left) for left in pack.left_out]
         output.json(kind, data, snapshot.faults, memory)
     elif options.out is None and not options.copy:
-        output.text(output.plain(pack.text), newline=False)
+        output.text(pack.text, newline=False)
     else:
         places = [output.name(str(options.out))] if options.out else []
         places += ["the clipboard"] if options.copy else []

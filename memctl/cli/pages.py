@@ -172,8 +172,7 @@ def _list(kind: PageKind) -> click.Command:
             output.columns([_row(page) for page in found])
         elif not faults:
             output.note(f"there are none; `memctl {kind.name} add TITLE` makes one")
-        for fault in faults:
-            output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+        output.faults(memory, faults)
         ctx.exit(REFUSED if faults else OK)
 
     list_pages.help = f"List the {kind.name}s."

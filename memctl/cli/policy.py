@@ -100,9 +100,7 @@ class _Inputs:
             f"planned {self.burst.planned:,} ({self.burst.growth:.0%} growth), {self.remaining:,} remain"
         )
         for item, debt in zip(self.contexts, self.debts, strict=True):
-            output.text(
-                output.plain(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
-            )
+            output.text(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
         output.text()
 
 
@@ -253,10 +251,10 @@ def _print_triggers(
     for name, found in ways.items():
         useful = [way for way in found if way.saves]
         if useful:
-            output.text(f"\nTo make {output.plain(name)} smaller")
+            output.text(f"\nTo make {name} smaller")
             output.columns([(f"  {way.number}", f"-{way.saves:,}", way.name, _lines(way.lines)) for way in useful])
     for item in escalated:
-        output.text(output.plain(f"\nescalate to {item.to}: {item.why}"))
+        output.text(f"\nescalate to {item.to}: {item.why}")
 
 
 def _lines(lines: list[int]) -> str:

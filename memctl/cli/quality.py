@@ -79,7 +79,7 @@ def _print(
     parsed = found.parsed
     output.text(f"{parsed.format}: {parsed.tokens:,} tokens in {len(parsed.content):,} blocks")
     if found.task:
-        output.text(f"task: {output.plain(' '.join(found.task.split())[:100])}")
+        output.text(f"task: {' '.join(found.task.split())[:100]}")
     output.text()
     rows = [(_state(metric.is_met), metric.name, _value(metric), metric.wanted, metric.how) for metric in metrics]
     output.columns([("", "metric", "value", "target", "measured as"), *rows])

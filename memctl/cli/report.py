@@ -31,7 +31,7 @@ def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, li
 
 def pending(result: Outcome) -> None:
     if result.warning:
-        output.note(f"warning: {output.plain(result.warning)}")
+        output.note(f"warning: {result.warning}")
     if result.pending:
         output.note(f"commit pending: {result.pending}")
         output.note(f"hint: {result.hint}")
@@ -57,15 +57,12 @@ def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any
 
 def _print_change(memory: Memory, result: Outcome) -> None:
     """A dry run: the commit's subject and a diff of every file."""
-    from difflib import unified_diff
-
     change = result.change
     output.one_line(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change")
     for write in change.writes:
         name = memory.tracked(write.path)
         before = f"a/{name}" if write.old is not None else "/dev/null"
         old, new = (write.old or "").removesuffix("\n"), write.text.removesuffix("\n")
-        for line in unified_diff(old.split("\n") if old else [], new.split("\n"), before, f"b/{name}", lineterm=""):
-            output.text(output.painted(output.plain(line)))
+        output.difference(old.split("\n") if old else [], new.split("\n"), before, f"b/{name}")
     for delete in change.deletes:
         output.text(f"would delete {memory.tracked(delete.path)}")

@@ -183,7 +183,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
     if as_json:
         output.json("session", msgspec.to_builtins(begun))
     else:
-        output.text(output.plain(f"{begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}"))
+        output.text(f"{begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}")
         if memory.session != begun.id:
             output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names it in every commit of memctl")
 

@@ -21,6 +21,7 @@ from memctl.session.trim import MOST_TOKENS
 from memctl.store.memory import Memory
 from memctl.text import markdown
 from memctl.text.fit import cut
+from memctl.text.phrases import count
 from memctl.write.commit import Outcome
 
 _SHOWN = 60  # characters of an intent in a list
@@ -36,13 +37,13 @@ def review(proposed: Sequence[Proposal], *, as_json: bool) -> None:
     for number, one in enumerate(proposed, start=1):
         sure = "" if one.explicit else "  (as said, without a label)"
         sure = f"  (already recorded: {one.record})" if one.record else sure
-        output.text(output.plain(f"{number:>3}  {one.kind:<8}  {one.title}{sure}"))
+        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{sure}")
         if one.record:
             continue
         for name, value in one.content.items():
             text = value if isinstance(value, str) else "; ".join(value)
             if " ".join(text.split()) != one.title and name != "context":
-                output.text(output.plain(f"       {name}: {' '.join(text.split())}"))
+                output.text(f"       {name}: {' '.join(text.split())}")
     if all(one.record for one in proposed):
         output.note(f"no records are proposed{' any more' if proposed else ''}")
 
@@ -62,7 +63,7 @@ def chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
     named = {int(number): proposed[int(number) - 1] for number in numbers}
     for place, one in named.items():
         if one.record:
-            output.note(f"{place} is already recorded: {one.record} ({output.plain(one.title)})")
+            output.note(f"{place} is already recorded: {one.record} ({one.title})")
     return [one for one in named.values() if not one.record]
 
 
@@ -105,14 +106,13 @@ def listed(memory: Memory, pages: Sequence[SessionPage], faults: Sequence[Fault]
         output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
         if not pages:
             output.note("no session was summed up yet")
-    for fault in faults:
-        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+    output.faults(memory, faults)
 
 
 def _line(made: SessionPage) -> tuple[str, ...]:
     listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
-    counts = f"{changed:,} file{'s' if changed != 1 else ''}, {decided:,} decision{'s' if decided != 1 else ''}"
+    counts = f"{count(changed, 'file')}, {count(decided, 'decision')}"
     intent = markdown.without_escapes((made.lines.get(session_page.INTENT) or ("",))[0])
     return (
         made.id,
@@ -127,13 +127,12 @@ def shown(
 ) -> None:
     """Print the page of a session, in JSON with all its files; one that can't be read as it is, and why."""
     if not as_json:
-        output.text(output.plain(text), newline=False)
+        output.text(text, newline=False)
     elif found is None:
         raise MemctlError(f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints it as it is")
     else:
         output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
-    for fault in faults:
-        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+    output.faults(memory, faults)
 
 
 def under_way(memory: Memory, summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
@@ -144,9 +143,9 @@ def under_way(memory: Memory, summaries: Sequence[SessionSummary], *, as_json: b
     for one in summaries:
         changed = one.trail.having(CREATED, MODIFIED, DELETED)
         told = f"{one.id}  {one.agent}, since {one.started}, minutes: {one.metrics.duration_minutes:,}"
-        output.text(output.plain(f"{told}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}"))
+        output.text(f"{told}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}")
         for entry in changed[-_LATEST:]:
-            output.text(output.plain(f"  {entry.action:<8}  {output.name(entry.path)}"))
+            output.text(f"  {entry.action:<8}  {output.name(entry.path)}")
     if not summaries:
         output.note("no session is under way in this worktree")
 

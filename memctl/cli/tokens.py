@@ -14,6 +14,7 @@ from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.text import phrases
 from memctl.tokens import count as tokens_count
 from memctl.tokens import messages
 from memctl.tokens.count import Count, Counter
@@ -126,9 +127,9 @@ def _counted(source: str, counter: Counter, as_messages: bool) -> list[_Row]:
         count = counter.count(part.text, part.kind)
         rows.append(_Row(f"{source}: {place}, {part.what}", part.kind, count.tokens, count))
     for name, number in conversation.uncounted.items():
-        output.note(f"warning: {source}: {number} of {output.plain(name)} not counted: it is no text")
-    calls = conversation.tool_calls
-    beside = f"{conversation.messages} messages and {calls} tool call{'' if calls == 1 else 's'}, beside their text"
+        output.note(f"warning: {source}: {number} of {name} not counted: it is no text")
+    calls = phrases.count(conversation.tool_calls, "tool call")
+    beside = f"{conversation.messages} messages and {calls}, beside their text"
     return [*rows, _Row(f"{source}: {beside}", "", conversation.overhead, None)]
 
 

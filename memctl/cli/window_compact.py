@@ -162,7 +162,7 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     if kept:
         output.note(f"must survive, and did: {kept}")
     for one in found.lost:
-        output.note(f"lost: {one.kind} {output.plain(one.text[:80])!r}")
+        output.note(f"lost: {one.kind} {one.text[:80]!r}")
     messages.tell_rest(opened)
     if after < before * (1 - _BOLD):
         output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, and compacting earlier, keep more")

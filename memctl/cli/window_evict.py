@@ -11,6 +11,7 @@ from memctl.cli import opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.text.phrases import count
 from memctl.window.eviction.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _report(opened: Opened, result: EvictionResult, data: dict[str, Any]) -> Non
     output.note(
         f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens of {data['model']}: "
         f"{result.tokens_freed:,} freed of {result.target_free_tokens:,} wanted, "
-        f"{number:,} block{'' if number == 1 else 's'} evicted ({data['policy']})"
+        f"{count(number, 'block')} evicted ({data['policy']})"
     )
     for one in sorted(result.evictions, key=lambda one: one.after - one.before)[:12]:
         what = f"{one.content_type.value} {one.tool_name}".strip()

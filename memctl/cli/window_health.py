@@ -58,11 +58,11 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         data["broken_lines"] = messages.broken_in(seen.opened.transcript)
         output.json("window_health", {**data, "watch": plain(_watched(last, alerts)), "trends": plain(trends)})
     else:
-        output.text(output.plain(output.name(source.file)))
+        output.text(output.name(source.file))
         output.columns([_row(name, last, trends[name]) for name in METRICS])
         for alert in (*alerts, *_watched(last, alerts)):
             level = click.style(alert.level.value, fg=_COLOURS[alert.level], bold=alert.level is not AlertLevel.INFO)
-            output.text(f"\n{level}: {alert.message}\n  {alert.action}")
+            output.styled(f"\n{level}: {alert.message}\n  {alert.action}")
         if not alerts:
             output.text("\nnothing alarms")
         _print_past(begun, {alert.metric for alert in alerts})

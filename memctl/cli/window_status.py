@@ -17,6 +17,7 @@ from memctl.cli.command import command, json_option
 from memctl.cli.window_source import WindowSource, looking
 from memctl.errors import OK, USAGE, MemctlError
 from memctl.store import named_file
+from memctl.text.phrases import count
 from memctl.window import status
 from memctl.window.pressure import drawing
 from memctl.window.pressure.limits import Limit
@@ -122,10 +123,10 @@ def _headline(reading: PressureReading) -> str:
 
 def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> None:
     reading = found.reading
-    output.text(output.plain(output.name(source.file)))
+    output.text(output.name(source.file))
     zone = click.style(reading.zone.value.upper(), fg=_COLOURS[reading.zone], bold=True)
     told = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as {source.counted_as}'s"
-    output.text(
+    output.styled(
         f"{zone}  {reading.utilization_pct:.1f} %: {reading.current_tokens:,} tokens, {told}, "
         f"of the {limit.usable:,} {_fits(limit)}"
     )
@@ -174,8 +175,8 @@ def _print_curve(seen: SeenConversation, limit: Limit) -> None:
     curve = seen.curve
     if curve.points:
         cuts = len(curve.compactions)
-        compacted = f", compacted {cuts} time{'' if cuts == 1 else 's'} ({drawing.MARK})" if cuts else ""
-        output.text(f"\n{len(curve.points):,} request{'' if len(curve.points) == 1 else 's'}{compacted}")
+        compacted = f", compacted {count(cuts, 'time')} ({drawing.MARK})" if cuts else ""
+        output.text(f"\n{count(len(curve.points), 'request')}{compacted}")
         output.text(drawing.sparkline(curve, limit.usable))
 
 

@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, json_option
-from memctl.cli.write_options import write_options, writing
+from memctl.cli.report import write_options, writing
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES

@@ -10,8 +10,8 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, filtering, reading
+from memctl.cli.report import write_options, writing
 from memctl.cli.source import read
-from memctl.cli.write_options import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.search.filters import select

@@ -11,8 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Command, command, json_option
-from memctl.cli.groups import Group
+from memctl.cli.command import Command, Group, command, json_option
 from memctl.errors import REFUSED, MemctlError
 from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host

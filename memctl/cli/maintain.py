@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
-from memctl.cli.write_options import write_options, writing
+from memctl.cli.report import write_options, writing
 from memctl.store.memory import Memory
 from memctl.write import maintenance
 from memctl.write.maintenance import Maintained

@@ -13,7 +13,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, json_option, reading
-from memctl.cli.write_options import write_options, writing
+from memctl.cli.report import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.git.repository import find_top

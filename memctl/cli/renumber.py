@@ -11,7 +11,7 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
-from memctl.cli.write_options import write_options, writing
+from memctl.cli.report import write_options, writing
 from memctl.pages.links import FOLDER
 from memctl.store.memory import Memory
 from memctl.team import ref_state

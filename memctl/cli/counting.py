@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from memctl.cli import opening, output
 from memctl.errors import MemctlError
-from memctl.policy.contexts import SCS_THRESHOLD
-from memctl.policy.staleness import Over, over
 from memctl.record import timestamps
 from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
@@ -21,6 +19,9 @@ from memctl.store.memory import Memory, fixed_now
 from memctl.tokens.calibration import learnt
 from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
+
+if TYPE_CHECKING:
+    from memctl.policy.staleness import Over
 
 MODELS = ", ".join(FAMILIES)
 model_option = click.option(
@@ -72,7 +73,8 @@ class Surroundings(NamedTuple):
 
     @property
     def scs_threshold(self) -> int:
-        return self.memory.config.scs_threshold if self.memory else SCS_THRESHOLD
+        """The threshold of the shared slice, as configured."""
+        return threshold_of(self.memory)
 
 
 def surroundings(ctx: click.Context, model: str | None = None, at: str | None = None) -> Surroundings:
@@ -81,6 +83,8 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
     Raises MemctlError if the memory is asked for at a revision and there is none. Records that can't be read are named
     on stderr.
     """
+    from memctl.policy.staleness import Over, over
+
     memory = opening.memory(ctx) if at is not None else opening.memory_if_any(ctx)
     if memory is None:
         now = fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
@@ -92,7 +96,8 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
     )
 
 
-def threshold(ctx: click.Context) -> int:
-    """The threshold of the shared slice as configured, without a look at the records."""
-    memory = opening.memory_if_any(ctx)
+def threshold_of(memory: Memory | None) -> int:
+    """The threshold of the shared slice, as configured or by default."""
+    from memctl.policy.contexts import SCS_THRESHOLD
+
     return memory.config.scs_threshold if memory else SCS_THRESHOLD

@@ -1,4 +1,4 @@
-"""`files` and `summarize`: the repository's own files."""
+"""`files`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output
-from memctl.cli.command import command, json_option, reading
+from memctl.cli import opening, output
+from memctl.cli.command import command, json_option
 from memctl.cli.packing import Packing, counter_of, deliver, packing
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import filling
@@ -16,14 +16,11 @@ from memctl.pack.draft import PackDraft
 from memctl.pack.files import packed
 from memctl.pack.filling import Pack
 from memctl.pages import definitions, outline
-from memctl.pages.navigate import refuse_closed_file
-from memctl.pages.repository_paths import file_named
 from memctl.record.snapshot import Snapshot
 from memctl.sources import loading
 from memctl.sources.facts import LATER
 from memctl.sources.loading import NO_ROOM, Choice, Room
 from memctl.sources.priorities import FileRequest, Priorities, priorities
-from memctl.sources.summary import BUDGET, summary
 from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
 
@@ -205,38 +202,3 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
         "bytes": choice.content.facts.size,
         "lines": choice.content.facts.lines,
     }
-
-
-@command(
-    "summarize",
-    ("memctl summarize src/payment/api.py", "What is in a large file, in 500 tokens."),
-    ("memctl summarize §4.payment.api --budget 1000", "More of it, by its § marker."),
-    ("memctl summarize server.log --at v1.0 --json", "As it was in a release, for a program."),
-)
-@click.argument("path", metavar="PATH|§4.…")
-@click.option("--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True, help="Tokens at most.")
-@counting.model_option
-@reading
-@click.pass_context
-def summarize_command(
-    ctx: click.Context, /, path: str, budget: int, model: str | None, as_json: bool, at: str | None
-) -> None:
-    """Show what is in a large file, within a token budget.
-
-    Of code its imports and definitions with what is said of them, of Markdown its headings, of JSON, YAML and TOML its
-    keys, of logs and other text how it begins and ends and which lines are frequent. No model is asked: the same file
-    always gives the same view.
-    """
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
-    name = file_named(
-        snapshot.files.names() | snapshot.withheld.files.keys(), memory.repository.top, ctx.obj.folder, path
-    )
-    refuse_closed_file(snapshot, name)
-    counter = counting.counter(counting.model_of(model, memory), memory)
-    found = summary(snapshot, name, budget, counter)
-    if as_json:
-        data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(found)}
-        output.json("summary", data)
-    else:
-        output.text(found.text, newline=False)

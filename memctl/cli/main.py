@@ -54,11 +54,11 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "load": ("pack", "Answer what an agent's reply asks for, and say what may go."),
         "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
-        "summarize": ("files", "Show what is in a large file, within a token budget."),
+        "summarize": ("summary", "Show what is in a large file, within a token budget."),
     },
     "Workflow": {
-        "checkpoint": ("task", "Save the state of a task, and take it up again."),
-        "event": ("task", "Note and show what happens in a workflow."),
+        "checkpoint": ("checkpoint", "Save the state of a task, and take it up again."),
+        "event": ("event", "Note and show what happens in a workflow."),
         "hook": ("hook", "Answer the events of agents' programs, and read what came of it."),
     },
     "Measure": {

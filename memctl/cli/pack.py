@@ -13,11 +13,9 @@ from memctl.cli.command import Group, command, reading
 from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.pack import directives, filling, last_work, prompt, rehydrate, requested
+from memctl.pack import filling, last_work, prompt, rehydrate
 from memctl.pack.supply import places, sources
-from memctl.pages.repository_paths import file_named
 from memctl.record import timestamps
-from memctl.sources.summary import BUDGET, summary
 
 
 @command(
@@ -171,6 +169,10 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` says what may
     go, which is listed. The exit code is 1 if something that is asked for does not exist.
     """
+    from memctl.pack import directives, requested
+    from memctl.pages.repository_paths import file_named
+    from memctl.sources.summary import BUDGET, summary
+
     memory = opening.memory(ctx)
     given = Packing(**options)
     counter = counter_of(memory, given)

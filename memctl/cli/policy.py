@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, output
+from memctl.cli import counting, opening, output
 from memctl.cli.command import Group, Several, command, files_option, json_option, reading
 from memctl.cli.counting import Surroundings, model_option
 from memctl.cli.source import read
@@ -34,7 +34,7 @@ def threshold_command(ctx: click.Context, /, source: str, threshold: int | None,
     FILE has a line of JSON for each batch or day: date and scs (tokens); if there were any, threshold, requests and
     denied (fan-outs), macro_summaries and no_ops (those that saved nothing). The last seven days count.
     """
-    limit = threshold or counting.threshold(ctx)
+    limit = threshold or counting.threshold_of(opening.memory_if_any(ctx))
     found = control.review(control.parse(read(source), source), limit)
     if as_json:
         output.json("threshold", {**msgspec.structs.asdict(found), "steps": _steps(found)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,9 @@ from memctl.cli.command import F, for_people, json_option
 from memctl.record.change import WriteOptions
 from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.store.memory import Memory
-from memctl.write.commit import Outcome
+
+if TYPE_CHECKING:
+    from memctl.write.commit import Outcome
 
 
 def write_options(flags: dict[str, Any]) -> WriteOptions:

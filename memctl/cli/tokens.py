@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter as Tally
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -22,8 +22,10 @@ from memctl.tokens import messages
 from memctl.tokens.calibration import GOAL, Learnt, learn, name_of
 from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import family_of, kind_of_text
-from memctl.tokens.reports import Aside, observe
 from memctl.transcript.messages import json_lines
+
+if TYPE_CHECKING:
+    from memctl.tokens.reports import Aside
 
 _RULE = f"{messages.PER_TOOL_CALL} a tool call, {messages.PER_MESSAGE} a message, {messages.PER_REQUEST} a request"
 
@@ -176,6 +178,8 @@ def _band(count: Count | None) -> str:
 
 def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> None:
     """Learn from a file of observations, and say what came of it; raises MemctlError if it has none."""
+    from memctl.tokens.reports import observe
+
     observed = observe(read(source), lambda name: _read_beside(source, name))
     if not observed.by_model:
         reasons = "; ".join(f"line {aside.line}: {aside.reason}" for aside in observed.asides[:3])

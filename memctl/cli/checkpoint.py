@@ -1,8 +1,7 @@
-"""`checkpoint` and `event`: the state of a task, and what happens in a workflow."""
+"""`checkpoint`: saving the state of a task, and taking it up again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -10,210 +9,21 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, json_option, reading
+from memctl.cli.event import workflow_option
 from memctl.cli.report import naming_options, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.record import timestamps
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.event import TYPES, ContextSizes, WorkflowEvent
-from memctl.store import event_stream
-from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import bootstrap, events, resume, save, versions, xml_output
 from memctl.task.markdown import document
 from memctl.task.resume import Resumption
 from memctl.task.save import StatedProgress
-from memctl.text.phrases import some
-
-workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
-_SHOWN = 5  # unreadable lines that a warning names
-_SIZES = ("scs_before", "aws_before", "debt_before", "scs_after", "aws_after", "debt_after")
-
-
-def _sizes(name: str) -> tuple[Any, ...]:
-    return (
-        click.option(
-            f"--scs-{name}", type=click.IntRange(0), metavar="TOKENS", help=f"The shared context slice {name}."
-        ),
-        click.option(f"--aws-{name}", type=click.IntRange(0), metavar="TOKENS", help=f"The working set {name}."),
-        click.option(f"--debt-{name}", type=click.FloatRange(0, 100), metavar="PERCENT", help=f"Context debt {name}."),
-    )
-
-
-def _said(function: Any) -> Any:
-    """The options by which an event says something."""
-    for option in reversed(
-        (
-            click.option("--to", "target_agent", default="", metavar="AGENT", help="Who comes next."),
-            click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
-            click.option("--action", "action_taken", default="", metavar="TEXT", help="What was done."),
-            click.option("--mission", default="", metavar="TEXT", help="What it is all for."),
-            click.option("--decision", "critical_decisions", multiple=True, help="A decision to know. Repeatable."),
-            click.option("--constraint", "constraints", multiple=True, help="What binds, or none. Repeatable."),
-            click.option("--input", "inputs", multiple=True, help="What the next agent is given. Repeatable."),
-            click.option("--expect", "expected_outputs", multiple=True, help="What it is to bring. Repeatable."),
-            click.option("--output", "deliverables", multiple=True, help="What came out of a phase. Repeatable."),
-            *_sizes("before"),
-            *_sizes("after"),
-        )
-    ):
-        function = option(function)
-    return function
-
-
-@command(
-    "emit",
-    (
-        'memctl event emit --type phase_complete --phase design --output "docs/api.md"',
-        "A phase is over, and this came out of it.",
-    ),
-    (
-        'memctl event emit --type phase_start --phase build --to codex --mission "Refunds by card" --input docs/api.md'
-        ' --expect "POST /refunds with tests" --constraint "no new dependencies"',
-        "The next one begins: all that its agent needs.",
-    ),
-    (
-        'memctl event emit --type compression --action "summarised the research" --aws-before 9000 --aws-after 4100',
-        "The context was compressed.",
-    ),
-)
-@click.option("--type", "event_type", required=True, type=click.Choice(TYPES), help="What happens.")
-@workflow_option
-@_said
-@json_option
-@click.pass_context
-def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
-    """Note what happens in a workflow: a phase begins or is complete, a context is compressed, somebody is called.
-
-    An event is complete in itself: what its type needs and is missing is named, and nothing is noted then.
-    """
-    memory = opening.memory(ctx)
-    sizes = {name: given.pop(name) for name in _SIZES}
-    before, after = (
-        ContextSizes(sizes[f"scs_{when}"], sizes[f"aws_{when}"], sizes[f"debt_{when}"]) for when in ("before", "after")
-    )
-    name = events.workflow(memory, workflow)
-    with naming_options(ctx):
-        stream = events.emit(memory, name, {**given, "before_state": before, "after_state": after})
-    event = stream.events[-1]
-    waiting = events.since_checkpoint(stream.events, name)
-    if as_json:
-        output.json("event", {**_data(event), "since_checkpoint": len(waiting), "is_due": events.is_due(waiting)})
-    else:
-        output.text(f"{event.sequence} {event.event_type}")
-    _warn(memory, stream, name)
-
-
-@command(
-    "list",
-    ("memctl event list", "The latest events of all workflows, newest first."),
-    ("memctl event list --type compression --since 7d --json", "The compressions of a week, for a program."),
-)
-@click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only this type. Repeatable.")
-@click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
-@click.option("--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
-@json_option
-@click.pass_context
-def list_command(
-    ctx: click.Context, /, types: tuple[str, ...], workflow: str, since: str, limit: int, as_json: bool
-) -> None:
-    """List events, newest first."""
-    memory = opening.memory(ctx)
-    stream = event_stream.read(memory)
-    earliest = timestamps.parse_option(since, memory.now) if since else ""
-    found = [
-        event
-        for event in reversed(stream.events)
-        if (not types or event.event_type in types)
-        and (not workflow or event.workflow_id == events.slug(workflow))
-        and event.timestamp >= earliest
-    ]
-    shown = found[: limit or None]
-    if as_json:
-        data = {"total": len(found), "unreadable_lines": stream.broken, "events": [_data(event) for event in shown]}
-        output.json("events", data)
-    else:
-        output.columns([_row(event) for event in shown])
-        output.rest(len(found), len(shown), "there are no such events")
-    _warn(memory, stream, events.workflow(memory, workflow))
-    ctx.exit(REFUSED if stream.broken else OK)
-
-
-@command(
-    "show",
-    ("memctl event show --format xml", "The latest event as XML, for the next agent."),
-    ("memctl event show 12 --json", "One event, for a program."),
-)
-@click.argument("number", required=False, type=click.IntRange(min=1))
-@click.option(
-    "--format",
-    "-f",
-    "form",
-    type=click.Choice(["xml", "json"]),
-    default="xml",
-    show_default=True,
-    help="How to write it.",
-)
-@json_option
-@click.pass_context
-def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:
-    """Print one event, the latest if no number is given."""
-    stream = event_stream.read(opening.memory(ctx))
-    event = next((one for one in reversed(stream.events) if number in (None, one.sequence)), None)
-    if event is None:
-        told = f"there is no event {number}" if number else "there are no events"
-        raise MemctlError(told, "`memctl event list --limit 0` lists those there are", USAGE if number else REFUSED)
-    if as_json or form == "json":
-        output.json("event", _data(event))
-        return
-    output.text(xml_output.written(event, compressions(stream.events, event)), newline=False)
-
-
-event_command = Group("event", help="Note and show what happens in a workflow.", no_args_is_help=False)
-for member in (emit_command, list_command, show_command):
-    event_command.add_command(member)
-
-
-def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
-    """How many compression events a workflow has had up to one event."""
-    return sum(
-        event.event_type == "compression"
-        and event.workflow_id == until.workflow_id
-        and event.sequence <= until.sequence
-        for event in events
-    )
-
-
-def _data(event: WorkflowEvent) -> dict[str, Any]:
-    """An event for JSON: every field, said or not."""
-    data = {name: getattr(event, name) for name in event.__struct_fields__}
-    for name in ("before_state", "after_state"):
-        data[name] = msgspec.structs.asdict(data[name])
-    return {**data, "compression_ratio": event.compression_ratio}
-
-
-def _row(event: WorkflowEvent) -> tuple[str, ...]:
-    about = event.action_taken or event.mission or "; ".join(event.deliverables)
-    to = f" -> {event.target_agent}" if event.target_agent else ""
-    return str(event.sequence), event.timestamp, event.event_type, event.workflow_id, f"{event.source_agent}{to}", about
-
-
-def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
-    if stream.broken:
-        numbers = some([str(number) for number in stream.broken], _SHOWN)
-        output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
-        output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints have what matters of it")
-    waiting = events.since_checkpoint(stream.events, workflow)
-    if events.is_due(waiting):
-        output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: one is due")
-        output.note("hint: `memctl checkpoint save` takes them up")
-
 
 _FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "as_json")
 _FORMS = {"markdown": document, "xml": xml_output.checkpoint_xml}
 
 
-def _checkpoint_said(function: Any) -> Any:
+def _said(function: Any) -> Any:
     """The options by which a checkpoint says something."""
     for option in reversed(
         (
@@ -256,7 +66,7 @@ def _checkpoint_said(function: Any) -> Any:
     ),
 )
 @workflow_option
-@_checkpoint_said
+@_said
 @writing
 @click.pass_context
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
@@ -294,7 +104,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 )
 @reading
 @click.pass_context
-def checkpoint_list_command(
+def list_command(
     ctx: click.Context, /, workflow: str, limit: int, everything: bool, as_json: bool, at: str | None
 ) -> None:
     """List checkpoints, newest first.
@@ -310,10 +120,10 @@ def checkpoint_list_command(
     gone = [one.id for one in versions.deleted(memory, snapshot, events.slug(workflow))] if everything else []
     if as_json:
         opened = [versions.readable(snapshot, one)[0] for one in shown]
-        data = {"total": len(found.checkpoints), "checkpoints": [_checkpoint_data(memory, one) for one in opened]}
+        data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
         output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
     else:
-        output.columns([*(_checkpoint_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
+        output.columns([*(_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
         output.rest(len(found.checkpoints) + len(gone), len(shown) + len(gone), "there are no checkpoints")
     output.faults(memory, found.faults)
     ctx.exit(REFUSED if found.faults else OK)
@@ -338,15 +148,13 @@ def checkpoint_list_command(
 )
 @reading
 @click.pass_context
-def checkpoint_show_command(
-    ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None
-) -> None:
+def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
     found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, events.workflow(memory, workflow)))
     if as_json:
-        output.json("checkpoint", _checkpoint_data(memory, found))
+        output.json("checkpoint", _data(memory, found))
     else:
         output.text(_FORMS[form](found), newline=False)
     _tell_closed(closed)
@@ -389,15 +197,15 @@ def resume_command(
 
 
 checkpoint_command = Group("checkpoint", help="Save the state of a task, and take it up again.", no_args_is_help=False)
-for member in (save_command, checkpoint_list_command, checkpoint_show_command, resume_command):
+for member in (save_command, list_command, show_command, resume_command):
     checkpoint_command.add_command(member)
 
 
-def _checkpoint_data(memory: Memory, one: Checkpoint) -> dict[str, Any]:
+def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:
     return {**msgspec.structs.asdict(one), "path": memory.tracked(one.number.path)}
 
 
-def _checkpoint_row(one: Checkpoint) -> tuple[str, ...]:
+def _row(one: Checkpoint) -> tuple[str, ...]:
     steps = f"{len(one.done)} done, {len(one.in_progress)} in progress, {len(one.planned)} planned"
     return one.checkpoint_id, one.saved_at, one.saved_by, steps, one.mission
 
@@ -414,7 +222,7 @@ def _resumption_data(memory: Memory, found: Resumption, obstacles: list[str]) ->
         "text": found.bootstrap.text,
         "characters": found.bootstrap.characters,
         "left_out": found.bootstrap.left_out,
-        "checkpoint": _checkpoint_data(memory, found.checkpoint),
+        "checkpoint": _data(memory, found.checkpoint),
     }
 
 

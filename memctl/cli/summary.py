@@ -1,0 +1,47 @@
+"""`summarize`."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from memctl.cli import counting, opening, output
+from memctl.cli.command import command, reading
+from memctl.pages.navigate import refuse_closed_file
+from memctl.pages.repository_paths import file_named
+from memctl.sources.summary import BUDGET, summary
+
+
+@command(
+    "summarize",
+    ("memctl summarize src/payment/api.py", "What is in a large file, in 500 tokens."),
+    ("memctl summarize §4.payment.api --budget 1000", "More of it, by its § marker."),
+    ("memctl summarize server.log --at v1.0 --json", "As it was in a release, for a program."),
+)
+@click.argument("path", metavar="PATH|§4.…")
+@click.option("--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True, help="Tokens at most.")
+@counting.model_option
+@reading
+@click.pass_context
+def summarize_command(
+    ctx: click.Context, /, path: str, budget: int, model: str | None, as_json: bool, at: str | None
+) -> None:
+    """Show what is in a large file, within a token budget.
+
+    Of code its imports and definitions with what is said of them, of Markdown its headings, of JSON, YAML and TOML its
+    keys, of logs and other text how it begins and ends and which lines are frequent. No model is asked: the same file
+    always gives the same view.
+    """
+    memory = opening.memory(ctx)
+    snapshot = opening.readable(memory, at)
+    name = file_named(
+        snapshot.files.names() | snapshot.withheld.files.keys(), memory.repository.top, ctx.obj.folder, path
+    )
+    refuse_closed_file(snapshot, name)
+    counter = counting.counter(counting.model_of(model, memory), memory)
+    found = summary(snapshot, name, budget, counter)
+    if as_json:
+        data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(found)}
+        output.json("summary", data)
+    else:
+        output.text(found.text, newline=False)

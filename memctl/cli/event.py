@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Group, command, json_option
+from memctl.cli.command import Group, command, json_option, limit_option, options
 from memctl.cli.report import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import timestamps
@@ -36,25 +36,20 @@ def _sizes(name: str) -> tuple[Any, ...]:
     )
 
 
-def _said(function: Any) -> Any:
-    """The options by which an event says something."""
-    for option in reversed(
-        (
-            click.option("--to", "target_agent", default="", metavar="AGENT", help="Who comes next."),
-            click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
-            click.option("--action", "action_taken", default="", metavar="TEXT", help="What was done."),
-            click.option("--mission", default="", metavar="TEXT", help="What it is all for."),
-            click.option("--decision", "critical_decisions", multiple=True, help="A decision to know. Repeatable."),
-            click.option("--constraint", "constraints", multiple=True, help="What binds, or none. Repeatable."),
-            click.option("--input", "inputs", multiple=True, help="What the next agent is given. Repeatable."),
-            click.option("--expect", "expected_outputs", multiple=True, help="What it is to bring. Repeatable."),
-            click.option("--output", "deliverables", multiple=True, help="What came out of a phase. Repeatable."),
-            *_sizes("before"),
-            *_sizes("after"),
-        )
-    ):
-        function = option(function)
-    return function
+# The options by which an event says something.
+_said = options(
+    click.option("--to", "target_agent", default="", metavar="AGENT", help="Who comes next."),
+    click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
+    click.option("--action", "action_taken", default="", metavar="TEXT", help="What was done."),
+    click.option("--mission", default="", metavar="TEXT", help="What it is all for."),
+    click.option("--decision", "critical_decisions", multiple=True, help="A decision to know. Repeatable."),
+    click.option("--constraint", "constraints", multiple=True, help="What binds, or none. Repeatable."),
+    click.option("--input", "inputs", multiple=True, help="What the next agent is given. Repeatable."),
+    click.option("--expect", "expected_outputs", multiple=True, help="What it is to bring. Repeatable."),
+    click.option("--output", "deliverables", multiple=True, help="What came out of a phase. Repeatable."),
+    *_sizes("before"),
+    *_sizes("after"),
+)
 
 
 @command(
@@ -108,7 +103,7 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
 @click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only this type. Repeatable.")
 @click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
 @click.option("--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@limit_option(20)
 @json_option
 @click.pass_context
 def list_command(

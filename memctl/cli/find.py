@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, complete_id, filtering, reading
+from memctl.cli.command import command, complete_id, filtering, limit_option, reading
 from memctl.errors import USAGE, MemctlError
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -35,7 +35,7 @@ STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
     "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="What to order by."
 )
 @click.option("--reverse", is_flag=True, help="The other way round.")
-@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="How many at most; 0 for all.")
+@limit_option(50)
 @reading
 @click.pass_context
 def list_command(

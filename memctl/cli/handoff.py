@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Defaulting, command, complete_id, json_option, reading
+from memctl.cli.command import Group, command, complete_id, json_option, options, reading
 from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_undeliverable
 from memctl.cli.report import said, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -95,18 +95,14 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _answering(function: Any) -> Any:
-    """The options of every command that answers a handoff."""
-    for option in reversed(
-        (
-            click.option("--reason", default="", callback=said, help="Why, for the log."),
-            click.option("--force", is_flag=True, help="Although it is another's to say; needs --reason."),
-            click.option("--remote", default="", metavar="NAME", help="At a remote too: fetch, change, push."),
-            click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
-        )
-    ):
-        function = option(function)
-    return json_option(function)
+# The options of every command that answers a handoff.
+_answering = options(
+    json_option,
+    click.option("--reason", default="", callback=said, help="Why, for the log."),
+    click.option("--force", is_flag=True, help="Although it is another's to say; needs --reason."),
+    click.option("--remote", default="", metavar="NAME", help="At a remote too: fetch, change, push."),
+    click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
+)
 
 
 @command(
@@ -272,28 +268,27 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     return tuple(part for value in given for part in value.replace(",", " ").split())
 
 
-def _saying(function: Any) -> Any:
-    """The options by which the giver says something."""
-    for name, to, what in reversed(
-        (
-            ("--immediate", "immediate", "What to do first. [default: next actions of your states]"),
-            ("--short-term", "short_term", "What to reach next. [default: remaining steps of your states]"),
-            ("--success", "success_criteria", "How to tell that it is done. [default: the tasks of your states]"),
-            ("--observation", "observation", "Something you noticed."),
-            ("--note", "observation_too", "The same."),
-            ("--approach", "approach", "How you would go about it."),
-            ("--pitfall", "pitfall", "What to beware of."),
-            ("--resource", "resource", "Where to look."),
-        )
-    ):
-        function = click.option(name, to, multiple=True, metavar="TEXT", help=f"{what} Repeatable.")(function)
-    function = click.option("--task", default="", metavar="TEXT", help="What the other agent is to do.")(function)
-    return click.option(
+_SAID = (
+    ("--immediate", "immediate", "What to do first. [default: next actions of your states]"),
+    ("--short-term", "short_term", "What to reach next. [default: remaining steps of your states]"),
+    ("--success", "success_criteria", "How to tell that it is done. [default: the tasks of your states]"),
+    ("--observation", "observation", "Something you noticed."),
+    ("--note", "observation_too", "The same."),
+    ("--approach", "approach", "How you would go about it."),
+    ("--pitfall", "pitfall", "What to beware of."),
+    ("--resource", "resource", "Where to look."),
+)
+# What the giver says.
+_saying = options(
+    click.option(
         "--summary", default="", metavar="TEXT", help="Where it stands. [default: what the memory says, 500 tokens]"
-    )(function)
+    ),
+    click.option("--task", default="", metavar="TEXT", help="What the other agent is to do."),
+    *(click.option(name, to, multiple=True, metavar="TEXT", help=f"{what} Repeatable.") for name, to, what in _SAID),
+)
 
 
-@click.group("handoff", cls=Defaulting, examples=_EXAMPLES)
+@click.group("handoff", cls=Group, examples=_EXAMPLES, invoke_without_command=True, subcommand_metavar="[COMMAND …]")
 @click.option("--to", "taker", default="", metavar="AGENT", help="Who takes over.")
 @click.option("--from", "giver", default="", metavar="AGENT", help="Who gives, if it failed: for type emergency.")
 @click.option(

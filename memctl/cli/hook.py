@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Command, Group, command, json_option
+from memctl.cli.command import Command, Group, command, json_option, limit_option
 from memctl.errors import REFUSED, MemctlError
 from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
@@ -47,7 +47,7 @@ def _answering(host: Host) -> Command:
     ("memctl hook log --limit 0 --json", "All of them, for a program."),
 )
 @click.option("--faults", is_flag=True, help="Faults of the hooks instead.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@limit_option(20)
 @json_option
 @click.pass_context
 def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:

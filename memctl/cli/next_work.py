@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, reading
+from memctl.cli.command import command, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.store.memory import Memory
 from memctl.task import next_work
@@ -23,7 +23,7 @@ _SHOWN = 3  # pieces of work that others have, by name
     ("memctl next", "What to begin now: the first of it is the best."),
     ("memctl next --limit 1 --json", "For a program."),
 )
-@click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="How many at most; 0 for all.")
+@limit_option(5)
 @reading
 @click.pass_context
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:

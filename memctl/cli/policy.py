@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import counting, opening, output
-from memctl.cli.command import Group, Several, command, files_option, json_option, reading
+from memctl.cli.command import Group, Several, command, files_option, json_option, options, reading
 from memctl.cli.counting import Surroundings, model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -68,27 +68,17 @@ policy_command = Group(
 )
 
 
-def _inputs(function: Any) -> Any:
-    """The options of both commands that look at contexts."""
-    for option in reversed(
-        (
-            click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
-            files_option("plan", "Files and prompts that the next batch will add."),
-            click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of 200,000]"),
-            click.option(
-                "--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."
-            ),
-            click.option(
-                "--state", "described", metavar="FILE", help="YAML or JSON: what can't be measured. See below."
-            ),
-            click.option(
-                "--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]"
-            ),
-            model_option,
-        )
-    ):
-        function = option(function)
-    return reading(function)
+# The options of both commands that look at contexts.
+_inputs = options(
+    reading,
+    click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
+    files_option("plan", "Files and prompts that the next batch will add."),
+    click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of 200,000]"),
+    click.option("--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."),
+    click.option("--state", "described", metavar="FILE", help="YAML or JSON: what can't be measured. See below."),
+    click.option("--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]"),
+    model_option,
+)
 
 
 class _Inputs:

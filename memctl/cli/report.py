@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import output
-from memctl.cli.command import F, for_people, json_option
+from memctl.cli.command import for_people, json_option, options
 from memctl.record.change import WriteOptions
 from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.store.memory import Memory
@@ -51,29 +51,25 @@ def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
 
 
-def writing(function: F) -> F:
-    """The options of every command that changes the memory."""
-    for option in reversed(
-        (
-            click.option("--reason", default="", help="Why, for the log."),
-            click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
-            click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
-            click.option(
-                "--allow-secret",
-                is_flag=True,
-                callback=for_people,
-                help="Let text pass that looks like a credential.",
-            ),
-            click.option(
-                "--allow-owned",
-                is_flag=True,
-                callback=for_people,
-                help="Write to another's section; needs --reason.",
-            ),
-        )
-    ):
-        function = option(function)
-    return json_option(function)
+# The options of every command that changes the memory.
+writing = options(
+    json_option,
+    click.option("--reason", default="", help="Why, for the log."),
+    click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
+    click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
+    click.option(
+        "--allow-secret",
+        is_flag=True,
+        callback=for_people,
+        help="Let text pass that looks like a credential.",
+    ),
+    click.option(
+        "--allow-owned",
+        is_flag=True,
+        callback=for_people,
+        help="Write to another's section; needs --reason.",
+    ),
+)
 
 
 def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, lines: Iterable[str] = ()) -> None:

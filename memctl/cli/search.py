@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, filtering, reading
+from memctl.cli.command import command, filtering, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.errors import USAGE, MemctlError
 from memctl.record.config import SearchWeights
@@ -55,7 +55,7 @@ _Found = TypeVar("_Found", bound=Result | Related)
     show_default=True,
     help="What to order by, the most first; what is no record comes last then.",
 )
-@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many at most; 0 for all.")
+@limit_option(10)
 @click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
 @reading
 @click.pass_context

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Group, command, json_option
+from memctl.cli.command import Group, command, json_option, options
 from memctl.cli.report import said
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
@@ -25,22 +25,20 @@ from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
 from memctl.team.state import TYPES, Agent, Ownership, State, agent_name
 from memctl.write import transaction, two_phase
 
-
-def agreeing(function: Any) -> Any:
-    """The options of every command that changes the shared state."""
-    for option in reversed(
-        (
-            click.option("--reason", callback=said, help="Why; the history of the state keeps it."),
-            click.option("--remote", metavar="NAME", help="Agree with a remote too: fetch, change, push."),
-            click.option(
-                "--expect-version", "expected", type=click.IntRange(min=0), metavar="N",
-                help="Only if the state is at this version still.",
-            ),
-            click.option("--dry-run", "-n", is_flag=True, help="Say what would change, and change nothing."),
-        )
-    ):  # fmt: skip
-        function = option(function)
-    return json_option(function)
+# The options of every command that changes the shared state.
+agreeing = options(
+    json_option,
+    click.option("--reason", callback=said, help="Why; the history of the state keeps it."),
+    click.option("--remote", metavar="NAME", help="Agree with a remote too: fetch, change, push."),
+    click.option(
+        "--expect-version",
+        "expected",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Only if the state is at this version still.",
+    ),
+    click.option("--dry-run", "-n", is_flag=True, help="Say what would change, and change nothing."),
+)
 
 
 def seen(memory: Memory, remote: str | None) -> ReadState:

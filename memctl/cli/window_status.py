@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.cli import counting, opening, output
 from memctl.cli import window_messages as messages
-from memctl.cli.command import F, command, json_option
+from memctl.cli.command import command, json_option, options
 from memctl.cli.source import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.hooks import pressure
@@ -45,36 +45,29 @@ from memctl.window.status import SeenConversation, Status
 _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
 
 
-def looking(function: F) -> F:
-    """The options of `status` and `health`."""
-    for option in reversed(
-        (
-            click.option("--model", help="The model of the window. [default: the transcript's, or config.yaml's]"),
-            click.option(
-                "--window",
-                type=click.IntRange(min=1),
-                help="Its tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
-            ),
-            click.option(
-                "--host",
-                type=click.Choice(limits.HOSTS),
-                help="Who compacts it, and when. [default: claude-code for a transcript]",
-            ),
-            click.option(
-                "--max-output",
-                type=click.IntRange(min=1),
-                default=model_windows.DEFAULT_OUTPUT,
-                show_default=True,
-                help="Tokens that the model may answer with, which a host keeps free.",
-            ),
-            click.option(
-                "--config", "settings", metavar="FILE", help="Settings in YAML. [default: config.yaml's window]"
-            ),
-            click.option("--projects", metavar="DIR", help="Where transcripts are kept. [default: ~/.claude/projects]"),
-        )
-    ):
-        function = option(function)
-    return function
+# The options of `status` and `health`.
+looking = options(
+    click.option("--model", help="The model of the window. [default: the transcript's, or config.yaml's]"),
+    click.option(
+        "--window",
+        type=click.IntRange(min=1),
+        help="Its tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+    ),
+    click.option(
+        "--host",
+        type=click.Choice(limits.HOSTS),
+        help="Who compacts it, and when. [default: claude-code for a transcript]",
+    ),
+    click.option(
+        "--max-output",
+        type=click.IntRange(min=1),
+        default=model_windows.DEFAULT_OUTPUT,
+        show_default=True,
+        help="Tokens that the model may answer with, which a host keeps free.",
+    ),
+    click.option("--config", "settings", metavar="FILE", help="Settings in YAML. [default: config.yaml's window]"),
+    click.option("--projects", metavar="DIR", help="Where transcripts are kept. [default: ~/.claude/projects]"),
+)
 
 
 class WindowSource:

@@ -10,7 +10,7 @@ import click
 
 from memctl.cli import opening, report
 from memctl.cli.command import Command, complete_id, for_people, split_at_commas
-from memctl.cli.write_options import all_said, said, write_options, writing
+from memctl.cli.report import all_said, said, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import SEVERITIES, Kind
 from memctl.write import create
@@ -107,19 +107,19 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     as_json, source, use_editor = (given.pop(n) for n in ("as_json", "file", "edit"))
     draft = create.Draft(kind=kind, values={})
     if source:
-        from memctl.cli.source import draft_from  # and with it what reads JSON: seldom needed
+        from memctl.cli.source import draft_from
 
         draft = draft_from(kind, source)
     draft.take(given)
     kept: AbstractContextManager[None] = nullcontext()
     if use_editor:
-        from memctl.cli import editor
+        from memctl.cli.source import compose, kept_if_refused
 
-        draft.body = editor.compose(
+        draft.body = compose(
             create.body_of(draft, create.template(memory, kind)) or create.template_text(memory, kind), draft
         )
         draft.content = {}
-        kept = editor.kept(memory, draft.body)
+        kept = kept_if_refused(memory, draft.body)
     if not draft.values.get("title"):
         raise MemctlError(
             "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE

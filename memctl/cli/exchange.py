@@ -10,12 +10,13 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, filtering, reading
+from memctl.cli.report import write_options, writing
 from memctl.cli.source import read
-from memctl.cli.write_options import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.search.filters import select
 from memctl.store import load, named_file
+from memctl.text.phrases import some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
@@ -173,8 +174,7 @@ def _tell(imported: Imported) -> None:
 
 
 def _few(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(output.name(name) for name in names[:_SHOWN]) + more
+    return output.name(some(names, _SHOWN))
 
 
 def _export_adr(

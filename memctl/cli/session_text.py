@@ -12,12 +12,12 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.errors import Fault
 from memctl.record.session_page import SessionPage, path_of
-from memctl.session import labels
 from memctl.session import pages as session_pages
 from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
 from memctl.session.trim import MOST_TOKENS
+from memctl.statements import labels
 from memctl.store.memory import Memory
 from memctl.text import markdown
 from memctl.text.fit import cut

@@ -43,7 +43,7 @@ _MOST = 200_000  # characters of what is said; more is pasted
 class Extract(msgspec.Struct, frozen=True):
     """Something found: which kind (one of the labels), in whose words, why, instead of what, and where.
 
-    `source` is the kind of the event; what stands in code has its `path`.
+    `source` is the kind of the event and `line` where that stands in the transcript; what stands in code has its `path`.
     """
 
     label: str
@@ -54,6 +54,7 @@ class Extract(msgspec.Struct, frozen=True):
     source: str = ANSWER
     moment: str = ""
     path: str = ""
+    line: int = 0
 
 
 def of_events(events: Iterable[Event]) -> list[Extract]:
@@ -74,10 +75,12 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
 def _of_event(event: Event) -> Iterator[Extract]:
     if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
         made = list(_labelled(event.text))
-        yield from (msgspec.structs.replace(one, source=event.kind, moment=event.moment) for one in made)
+        yield from (
+            msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line) for one in made
+        )
         if event.kind != DIGEST:
             for one in _all_said(event.text) if len(event.text) <= _MOST else ():
-                yield msgspec.structs.replace(one, source=event.kind, moment=event.moment)
+                yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
     elif event.kind == CALL:
         yield from _todos(event)
     elif event.kind == RESULT:
@@ -222,6 +225,7 @@ def _todos(event: Event) -> Iterator[Extract]:
                     source=CALL,
                     moment=event.moment,
                     path=path,
+                    line=event.line,
                 )
 
 
@@ -233,7 +237,7 @@ def _answered(event: Event) -> Iterator[Extract]:
             text = f"{one_line(question)} {one_line(answer)}"[:_LONG]
             options = _options(event, question)
             rejected = tuple(one for one in options if one != answer) if answer in options else ()
-            yield Extract(labels.DECISION, text, True, CHOSEN, rejected, source=PROMPT, moment=event.moment)
+            yield Extract(labels.DECISION, text, True, CHOSEN, rejected, PROMPT, event.moment, line=event.line)
 
 
 def _options(event: Event, question: str) -> list[str]:

@@ -76,7 +76,12 @@ class SessionReader:
         if not (line.role or line.is_boundary):
             return ()
         before = len(self._events)
-        around: dict[str, Any] = {"moment": moment, "agent": line.agent, "cwd": text_in(fields, "cwd")}
+        around: dict[str, Any] = {
+            "moment": moment,
+            "agent": line.agent,
+            "cwd": text_in(fields, "cwd"),
+            "line": line.number,
+        }
         if line.is_boundary:
             self._events.append(Event(COMPACTION, **around))
         if line.role == "assistant":

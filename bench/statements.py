@@ -2,8 +2,8 @@
 
 A proposal is right if the message that it comes from has a label that fits it. A message is a line of the transcript,
 or the lines of one answer; a decision fits a decision or a constraint, a learning fits a learning or the issue that
-was solved, an issue fits an issue, an open error or what was learned of it. A label is hit once: what hits it again is a
-duplicate, which is not right. Precision counts all labels, recall the clear ones.
+was solved, an issue fits an issue, an open error or what was learned of it. A label is hit once: what hits it again is
+a duplicate, which is not right. Precision counts all labels, recall the clear ones.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ _MOST = 200_000  # characters of what is said; more is pasted
 class Extract(msgspec.Struct, frozen=True):
     """Something found: which kind (one of the labels), in whose words, why, instead of what, and where.
 
-    `source` is the kind of the event and `line` where that stands in the transcript; what stands in code has its `path`.
+    `source` is the kind of the event, and `line` where that stands in the transcript; what stands in code has its
+    `path`.
     """
 
     label: str

@@ -125,8 +125,8 @@ _LONGEST = 300  # characters of what is kept of an error
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A step that failed: what it was, how it says it failed, when and in which line of the transcript, and how it came right
-    ("": it did not)."""
+    """A step that failed: what it was, how it says it failed, when and in which line of the transcript, and how it came
+    right ("": it did not)."""
 
     step: str
     message: str

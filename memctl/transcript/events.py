@@ -97,6 +97,8 @@ class Unanswered:
         self._answered: set[str] = set()  # the agents that got a result last
 
     def take(self, event: Event) -> None:
+        if event.kind == PROMPT:  # the user may speak while calls run
+            return
         calls = self._calls.setdefault(event.agent, set())
         if event.kind == RESULT:
             calls.discard(event.call)

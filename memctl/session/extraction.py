@@ -47,7 +47,8 @@ _MOST = 200_000  # characters of what is said; more is pasted
 class Extract(msgspec.Struct, frozen=True):
     """Something found: which kind (one of the labels), in whose words, why, instead of what, and where.
 
-    `source` is the kind of the event; what stands in code has its `path`, what has a label its whole `statement`.
+    `source` is the kind of the event, and `line` where that stands in the transcript; what stands in code has its
+    `path`, what has a label its whole `statement`.
     """
 
     label: str
@@ -59,6 +60,7 @@ class Extract(msgspec.Struct, frozen=True):
     moment: str = ""
     path: str = ""
     statement: Statement | None = None
+    line: int = 0
 
 
 def of_events(events: Iterable[Event]) -> list[Extract]:
@@ -79,10 +81,10 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
 def _of_event(event: Event) -> Iterator[Extract]:
     if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
         for one in _labelled(event.text):
-            yield msgspec.structs.replace(one, source=event.kind, moment=event.moment)
+            yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
         if event.kind != DIGEST:
             for one in _all_said(event.text) if len(event.text) <= _MOST else ():
-                yield msgspec.structs.replace(one, source=event.kind, moment=event.moment)
+                yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
     elif event.kind == CALL:
         yield from _todos(event)
     elif event.kind == RESULT:
@@ -224,6 +226,7 @@ def _todos(event: Event) -> Iterator[Extract]:
                     source=CALL,
                     moment=event.moment,
                     path=path,
+                    line=event.line,
                 )
 
 
@@ -235,7 +238,7 @@ def _answered(event: Event) -> Iterator[Extract]:
             text = f"{one_line(question)} {one_line(answer)}"[:_LONG]
             options = _options(event, question)
             rejected = tuple(one for one in options if one != answer) if answer in options else ()
-            yield Extract(labels.DECISION, text, True, CHOSEN, rejected, source=PROMPT, moment=event.moment)
+            yield Extract(labels.DECISION, text, True, CHOSEN, rejected, PROMPT, event.moment, line=event.line)
 
 
 def _options(event: Event, question: str) -> list[str]:

@@ -13,8 +13,10 @@ from memctl.pack.filling import Pack, fill
 from memctl.record import frontmatter
 from memctl.record.config import Config
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
-from memctl.record.record import ORDER, Record, build
-from memctl.record.snapshot import Hit, Snapshot
+from memctl.record.parsing import build
+from memctl.record.record import ORDER, Record
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Hit
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests import snapshots

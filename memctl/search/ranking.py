@@ -14,7 +14,8 @@ from memctl.record import foreign_names, ids, timestamps
 from memctl.record.config import SearchWeights
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
-from memctl.record.snapshot import CHECKPOINT, PAGE, SESSION, Hit, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import CHECKPOINT, PAGE, SESSION, Hit
 from memctl.search.filters import Filters
 from memctl.text.lazy_regex import lazy_regex
 

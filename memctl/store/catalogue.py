@@ -21,7 +21,7 @@ from memctl.store.cache import Cache, Undecodable, undecodable
 
 if TYPE_CHECKING:
     from memctl.record.mentions import Mention
-    from memctl.record.snapshot import Condition
+    from memctl.record.source import Condition
 
 T = TypeVar("T")
 
@@ -188,7 +188,9 @@ class StoredCatalogue:
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
 
     def without(self, paths: Collection[str]) -> StoredCatalogue:
-        return StoredCatalogue(Cache(self._database).without(paths), self._counts) if paths else self
+        from memctl.store import cache_update
+
+        return StoredCatalogue(cache_update.without(Cache(self._database), paths), self._counts) if paths else self
 
     @cached_property
     def _changes(self) -> bytes:

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from memctl.record.kinds import KINDS
-from memctl.record.snapshot import Excerpt, Hit
+from memctl.record.source import Excerpt, Hit
 from memctl.store import questions, search_views, vocabulary
 from memctl.store.memory import Memory
 from memctl.store.questions import FtsQuery

@@ -8,7 +8,8 @@ import pytest
 
 from memctl.record.config import Config, SearchWeights
 from memctl.record.record import Record
-from memctl.record.snapshot import Hit, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Hit
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.search.ranking import Result

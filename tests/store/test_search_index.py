@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from memctl.record.kinds import KINDS
-from memctl.record.snapshot import CHECKPOINT, PAGE, SESSION
+from memctl.record.source import CHECKPOINT, PAGE, SESSION
 from memctl.store import load, search_index
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, git

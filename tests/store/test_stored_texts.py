@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.record.snapshot import Snapshot, Texts
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Texts
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, Once

@@ -15,8 +15,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.git import git, trust
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import Filters
-from memctl.store import agent_env, load, lock
+from memctl.store import agent_env, load
 from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 from memctl.text.phrases import some
@@ -62,6 +61,7 @@ def memory(ctx: click.Context) -> Memory:
 
 def _announce_locks(ctx: click.Context) -> None:
     """Say on stderr when a lock is waited for, until the command ends."""
+    from memctl.store import lock  # commands that read take none
 
     def silence() -> None:
         lock.announce = None

@@ -107,7 +107,8 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 
 def _is_decision(found: Extract) -> bool:
     """Whether something found is a decision beyond doubt."""
-    from memctl.session import extraction, labels
+    from memctl.session import extraction
+    from memctl.statements import labels
     from memctl.transcript.events import PROMPT
 
     if found.label != labels.DECISION or _NONE.match(found.text):

@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -126,6 +127,7 @@ _ALLOWED = {
 }
 
 
+@lru_cache(maxsize=8)  # a new record is checked, placed and stored
 def parse(text: str, path: str) -> tuple[Record, str]:
     """Read a record file: its record and its body. `path` is relative to `.memory/`.
 

@@ -137,6 +137,9 @@ class Catalogue(Protocol):
     def find(self, identifier: str) -> Record | None:
         """The record whose file is named by an id."""
 
+    def at(self, paths: Iterable[str]) -> list[Record]:
+        """The records at some paths, with the retrievals of this clone; those that are none are left out."""
+
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         """The record with the latest timestamp."""
 

@@ -142,8 +142,7 @@ def _records(snapshot: Snapshot, found: Sequence[Match], filters: Filters, most:
     """Return the records that match and that a filter accepts, by path."""
     paths = {one.hit.path for one in found if one.hit.kind in KINDS}
     if most is not None or len(paths) <= _FEW:
-        named = (snapshot.catalogue.find(ids.id_in_path(path) or "") for path in sorted(paths))
-        records: Iterable[Record] = (record for record in named if record is not None and record.path in paths)
+        records: Iterable[Record] = snapshot.catalogue.at(paths)
     else:
         records = (record for record in snapshot.records if record.path in paths)
     return {record.path: record for record in filters.keep(records)}

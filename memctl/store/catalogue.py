@@ -16,13 +16,12 @@ from memctl.record import ids
 from memctl.record.errors import Fault
 from memctl.record.kinds import HANDOFF, SEVERITIES
 from memctl.record.record import Record
-from memctl.record.snapshot import Condition
-from memctl.search.filters import ORDERS
 from memctl.store import access
-from memctl.store.cache import Cache, undecodable
+from memctl.store.cache import Cache, Undecodable, undecodable
 
 if TYPE_CHECKING:
     from memctl.record.mentions import Mention
+    from memctl.record.snapshot import Condition
 
 T = TypeVar("T")
 
@@ -47,12 +46,16 @@ _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
 class StoredCatalogue:
-    """The catalogue of a cache that is up to date; `counts` is the folder that has the retrievals of this clone."""
+    """The catalogue of a cache that is up to date; `counts` is the folder that has the retrievals of this clone.
 
-    def __init__(self, cache: Cache, counts: Path | None = None) -> None:
+    `renew` makes the cache anew, once, if a record in it can't be decoded.
+    """
+
+    def __init__(self, cache: Cache, counts: Path | None = None, renew: Callable[[], Cache] | None = None) -> None:
         self._database = cache.database
         self._counts = counts
         self._open: dict[str, dict[str, int]] = {}
+        self._renew = renew
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
         if place is None:
@@ -82,6 +85,8 @@ class StoredCatalogue:
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
     ) -> tuple[list[Record], int]:
+        from memctl.search.filters import ORDERS
+
         where, values = ["is_archived NOT NULL"], []
         for field, test, value in conditions:
             where.append(_TESTS[test].format("type" if field == "memory_type" else field))
@@ -111,6 +116,9 @@ class StoredCatalogue:
 
     def find(self, identifier: str) -> Record | None:
         return next(iter(self._named(identifier)), None)
+
+    def at(self, paths: Iterable[str]) -> list[Record]:
+        return access.counted(self._counts, list(Cache(self._database).records_at(paths).values()))
 
     def _named(self, identifier: str) -> list[Record]:
         kind = ids.kind_of(identifier)
@@ -191,7 +199,13 @@ class StoredCatalogue:
     def _records(self, condition: str, *values: Any) -> list[Record]:
         rows = self._database.execute(f"SELECT record FROM records WHERE {condition}", values)
         decode = self._decoder(Record)
-        return [decode(row[0]) for row in rows]
+        try:
+            return [decode(row[0]) for row in rows]
+        except Undecodable:
+            if self._renew is None:
+                raise
+            self._database, self._renew = self._renew().database, None
+            return self._records(condition, *values)
 
     def _decoder(self, form: type[T]) -> Callable[[bytes], T]:
         """What decodes values of the cache; raises Undecodable."""

@@ -11,6 +11,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memctl.git import git, trees
@@ -139,7 +140,8 @@ class _Disk:
     def catalogue(self) -> StoredCatalogue:
         from memctl.store.catalogue import StoredCatalogue
 
-        return StoredCatalogue(self._current(), self._memory.repository.shared)
+        renew = partial(synced, self._memory, self._progress, self._written)
+        return StoredCatalogue(self._current(), self._memory.repository.shared, renew)
 
     def files(self) -> FilesOnDisk:
         from memctl.store.repository_files import FilesOnDisk

@@ -26,6 +26,25 @@ def test_search_finds_and_explains(memctl: Memctl) -> None:
     assert memctl("search", "connec*", "--json").data["total"] == 2
 
 
+def test_of_equal_matches_the_record_that_was_retrieved_more_often_comes_first(memctl: Memctl) -> None:
+    often = memctl("learn", "Pools", "--lesson", "connection pool sizes").id
+    seldom = memctl("learn", "Pools", "--lesson", "connection pool sizes").id
+    for _ in range(3):
+        memctl("show", often)
+    results = memctl("search", "pools", "--json").data["results"]
+    assert [(r["id"], r["record"]["access_count"]) for r in results] == [(often, 3), (seldom, 0)]
+    assert [r["access"] > 0 for r in results] == [True, False]
+
+
+def test_records_of_one_id_are_all_found(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Tea", "--lesson", "a kettle")
+    one = repo / made.out.split()[1]
+    text = one.read_text().replace("Tea", "Coffee").replace("memory_id: 0", "memory_id: 1")
+    one.with_name(f"{made.id}-coffee.md").write_text(text)
+    results = memctl("search", "kettle", "--json", code=None).data["results"]
+    assert sorted(result["title"] for result in results) == ["Coffee", "Tea"]
+
+
 @pytest.mark.parametrize(
     "query", ['"', "*", "AND", "a OR", "title:x", "(", "-", "NEAR(a b)", "§2.1", "a\x00b", "'; DROP TABLE"]
 )

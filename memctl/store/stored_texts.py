@@ -187,7 +187,7 @@ class StoredTexts:
 
     def _of_best_piece(self, number: int, asked: FtsQuery) -> str:
         """The excerpt with marks of a long text, "" if no piece of it matches."""
-        body = self.bodies([number])[number]
+        body = self.bodies([number]).get(number, "")  # another process may have just taken it out
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute(TEXTS)
             pieces = ((body[start : start + _PIECE + _OVERLAP],) for start in range(0, len(body), _PIECE))

@@ -47,9 +47,9 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Hand to a model": {
         "guide": ("guide", "Say when and how an agent uses memctl, a page at a time."),
         "rehydrate": ("pack", "Print what somebody needs who starts to work now, within a token budget."),
-        "prompt": ("prompt", "Print the memory as part of a prompt."),
+        "prompt": ("pack", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
-        "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
+        "load": ("pack", "Answer what an agent's reply asks for, and say what may go."),
         "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
         "summarize": ("summary", "Show what is in a large file, within a token budget."),
@@ -83,9 +83,9 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
     },
     "Work together": {
-        "own": ("own", "Say who owns which section, and take, give back and hand over sections."),
+        "own": ("team", "Say who owns which section, and take, give back and hand over sections."),
         "renumber": ("renumber", "Give records and pages that share an id one each, and mend the references."),
-        "coordination": ("coordination", "Say which agents are at work, on what, and what stands in their way."),
+        "coordination": ("team", "Say which agents are at work, on what, and what stands in their way."),
         "sync": ("sync", "Fetch, merge, render the documents and push: the branch, and the state that agents share."),
     },
     "History": {

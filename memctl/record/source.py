@@ -19,17 +19,14 @@ PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # what is searched 
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
-    """How well a text answers a query: BM25 of its title, and of all its text with the title counting more.
+    """How well a text answers a query: BM25 of it, with its title counting more; larger is better, never negative.
 
-    Larger is better, never negative. `has_all` says whether every word of the query was found. `kind` is a record's
-    type, or "page", "session" or "checkpoint"; `key` is the id, marker or session that it is called by, and `number`
-    its entry in the index.
+    `kind` is a record's type, or "page", "session" or "checkpoint"; `key` is the id, marker or session that it is
+    called by, and `number` its entry in the index.
     """
 
     path: str
-    title: float
     text: float
-    has_all: bool = True
     kind: str = ""
     key: str = ""
     number: int = 0
@@ -60,7 +57,10 @@ class Texts(Protocol):
         self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
     ) -> list[Hit]:
         """What of some kinds has words of a query in its text or in its neighbours', in no order, or those of such
-        `numbers`; `text` is the BM25 of both, and `has_all` is not found out."""
+        `numbers`; `text` is the BM25 of both."""
+
+    def paths(self, query: str) -> list[str]:
+        """The path of each entry that matches a query: of a page once for each of its headings that does."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """The words of a query that occur nowhere, and what was looked for instead."""
@@ -130,6 +130,12 @@ class Catalogue(Protocol):
 
     def find(self, identifier: str) -> Record | None:
         """The record whose file is named by an id."""
+
+    def at(self, paths: Iterable[str]) -> list[Record]:
+        """The records at some paths, with the retrievals of this clone; those that are none are left out."""
+
+    def count_at(self, paths: Iterable[str], conditions: Iterable[Condition]) -> int:
+        """How many records at some paths meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         """The record with the latest timestamp."""

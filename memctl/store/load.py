@@ -93,6 +93,7 @@ class _Disk:
         self._progress = progress
         self._written = written
         self._cache: Cache | None = None
+        self._reader = files.FolderReader(memory.folder)
 
     @property
     def config(self) -> Config:
@@ -108,7 +109,7 @@ class _Disk:
         return access.counted(self._memory.repository.shared, records), faults
 
     def read(self, path: str) -> str:
-        return files.read(self._memory.folder, path)
+        return self._reader.readable(path)
 
     def names(self, folder: str) -> list[str]:
         return files.names(self._memory.folder, folder)
@@ -123,7 +124,7 @@ class _Disk:
         from memctl.git import trees
         from memctl.store import search_views
 
-        cache, read = self._current(), files.FolderReader(self._memory.folder).read
+        cache, read = self._current(), self._reader.read
         ids = [self._memory.repository.null_id]
 
         def read_as(path: str, blob: str) -> str:

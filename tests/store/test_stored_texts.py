@@ -90,11 +90,6 @@ def test_a_word_that_is_gone_is_not_offered(repo: Path, memctl: Memctl) -> None:
     assert snapshot(repo).texts.instead("wombatts") == {}
 
 
-def test_a_record_with_all_words_is_known(texts: Texts) -> None:
-    assert [hit.has_all for hit in texts.match("nordpayClient connection")] == [True]
-    assert {hit.has_all for hit in texts.match("connection tea")} == {False}
-
-
 def test_an_excerpt_has_the_words_marked(texts: Texts) -> None:
     [number] = [hit.number for hit in texts.match("article reserving")]
     excerpt = texts.excerpts("article reserving", [number])[number]

@@ -28,6 +28,7 @@ _UNDER_WAY = {
     "BISECT_LOG": "a bisection",
     "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
+UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until such an operation is over
 _COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 # Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
@@ -218,6 +219,10 @@ class Repository:
             if (self.git_dir / name).exists():
                 return operation
         return ""
+
+    def is_over(self, why: str) -> bool:
+        """Whether a commit waited, as the words of its CommitPending say, for an operation that is over."""
+        return why.endswith(UNDER_WAY) and why != self.under_way() + UNDER_WAY
 
     def is_merging(self) -> bool:
         """Whether a merge waits to be concluded by `git commit`."""

@@ -17,7 +17,7 @@ from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import SECTION, State
 from memctl.text.phrases import count, some
-from memctl.write import renumber_transaction
+from memctl.write import renumber
 from memctl.write.commit import Outcome
 from memctl.write.renumber import Renumbering, StagedMerge
 
@@ -42,7 +42,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     of them has changes that were not staged, nothing is.
     """
     memory = opening.memory(ctx)
-    done = renumber_transaction.carry_out(memory, write_options(flags))
+    done = renumber.carry_out(memory, write_options(flags))
     made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])

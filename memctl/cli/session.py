@@ -210,7 +210,7 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """Say which sessions are under way, and what Git saw of them."""
     memory = opening.memory(ctx)
     summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in active.all_running(memory)]
-    _under_way(memory, summaries, as_json=as_json)
+    _under_way(summaries, as_json=as_json)
 
 
 @command(
@@ -381,7 +381,7 @@ def _print_page(
     output.faults(memory, faults)
 
 
-def _under_way(memory: Memory, summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
+def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
     """Print what is known of sessions that are under way."""
     if as_json:
         output.json("sessions", [_summary_data(summary) for summary in summaries])

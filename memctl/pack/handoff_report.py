@@ -119,14 +119,12 @@ def report(
         tokens=pack.tokens,
         budget=pack.budget,
         least=least,
-        checks=tuple(_checks(asked, pack, compacted, context, written)),
+        checks=tuple(_checks(asked, pack, context, written)),
         is_chosen=is_chosen,
     )
 
 
-def _checks(
-    asked: HandoffRequest, pack: Pack, compacted: Compacted, context: HandoffContext, written: Mapping[str, Item]
-) -> Iterator[Check]:
+def _checks(asked: HandoffRequest, pack: Pack, context: HandoffContext, written: Mapping[str, Item]) -> Iterator[Check]:
     included = Counter(pack.included())
     words = frozenset(_words(pack.text))
     by_why: dict[str, list[str]] = {name: [] for name in (DECISION, ISSUE, TASK, DETAIL, SECTION)}

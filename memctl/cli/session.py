@@ -29,7 +29,7 @@ from memctl.store import sequence
 from memctl.store.memory import Memory
 from memctl.text import markdown
 from memctl.text.fit import cut
-from memctl.text.phrases import count
+from memctl.text.phrases import quantity
 from memctl.transcript.events import GIT, Session
 from memctl.write import transaction
 from memctl.write.commit import Outcome
@@ -358,7 +358,7 @@ def _print_list(memory: Memory, pages: Sequence[SessionPage], faults: Sequence[F
 def _line(made: SessionPage) -> tuple[str, ...]:
     listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
-    counts = f"{count(changed, 'file')}, {count(decided, 'decision')}"
+    counts = f"{quantity(changed, 'file')}, {quantity(decided, 'decision')}"
     intent = markdown.without_escapes((made.lines.get(session_page.INTENT) or ("",))[0])
     return (
         made.id,

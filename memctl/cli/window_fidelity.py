@@ -72,7 +72,7 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
         try:
             return evaluate(before, after, questions, asked_of(provider))
         except ProviderFailed as error:
-            output.note(f"warning: no judge: {error.message}{f' ({error.hint})' if error.hint else ''}")
+            output.note(f"warning: no judge: {error.with_hint}")
     return evaluate(before, after, questions)
 
 

@@ -330,14 +330,14 @@ def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: 
 
 def _told(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
-    open_errors = [one for one in summary.failures if not one.resolved]
+    open_errors = [one for one in summary.errors if one.is_open]
     figures = summary.metrics
     words = [
         f"files changed: {len(changed):,}",
         f"read: {len(summary.trail.having(READ)):,}",
         f"outside of the repository: {len(summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)):,}",
         f"decisions: {len(summary.having(labels.DECISION)):,}",
-        f"errors: {len(summary.failures):,} ({len(open_errors):,} open)",
+        f"errors: {len(summary.errors):,} ({len(open_errors):,} open)",
     ]
     broken = f"; lines that can't be read: {figures.broken_lines:,}" if figures.broken_lines else ""
     return ", ".join(words) + broken

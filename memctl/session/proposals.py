@@ -58,7 +58,7 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     where = f"Session {summary.id}"
     found = [_decision(one, where) for one in summary.having(labels.DECISION)]
     found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
-    found += [_unresolved(one, where) for one in summary.failures if not one.resolved]
+    found += [_unresolved(one, where) for one in summary.failures if one.is_open]
     found += [_learning(one, where) for one in summary.having(labels.LEARNING)]
     found += _state(summary)
     new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_said(one.title)}

@@ -70,15 +70,8 @@ def _slashes(path: str) -> str:
     return path.replace("\\", "/") if _DRIVE.match(path) else path
 
 
-_REFUSED = (
-    "the user doesn't want to proceed",
-    "the user doesn't want to take this action",
-    "permission to use",
-    "request interrupted by user",
-    "user rejected",
-    "<tool_use_error>",
-)
 _VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.CHANGED: MODIFIED}
+_LOOKED_AT = 400  # characters of a result
 _MOST_WORDS = 4  # different words on one file
 
 
@@ -139,8 +132,8 @@ def is_without_effect(call: Event, result: Event | None) -> bool:
     """Whether a call did nothing: it was refused, or failed in a tool that does all or nothing."""
     if result is None or not result.is_error:
         return False
-    refused = any(words in result.text[:400].lower() for words in _REFUSED)
-    return refused or not calls.command_of(call.arguments)
+    was_not_made = failures.is_refused(result) or "<tool_use_error>" in result.text[:_LOOKED_AT]
+    return was_not_made or not calls.command_of(call.arguments)
 
 
 class _Fold:

@@ -60,7 +60,7 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
 
 
 def blob_here(repository: Repository, blob: str, limit: int) -> bytes | None:
-    """The content of a blob; None if it has more than `limit` bytes, or if a partial clone lacks it. Nothing is fetched.
+    """The content of a blob; None if it has more than `limit` bytes, or is not in a partial clone: nothing is fetched.
 
     Raises MemctlError for one that Git has lost.
     """

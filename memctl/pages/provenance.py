@@ -137,7 +137,7 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
     touches = touches[: limit or None]
     text, origin = _text(memory, snapshot, asked), None
     if asked.line is not None:
-        _refuse_no_line(snapshot, asked, text)
+        _refuse_no_line(memory, snapshot, asked, text)
         origin = blame.origin(memory.repository, asked.path, asked.line, asked.last.revision if asked.last else at)
         if origin.commit and all(touch.commit != origin.commit for touch in touches):
             touches.insert(0, history.touch(memory.repository, origin.commit, origin.path))
@@ -185,11 +185,11 @@ def _touches(memory: Memory, asked: FileQuery, start: str, limit: int | None) ->
     return found
 
 
-def _refuse_no_line(snapshot: Snapshot, asked: FileQuery, text: str | None) -> None:
+def _refuse_no_line(memory: Memory, snapshot: Snapshot, asked: FileQuery, text: str | None) -> None:
     """Raise MemctlError if a file does not have the line that is asked for."""
     if text is None:
-        if asked.last is None and not snapshot.files.read([asked.path]):
-            return  # it is too large to be looked into; Git knows its lines
+        if memory.repository.is_partial if asked.last else not snapshot.files.read([asked.path]):
+            return  # it can't be looked into; Git knows its lines
         hint = f"`memctl why {asked.path}` explains the whole file"
         raise MemctlError(f"{asked.path} is no text, so it has no lines", hint, USAGE)
     count = line_count(text)
@@ -289,11 +289,11 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[Told, ...]:
 
 
 def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
-    """The file's text, as it is or last was; None if it is none or too large."""
+    """The file's text, as it is or last was; None if it is none, too large, or not in a partial clone."""
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
     else:
-        content = trees.blobs(memory.repository, [asked.last.blob], files.MAX_BYTES)[asked.last.blob]
+        content = trees.blob_here(memory.repository, asked.last.blob, files.MAX_BYTES)
     return None if content is None or b"\0" in content else content.decode(errors="replace")
 
 

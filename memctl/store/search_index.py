@@ -56,6 +56,7 @@ _TABLES = (
 )
 _MADE = f"{crc32(repr(_TABLES).encode()):08x}"
 _TIMEOUT = 2  # seconds to wait for another process
+_IN_MEMORY = 1 << 40  # the number after which entries of an index in memory are numbered
 _CACHE = 64 * 1024  # KiB that a transaction may change before readers have to wait for its end
 
 
@@ -87,8 +88,10 @@ class SearchIndex:
 
     @classmethod
     def in_memory(cls, remark: str) -> SearchIndex:
-        """An empty index that ends with this process."""
-        return cls(_connect(None), remark)
+        """An empty index that ends with this process; it gives entries no number that one in a file has given."""
+        database = _connect(None)
+        database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))
+        return cls(database, remark)
 
     @property
     def file(self) -> Path | None:
@@ -123,6 +126,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA secure_delete = ON")  # what is taken out stays in no free page
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")

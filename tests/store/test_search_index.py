@@ -251,6 +251,23 @@ def test_while_another_process_writes_the_index_is_searched_as_it_was(
     assert hits(shop, "zebra") == alone != before
 
 
+def test_what_was_found_before_the_index_is_locked_is_not_taken_for_something_else(
+    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    hits(shop, "zebra")
+    memctl("decide", "Two queues", "--rationale", "one for each zebra")  # an index made anew numbers it before others
+    texts = load.disk(opened(shop)).texts
+    found = {hit.number: hit.key for hit in texts.match("zebra", kinds=EVERY)}
+    before = texts.bodies(list(found))
+    other = sqlite3.connect(file_of(shop), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    after = texts.bodies(list(found))
+    other.close()
+    assert after == {number: before[number] for number in after}
+    assert not texts.excerpts("zebra", list(found)).keys() - after.keys()
+
+
 BUILDER = """
 import os, sys
 from memctl.store import load, search_index, search_views

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import counting, output
-from memctl.cli.command import Several, files_option, reading
-from memctl.cli.counting import Surroundings, model_option
+from memctl.cli.command import reading
+from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import allocation

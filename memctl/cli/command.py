@@ -189,17 +189,7 @@ def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     return [CompletionItem(record.id, help=record.title) for record in matching]
 
 
-_MANY = "FILE…"  # metavar of an option that takes several files at once: `--active src/*.py`
 _WHOLE = 1000  # characters: the first sentence of any command's help
-
-
-class Several(Command):
-    """A command in which an option whose metavar is `FILE…` takes all arguments up to the next option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        names = {name for param in self.params if getattr(param, "metavar", "") == _MANY for name in param.opts}
-        names = {name for name in names if name.startswith("-")}
-        return super().parse_args(ctx, list(_spread(args, names)))
 
 
 class Group(Command, click.Group):
@@ -216,22 +206,3 @@ class Group(Command, click.Group):
     def _listed(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         return [(name, command) for name, command in found if command is not None and not command.hidden]
-
-
-def files_option(name: str, help_: str) -> Callable[[F], F]:
-    """An option for several files."""
-    return click.option(f"--{name}", name, multiple=True, metavar=_MANY, help=help_)
-
-
-def _spread(args: list[str], names: set[str]) -> list[str]:
-    """The arguments with the option repeated before each of its values."""
-    found: list[str] = []
-    option, is_first = "", False
-    for arg in args:
-        if arg.startswith("-") and arg != "-":
-            option, is_first = (arg, True) if arg in names else ("", False)
-            found.append(arg)
-        else:
-            found += [arg] if not option or is_first else [option, arg]
-            is_first = False
-    return found

@@ -1,15 +1,16 @@
-"""Whose tokens a command counts, and what it knows of the memory around it."""
+"""What commands share that judge texts: several files, whose tokens they count, and the memory around."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from memctl.cli import opening, output
+from memctl.cli.command import Command, F
 from memctl.errors import MemctlError
 from memctl.record import timestamps
 from memctl.record.errors import Fault
@@ -23,6 +24,7 @@ from memctl.tokens.families import FAMILIES, family_of
 if TYPE_CHECKING:
     from memctl.policy.staleness import Over
 
+_MANY = "FILE…"  # metavar of an option that takes several files at once: `--active src/*.py`
 MODELS = ", ".join(FAMILIES)
 model_option = click.option(
     "--model", help=f"Whose tokens: a model, or one of {MODELS}. [default: model in config.yaml, or claude]"
@@ -101,3 +103,31 @@ def threshold_of(memory: Memory | None) -> int:
     from memctl.policy.contexts import SCS_THRESHOLD
 
     return memory.config.scs_threshold if memory else SCS_THRESHOLD
+
+
+class Several(Command):
+    """A command in which an option whose metavar is `FILE…` takes all arguments up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names = {name for param in self.params if getattr(param, "metavar", "") == _MANY for name in param.opts}
+        names = {name for name in names if name.startswith("-")}
+        return super().parse_args(ctx, list(_spread(args, names)))
+
+
+def files_option(name: str, help_: str) -> Callable[[F], F]:
+    """An option for several files."""
+    return click.option(f"--{name}", name, multiple=True, metavar=_MANY, help=help_)
+
+
+def _spread(args: list[str], names: set[str]) -> list[str]:
+    """The arguments with the option repeated before each of its values."""
+    found: list[str] = []
+    option, is_first = "", False
+    for arg in args:
+        if arg.startswith("-") and arg != "-":
+            option, is_first = (arg, True) if arg in names else ("", False)
+            found.append(arg)
+        else:
+            found += [arg] if not option or is_first else [option, arg]
+            is_first = False
+    return found

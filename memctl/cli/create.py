@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, report
+from memctl.cli import opening, output, report
 from memctl.cli.command import Command, complete_id, for_people, split_at_commas
 from memctl.cli.report import all_said, said, write_options, writing
 from memctl.errors import USAGE, MemctlError
@@ -109,7 +109,9 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     if source:
         from memctl.cli.source import draft_from
 
-        draft = draft_from(kind, source)
+        draft, notes = draft_from(kind, source)
+        for line in notes:
+            output.note(output.plain(f"note: {source}: {line}"))
     draft.take(given)
     kept: AbstractContextManager[None] = nullcontext()
     if use_editor:
@@ -128,3 +130,5 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
+    if kind.reason and not draft.content and not draft.body.strip():
+        output.note(f"hint: nothing says why: `memctl edit {result.change.ids[0]} --set {kind.reason}=…`")

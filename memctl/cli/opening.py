@@ -16,12 +16,12 @@ from memctl.git import git, trust
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import agent_env, load
-from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 from memctl.text.phrases import some
 
 if TYPE_CHECKING:
     from memctl.search.filters import Filters
+    from memctl.store.cache_update import Progress
 
 _STEP = 250
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one

@@ -15,11 +15,12 @@ from memctl.cli import terminal
 from memctl.errors import OK, REFUSED
 from memctl.record.errors import Fault
 from memctl.record.record import Record
-from memctl.record.snapshot import Excerpt, Snapshot
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.record.pages import Page
+    from memctl.record.source import Excerpt
 
 SCHEMA = 1
 

@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from memctl.cli import counting, opening, output
-from memctl.cli.command import Group, Several, command, files_option, json_option, options, reading
-from memctl.cli.counting import Surroundings, model_option
+from memctl.cli.command import Group, command, json_option, options, reading
+from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import contexts, measures, parallel, triggers

@@ -15,7 +15,8 @@ from memctl.cli.command import command, filtering, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.errors import USAGE, MemctlError
 from memctl.record.config import SearchWeights
-from memctl.record.snapshot import PAGE, Excerpt, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import PAGE, Excerpt
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
@@ -132,16 +133,18 @@ def _search(
     as_json: bool,
 ) -> None:
     chosen = msgspec.structs.replace(filters, types=())  # the kinds say so
-    recorded = ranking.search(snapshot, query, memory.now, chosen, kinds) if kinds else []
+    is_cut = order == "relevance" and not snapshot.texts.semantic_model  # else all are compared
+    most = limit or None if is_cut else None
+    recorded = ranking.search(snapshot, query, memory.now, chosen, kinds, most) if kinds else []
+    total = len(files) + (ranking.count(snapshot, query, chosen, kinds) if len(recorded) == most else len(recorded))
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
-    found = _sorted(mixed, order)
-    shown = found[: limit or None]
+    shown = _sorted(mixed, order)[: limit or None]
     instead = snapshot.texts.instead(query)
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
     if as_json:
         results = [_data(memory, result, excerpts.get(result.number)) for result in shown]
-        data = {"query": query, "instead": instead, "total": len(found), "results": results}
+        data = {"query": query, "instead": instead, "total": total, "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
     for word, others in instead.items() if shown else ():
@@ -155,7 +158,7 @@ def _search(
         )
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
         output.columns(rows, ({}, *STYLES), below)
-    output.rest(len(found), len(shown), "nothing matches", _MORE)
+    output.rest(total, len(shown), "nothing matches", _MORE)
 
 
 def _sorted(found: list[_Found], order: str) -> list[_Found]:

@@ -44,10 +44,11 @@ def lines(source: str) -> Iterator[Iterator[str]]:
         raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
 
 
-def draft_from(kind: Kind, source: str) -> Draft:
-    """The draft in a file: JSON with the fields of an export, or Markdown, with or without front matter.
+def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
+    """The draft in a file, and notes on what of it was not understood.
 
-    Without a title in its front matter, a Markdown file's first heading of level 1 is the title.
+    The file has JSON with the fields of an export, or Markdown, with or without front matter: a text in memctl's own
+    form, or one that names fields by labels of any form.
     """
     import msgspec
 
@@ -61,7 +62,7 @@ def draft_from(kind: Kind, source: str) -> Draft:
         try:
             given = msgspec.json.decode(text, type=dict[str, Any])
             given.pop("path", None)  # an exported record has one; this will be another record
-            return draft_of(given, kind)
+            return draft_of(given, kind), []
         except (msgspec.MsgspecError, RecursionError) as error:
             raise MemctlError(f"{source} is no JSON object: {error}") from None
     values: dict[str, Any] = {}
@@ -70,11 +71,10 @@ def draft_from(kind: Kind, source: str) -> Draft:
             values, text = frontmatter.read(text)
         except Malformed as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
-    if "title" not in values:
-        title, text = headings.take_title(text)
-        values.update({"title": title} if title else {})
     values.pop("path", None)
-    return draft_of({**values, "body": text}, kind)
+    from memctl.exchange import markdown
+
+    return markdown.draft_of(text, kind, values)
 
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

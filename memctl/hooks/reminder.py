@@ -82,9 +82,11 @@ def give(folder: SessionDir, made: str, end: int) -> str:
 
 def _line(left: Sequence[Extract]) -> str:
     """The line that names decisions."""
-    from memctl.hooks import prompt_log
+    from memctl.hooks import session_state
 
-    quotes = [f'"{_quoted(_shortened(prompt_log.line(_statement(one)).rstrip(" .")))}"' for one in left[:_MOST]]
+    quotes = [
+        f'"{_quoted(_shortened(session_state.checkpoint_line(_statement(one)).rstrip(" .")))}"' for one in left[:_MOST]
+    ]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"

@@ -99,7 +99,7 @@ def finished(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
         fields = list(found.fields)
         if below.parts:
             name = FIELDS.get(found.kind, {}).get(_OWN_ROLE.get(found.kind, ""), "")
-            if name and not found.has(name):
+            if name and not found.has(name) and found.label.role:
                 fields.insert(0, (name, below))
             else:
                 found.more.append(below)
@@ -153,6 +153,8 @@ def _statement(
 
 def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Content]:
     """What a statement is called, and what else its title says: why, or of a file what was done to it."""
+    if not found.label.role:  # the title of a whole text, as it is
+        return title, {}
     if found.kind == DECISION:
         words, *why = _BECAUSE.split(title, maxsplit=1)
         return words.rstrip(" ."), {"rationale": why[0].rstrip()} if why else {}

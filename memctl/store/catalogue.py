@@ -21,7 +21,7 @@ from memctl.store.cache import Cache, Undecodable, undecodable
 
 if TYPE_CHECKING:
     from memctl.record.mentions import Mention
-    from memctl.record.snapshot import Condition
+    from memctl.record.source import Condition
 
 T = TypeVar("T")
 
@@ -87,11 +87,7 @@ class StoredCatalogue:
     ) -> tuple[list[Record], int]:
         from memctl.search.filters import ORDERS
 
-        where, values = ["is_archived NOT NULL"], []
-        for field, test, value in conditions:
-            where.append(_TESTS[test].format("type" if field == "memory_type" else field))
-            values.append(encode(value).decode() if test == "in" else f",{value}," if test == "has" else value)
-        condition = " AND ".join(where)
+        condition, values = _where(conditions)
         if order == "access":  # which counts are no part of
             key, large_first = ORDERS[order]
             found = access.counted(self._counts, self._records(f"{condition} ORDER BY path", *values))
@@ -117,15 +113,23 @@ class StoredCatalogue:
     def find(self, identifier: str) -> Record | None:
         return next(iter(self._named(identifier)), None)
 
-    def at(self, paths: Iterable[str]) -> list[Record]:
-        return access.counted(self._counts, list(Cache(self._database).records_at(paths).values()))
-
     def _named(self, identifier: str) -> list[Record]:
         kind = ids.kind_of(identifier)
         if kind is None:
             return []
         start = f"{kind.folder}/{identifier[4:11]}/{identifier}"
         return self._records("path BETWEEN ? AND ? AND id = ? ORDER BY path", start, start + "~", identifier)
+
+    def at(self, paths: Iterable[str]) -> list[Record]:
+        asked = "path IN (SELECT value FROM json_each(?)) AND record NOT NULL ORDER BY path"
+        return access.counted(self._counts, self._records(asked, encode(list(paths)).decode()))
+
+    def count_at(self, paths: Iterable[str], conditions: Iterable[Condition]) -> int:
+        condition, values = _where(conditions)
+        wanted = "(SELECT value AS wanted FROM json_each(?))"
+        asked = f"SELECT count(*) FROM {wanted} CROSS JOIN records ON path = wanted WHERE {condition}"
+        found: int = self._database.execute(asked, (encode(list(paths)).decode(), *values)).fetchone()[0]
+        return found
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         aside = "" if with_handoffs else HANDOFF.name
@@ -188,7 +192,9 @@ class StoredCatalogue:
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
 
     def without(self, paths: Collection[str]) -> StoredCatalogue:
-        return StoredCatalogue(Cache(self._database).without(paths), self._counts) if paths else self
+        from memctl.store import cache_update
+
+        return StoredCatalogue(cache_update.without(Cache(self._database), paths), self._counts) if paths else self
 
     @cached_property
     def _changes(self) -> bytes:
@@ -218,3 +224,12 @@ class StoredCatalogue:
                 raise undecodable(self._database) from None
 
         return checked
+
+
+def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
+    """What SQLite is to ask of records that meet all conditions, and the values in it."""
+    where, values = ["is_archived NOT NULL"], []
+    for field, test, value in conditions:
+        where.append(_TESTS[test].format("type" if field == "memory_type" else field))
+        values.append(encode(value).decode() if test == "in" else f",{value}," if test == "has" else value)
+    return " AND ".join(where), values

@@ -406,11 +406,12 @@ def test_a_whole_text_of_a_record_says_what_of_it_is_not_understood() -> None:
     assert own is not None
     assert (own.title, own.content, others) == (
         "Use a queue",
-        {"decision": "Because of the line.", "rationale": "Twice."},
+        {"rationale": "Twice."},
         [],
     )
     assert [(one.line, one.end, one.name, one.nearest) for one in unread] == [
         (1, 1, "", ""),
+        (5, 5, "", ""),
         (7, 8, "Rational", "Rationale"),
     ]
 

@@ -22,6 +22,7 @@ from bench import (
     repositories,
     retrieval,
     sources,
+    statements,
     world,
     writers,
 )
@@ -107,6 +108,10 @@ def _retrieval(here: World, options: argparse.Namespace) -> bool:
     return retrieval.tables(here, options.data)
 
 
+def _statements(here: World, options: argparse.Namespace) -> bool:
+    return statements.tables(options.data)
+
+
 def _house(here: World, options: argparse.Namespace) -> bool:
     house.table(here, options.against, 3 if options.quick else 9, is_installed=options.install)
     return True
@@ -124,6 +129,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "policies": _policies,
     "credentials": _credentials,
     "retrieval": _retrieval,
+    "statements": _statements,
     "house": _house,  # only if asked for: its ratios are those of other tables
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, complete_id, filtering, reading
+from memctl.cli.command import command, complete_id, filtering, limit_option, reading
 from memctl.errors import USAGE, MemctlError
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -35,7 +35,7 @@ STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
     "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="What to order by."
 )
 @click.option("--reverse", is_flag=True, help="The other way round.")
-@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="How many at most; 0 for all.")
+@limit_option(50)
 @reading
 @click.pass_context
 def list_command(
@@ -76,11 +76,8 @@ def list_command(
     else:
         below = [_waits(waits.get(record.memory_id, ())) for record in shown]
         output.columns([row(record) for record in shown], STYLES, below)
-        if total > len(shown):
-            output.note(f"{total - len(shown):,} more: --limit 0 lists all")
-        if not total:
-            is_there = at is None or snapshot.names("")
-            output.note("no records of that kind" if is_there else f"{at} has no memory")
+        is_there = total or at is None or snapshot.names("")
+        output.rest(total, len(shown), "no records of that kind" if is_there else f"{at} has no memory")
     ctx.exit(output.finish(memory, snapshot))
 
 

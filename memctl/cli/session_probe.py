@@ -142,8 +142,8 @@ def _print(
     by = Counter(one.by for one in made)
     judge = next((name for name in by if name != "exact"), "")
     judged = f"{by[judge]:,} judged by {judge}, {by['exact']:,} by exact facts" if judge else "by exact facts"
-    output.text(output.plain(f"{page.id}: {len(made):,} probes, from {found.source}"))
-    output.text(output.plain(judged))
+    output.text(f"{page.id}: {len(made):,} probes, from {found.source}")
+    output.text(judged)
     output.text()
     rows = [(one.kind, f"{one.answered:,} of {one.asked:,}", _percent(one.value)) for one in shares]
     output.columns([("probe", "answered", "share"), *rows])

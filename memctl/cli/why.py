@@ -17,6 +17,7 @@ from memctl.pages.provenance import IN_COMMIT, IN_TEXT, SUSPECT, Cause, Reason, 
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.text.phrases import some
 
 _SHORT = 10  # digits of a commit's id
 _STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"},)
@@ -74,8 +75,7 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     else:
         _print(snapshot, found, indirect, limit)
         _print_unknown(memory, found)
-        for fault in snapshot.outline.faults:
-            output.note(f"warning: {memory.prefix}/{fault}")
+        output.faults(memory, snapshot.outline.faults)
     ctx.exit(output.finish(memory, snapshot))
 
 
@@ -129,14 +129,14 @@ def _print(snapshot: Snapshot, found: Why, indirect: _Indirect, limit: int) -> N
         "Commits": [_commit_row(cause) for cause in found.commits if not cause.is_here],
     }
     if any(blocks.values()):
-        output.text(output.plain(f"{_name(found)}: {_answer(snapshot, found, indirect)}"))
+        output.text(f"{_name(found)}: {_answer(snapshot, found, indirect)}")
     else:
         output.note(f"nothing in the memory or in the history has to do with {found.asked.path}")
     for title, rows in blocks.items():
         if rows:
-            output.text("\n" + click.style(output.plain(title), bold=True))
-        for _, some in groupby(rows, key=lambda row: len(row.cells)):  # a commit has more columns than a record
-            alike = list(some)
+            output.styled("\n" + click.style(output.plain(title), bold=True))
+        for _, group in groupby(rows, key=lambda row: len(row.cells)):  # a commit has more columns than a record
+            alike = list(group)
             below = [_INDENT + output.plain(row.below) if row.below else "" for row in alike]
             output.columns([(f"  {row.cells[0]}", *row.cells[1:]) for row in alike], _STYLES, below)
     if len(others) > len(shown):
@@ -225,8 +225,7 @@ def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _Row:
 def _told(reasons: Sequence[Reason]) -> list[str]:
     """Reasons in words; of lines that name a record the first ones."""
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
-    more = f" and {len(lines) - _FEW} more" if len(lines) > _FEW else ""
-    shown = [f"named in line{'s' * (len(lines) > 1)} {', '.join(lines[:_FEW])}{more}"] if lines else []
+    shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []
     others = [
         f"{reason.how} of {reason.where[:_SHORT]}"
         if reason.by == IN_COMMIT

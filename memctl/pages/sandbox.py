@@ -184,6 +184,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters = {name: self._bounded(name, function) for name, function in self.filters.items()}
         del self.globals["lipsum"]  # text by chance, and any amount of it
         self._made = 0
+        self._safe: dict[tuple[type, str], bool] = {}
 
     def begin(self) -> None:
         self._made = 0
@@ -206,6 +207,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         _refuse(_binop(operator, left, right))
         return self.keep(super().call_binop(context, operator, left, right))
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Judge as Jinja does, once for each type: a document asks for the same few fields of thousands of values."""
+        key = (type(obj), attr)
+        if key not in self._safe:
+            self._safe[key] = super().is_safe_attribute(obj, attr, value)
+        return self._safe[key]
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         found = super().getitem(obj, argument)

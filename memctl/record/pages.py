@@ -10,7 +10,7 @@ rules.md#levels-of-pages: §1.0 the project, §2.N a section, §3.N the details 
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Annotated, Any
 
@@ -20,7 +20,8 @@ from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import Field
-from memctl.record.record import STEERING, Percent, found_allowed, leads_out, wrong_types
+from memctl.record.parsing import STEERING, found_allowed, leads_out, wrong_types
+from memctl.record.record import Percent
 from memctl.text import headings
 from memctl.text.lazy_regex import lazy_regex
 
@@ -111,7 +112,7 @@ class NumberedHeading(msgspec.Struct, frozen=True):
     line: int  # in the body, 1-based
 
 
-class Outline(msgspec.Struct, frozen=True):
+class Outline(msgspec.Struct, frozen=True, dict=True):
     """All pages of a memory, by their numbers, and the faults of those that can't be read."""
 
     project: Page | None
@@ -125,11 +126,11 @@ class Outline(msgspec.Struct, frozen=True):
 
     def details_of(self, section: str) -> tuple[Page, ...]:
         """The pages of details that belong to a section."""
-        return tuple(page for page in self.details if page.section == section)
+        return tuple(self._details_by_section.get(section, ()))
 
     def find(self, marker: str) -> Page | None:
         """The page with a marker; of several with the same, the first."""
-        return next((page for page in self.pages if page.id == marker), None)
+        return self._by_marker.get(marker)
 
     def fault_of(self, marker: str) -> Fault | None:
         """What is wrong with the page that a marker leads to, or that its heading is on, if that can't be read."""
@@ -140,6 +141,17 @@ class Outline(msgspec.Struct, frozen=True):
         """Every marker of levels 1 to 3 that leads somewhere."""
         parts = [heading.id for page in self.details for heading in parts_of(page)]
         return (PROJECT_ID, *(page.id for page in (*self.sections, *self.details)), *parts)
+
+    @cached_property
+    def _by_marker(self) -> dict[str, Page]:
+        return {page.id: page for page in reversed(self.pages)}
+
+    @cached_property
+    def _details_by_section(self) -> dict[str | None, list[Page]]:
+        found: dict[str | None, list[Page]] = {}
+        for page in self.details:
+            found.setdefault(page.section, []).append(page)
+        return found
 
 
 def kind_at(path: str) -> PageKind | None:

@@ -125,13 +125,15 @@ _LONGEST = 300  # characters of what is kept of an error
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A step that failed: what it was, how it says it failed, when, and how it came right ("": it did not)."""
+    """A step that failed: what it was, how it says it failed, when and in which line of the transcript, and how it came
+    right ("": it did not)."""
 
     step: str
     message: str
     moment: str = ""
     resolved: str = ""
     times: int = 1
+    line: int = 0
 
 
 def of_events(events: Sequence[Event]) -> list[Failure]:
@@ -146,7 +148,7 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
             said = message(event.text)
             key = (steps.key(step), "" if only_counts(said) else said)
             old = found.get(key, Failure(step, said, event.moment, times=0))
-            found[key] = msgspec.structs.replace(old, message=said, resolved="", times=old.times + 1)
+            found[key] = msgspec.structs.replace(old, message=said, resolved="", times=old.times + 1, line=event.line)
             continue
         good = {steps.key(step)}
         for key, failure in found.items():

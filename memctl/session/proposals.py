@@ -11,10 +11,11 @@ import msgspec
 from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
 from memctl.record.record import Record
 from memctl.record.required_text import is_said
-from memctl.session import labels, tasks
+from memctl.session import tasks
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
+from memctl.statements import labels
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.similar import comparable
@@ -30,7 +31,8 @@ _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)
 class Proposal(msgspec.Struct, frozen=True):
     """A record that might be made: its type, title, front matter values, content, and whether it was labelled.
 
-    `record` is the id of the record that is there already by this title, "" if none is.
+    `record` is the id of the record that is there already by this title, "" if none is; `line` is where the transcript
+    says it, 0 if that is not one line.
     """
 
     kind: str
@@ -39,6 +41,7 @@ class Proposal(msgspec.Struct, frozen=True):
     content: dict[str, str | list[str]]
     explicit: bool
     record: str = ""
+    line: int = 0
 
     def draft(self, kinds: dict[str, Kind]) -> Draft:
         values = {"title": self.title, "tags": [_TAG], **self.values}
@@ -70,7 +73,7 @@ def _decision(found: Extract, where: str) -> Proposal:
         content["rationale"] = redacted_line(found.reason)
     if found.alternatives:
         content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
-    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit)
+    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit, line=found.line)
 
 
 def _issue(found: Extract, where: str) -> Proposal:
@@ -78,21 +81,31 @@ def _issue(found: Extract, where: str) -> Proposal:
     place = f" (`{redacted_line(found.path)}`)" if found.path else ""
     content: dict[str, str | list[str]] = {"description": f"{redacted_line(found.text)}{place}\n\n{where}."}
     values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity}
-    return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit)
+    return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit, line=found.line)
 
 
 def _unresolved(failure: Failure, where: str) -> Proposal:
     text = f"`{redacted_line(failure.step)}` failed: {redacted_line(failure.message)}"
     content: dict[str, str | list[str]] = {"description": f"{text}\n\n{where}; no later success was seen."}
     return Proposal(
-        ISSUE.name, _title(f"{failure.step} failed: {failure.message}"), {"severity": "medium"}, content, False
+        ISSUE.name,
+        _title(f"{failure.step} failed: {failure.message}"),
+        {"severity": "medium"},
+        content,
+        False,
+        line=failure.line,
     )
 
 
 def _learning(found: Extract, where: str) -> Proposal:
     content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), "context": where}
     return Proposal(
-        LEARNING.name, _title(found.text), {"importance": 5 if found.explicit else 4}, content, found.explicit
+        LEARNING.name,
+        _title(found.text),
+        {"importance": 5 if found.explicit else 4},
+        content,
+        found.explicit,
+        line=found.line,
     )
 
 

@@ -41,10 +41,7 @@ def locate(folder: Path, path: str) -> Path:
 
 def read(folder: Path, path: str) -> str:
     """The text of a file of the memory; raises InvalidRecord if it is no readable text, FileNotFoundError if absent."""
-    try:
-        return FolderReader(folder).read(path)
-    except PermissionError as error:
-        raise InvalidRecord([Fault(path, 1, "", f"the file can't be read: {error.strerror}")]) from None
+    return FolderReader(folder).readable(path)
 
 
 class FolderReader:
@@ -67,6 +64,13 @@ class FolderReader:
             self._refuse_links(path)
             self._plain.add(parent)
         return decode(_content(file, status.st_size), path)
+
+    def readable(self, path: str) -> str:
+        """The text of a file, as `read` gives it; one that may not be read is an invalid record, too."""
+        try:
+            return self.read(path)
+        except PermissionError as error:
+            raise InvalidRecord([Fault(path, 1, "", f"the file can't be read: {error.strerror}")]) from None
 
     def _refuse_links(self, path: str) -> None:
         end = path.find("/")

@@ -127,7 +127,7 @@ class Memory:
     @property
     def has_jobs(self) -> bool:
         """Whether a hook may have left work to be done (`store.job_queue`)."""
-        return (self.hooks / JOBS).is_dir()
+        return os.path.isdir(self.hooks / JOBS)
 
     def ask(self) -> StatusProcess:
         """What differs from HEAD: as asked ahead, but that answer serves only once."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memctl.record.config import Config
     from memctl.record.errors import Fault
     from memctl.record.record import Record
-    from memctl.record.snapshot import Catalogue, Files, Source, Texts
+    from memctl.record.source import Catalogue, Files, Source, Texts
     from memctl.store.objects import InGit
     from memctl.store.search_views import Searched
 

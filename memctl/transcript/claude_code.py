@@ -14,11 +14,17 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.record.frontmatter import clean_newlines
+from memctl.text.lazy_regex import lazy_regex
 from memctl.transcript.events import COMPACTION, DIGEST, PROMPT, Event, Session, Unanswered, Usage, event_of, time_in
 from memctl.transcript.line import LONGEST_LINE, Line, lines_after, text_in, without_host_tags
 from memctl.transcript.messages import RESULT, blocks_of, decode_json
 
-_INTERRUPTED = "[Request interrupted by user"
+_INTERRUPTED = lazy_regex(r"\[Request interrupted by user[^\]\n]*\]\s*")
+# What the host writes where the user refuses a call, and how the user's own words begin in it.
+_REFUSED = "The user doesn't want to "
+_REASON = lazy_regex(r"(?:the user said|the following reason for the rejection):[ \t]*\n?")
+_CLARIFIES = "The user wants to clarify these questions."  # the host's words for it, not the user's
 
 
 class LineReader:
@@ -62,6 +68,7 @@ class SessionReader:
         self._events: list[Event] = []
         self._answers: dict[str, Usage] = {}
         self._id = self._model = self._branch = self._started = self._ended = ""
+        self._queued: list[Event] = []  # prompts that the agent has not taken yet
 
     def take(self, line: Line) -> Sequence[Event]:
         """Take the next line, and return the events in it."""
@@ -73,10 +80,17 @@ class SessionReader:
         fields = line.fields
         self._id = self._id or text_in(fields, "sessionId")
         self._branch = text_in(fields, "gitBranch") or self._branch
-        if not (line.role or line.is_boundary):
-            return ()
         before = len(self._events)
-        around: dict[str, Any] = {"moment": moment, "agent": line.agent, "cwd": text_in(fields, "cwd")}
+        around: dict[str, Any] = {
+            "moment": moment,
+            "agent": line.agent,
+            "cwd": text_in(fields, "cwd"),
+            "line": line.number,
+        }
+        if fields.get("type") == "queue-operation":
+            self._events += self._of_queue(fields, around)
+        if not (line.role or line.is_boundary):
+            return self._events[before:]
         if line.is_boundary:
             self._events.append(Event(COMPACTION, **around))
         if line.role == "assistant":
@@ -86,6 +100,23 @@ class SessionReader:
         if line.role:
             self._events += _events(line, around)
         return self._events[before:]
+
+    def _of_queue(self, fields: Mapping[str, Any], around: dict[str, Any]) -> Iterator[Event]:
+        """Yield what the user typed while the agent worked, once the agent has it.
+
+        The host notes when it is queued, and when it leaves the queue: to the agent that works (`remove`), as a prompt
+        with a line of its own (`dequeue`), or back to the user (`popAll`).
+        """
+        operation = fields.get("operation")
+        if operation == "enqueue":
+            text = without_host_tags(text_in(fields, "content")).strip()
+            self._queued.append(Event(PROMPT, clean_newlines(text), **around))
+        elif operation == "popAll":
+            self._queued.clear()
+        elif operation in ("remove", "dequeue") and self._queued:
+            prompt = self._queued.pop(0)
+            if operation == "remove" and prompt.text and not prompt.text.startswith("/"):
+                yield prompt
 
     def _count(self, line: Line) -> None:
         usage = line.message.get("usage")
@@ -119,12 +150,21 @@ def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
             continue
         if event.kind != PROMPT:
             yield event
+            if event.is_error and (words := words_of_refusal(event.text)):
+                yield Event(PROMPT, words, **around)
         elif line.is_summary:
             yield Event(DIGEST, event.text, **around)
         elif not line.fields.get("isMeta"):
-            text = without_host_tags(event.text).strip()
-            if text and not text.startswith(_INTERRUPTED):
+            text = _INTERRUPTED.sub("", without_host_tags(event.text).strip(), count=1)
+            if text:
                 yield Event(PROMPT, text, **around)
+
+
+def words_of_refusal(result: str) -> str:
+    """Return what the user said when refusing a call, "" for a result that is no refusal, or one without words."""
+    found = _REASON.search(result) if result.startswith(_REFUSED) else None
+    words = result[found.end() :].strip() if found else ""
+    return "" if words.startswith(_CLARIFIES) else words
 
 
 _MOST_SUB_AGENTS = 500

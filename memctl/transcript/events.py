@@ -24,7 +24,8 @@ class Event(msgspec.Struct, frozen=True):
     PROMPT and ANSWER have a `text`, DIGEST is what a compaction left of them; a CALL has the `tool`, its `arguments`
     and the id `call` by which its RESULT names it, "" if it is known that there is none. `moment` is canonical UTC, ""
     if nobody noted it; `agent` names a sub-agent, "" is the main one; `cwd` is the folder that it worked in. `details`
-    is what the host keeps of a result beside the text that the model saw.
+    is what the host keeps of a result beside the text that the model saw. `line` is where it stands in what was read
+    of a transcript, counted from 1; 0 where lines are not counted.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Event(msgspec.Struct, frozen=True):
     call: str = ""
     is_error: bool = False
     details: dict[str, Any] = {}
+    line: int = 0
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -95,6 +97,8 @@ class Unanswered:
         self._answered: set[str] = set()  # the agents that got a result last
 
     def take(self, event: Event) -> None:
+        if event.kind == PROMPT:  # the user may speak while calls run
+            return
         calls = self._calls.setdefault(event.agent, set())
         if event.kind == RESULT:
             calls.discard(event.call)

@@ -1,5 +1,6 @@
-"""Every way by which text gets into Git, tried with ten credentials: each is refused or redacted.
+"""Every way by which text gets into Git, tried with credentials of ten shapes: each is refused or redacted.
 
+In the usual run each text is tried with two of them, another two than the text before it; in the slow tests with all.
 The ways are the text options of all commands that write, as the command line itself lists them: a new command or option
 is tried without anybody naming it, or fails here until somebody says how it is called.
 """
@@ -18,7 +19,7 @@ import pytest
 
 from memctl.cli.main import cli
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
-from tests.conftest import Memctl, Once, git
+from tests.conftest import Memctl, Once, git, slow
 from tests.hooks.session import Session
 
 MIXED = string.ascii_letters + string.digits
@@ -266,9 +267,21 @@ NAMES = {
 }  # fmt: skip
 
 
+TEXTS = [(name, text) for name in sorted(WAYS) for text in texts_of(name)]
+
+
+def shapes_for(name: str, text: str, number: int) -> list[str]:
+    """So many shapes of credentials to try in a text; one after the other, all texts together have all of them."""
+    if text in NAMES or f"{name} {text}" in NAMES:
+        number = 1
+    first = TEXTS.index((name, text)) * number
+    return [list(SECRETS)[(first + one) % len(SECRETS)] for one in range(number)]
+
+
+@pytest.mark.parametrize("number", [2, *slow(len(SECRETS))])
 @pytest.mark.parametrize("name", sorted(WAYS))
 def test_a_command_works_and_refuses_or_redacts_a_credential_in_each_of_its_texts(
-    full: Callable[[], Path], memctl: Memctl, name: str
+    full: Callable[[], Path], memctl: Memctl, name: str, number: int
 ) -> None:
     """What is refused leaves the repository as it was, so that the next text is tried in it."""
     repo, way = full(), WAYS[name]
@@ -280,7 +293,8 @@ def test_a_command_works_and_refuses_or_redacts_a_credential_in_each_of_its_text
         if text == "--out":
             continue  # a file that the user names
         is_name = text in NAMES or f"{name} {text}" in NAMES
-        for shape, secret in list(SECRETS.items())[: 1 if is_name else None]:
+        for shape in shapes_for(name, text, number):
+            secret = SECRETS[shape]
             if text in way.inputs:
                 kept = {name: value for name, value in base.items() if name != "--set"}  # which excludes a file
                 values, stdin = {**kept, text: "-"}, way.inputs[text].replace("{}", secret)

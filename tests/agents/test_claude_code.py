@@ -63,9 +63,10 @@ def told(api: MessagesAPI, number: int) -> str:
 def test_a_session_from_its_start_over_a_compaction_to_its_end(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("MEMCTL_NOW")
+    # Long before the session: what is of the second in which it starts is given again when it is resumed.
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
     memctl("issue", "Checkout times out", "--severity", "critical", "--next", "Queue connections")
+    monkeypatch.delenv("MEMCTL_NOW")
     memctl("install", "claude-code", "--yes")
     api.answers += [
         (60_000, call(1, "Bash", command="cat app.py", description="look")),

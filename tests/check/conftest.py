@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.check import Hand
+from tests.conftest import copied
 
 
 @pytest.fixture
 def repo(healthy: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(healthy, tmp_path / "shop", symlinks=True))
+    return copied(healthy, tmp_path / "shop")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from memctl.pages.render import Renderer
 from tests.check import AUTH, CLOSED, DECISION, EXECUTIVE, INDEX, PROJECT, REFUNDS, TOKENS, Hand, found
-from tests.conftest import Memctl
+from tests.conftest import Memctl, copied
 
 CHANGES: dict[str, Callable[[Hand], object]] = {
     "a page": lambda hand: hand.replace(PROJECT, "Sell without a queue.", "Sell."),
@@ -32,7 +32,7 @@ CHANGES: dict[str, Callable[[Hand], object]] = {
 
 @pytest.fixture
 def hand(healthy: Path, tmp_path: Path) -> Hand:
-    hand = Hand(Path(shutil.copytree(healthy, tmp_path / "shop", symlinks=True)))
+    hand = Hand(copied(healthy, tmp_path / "shop"))
     for file in hand.folder.rglob("*.md"):
         os.utime(file, (1, 1))  # what was written a moment ago is looked at again in any case
     return hand
@@ -43,8 +43,14 @@ def repo(hand: Hand) -> Path:
     return hand.repo
 
 
-@pytest.mark.parametrize("staged", [False, True])
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    ("change", "staged"),
+    [
+        pytest.param(change, staged, marks=[] if staged == bool(number % 2) else pytest.mark.slow)
+        for number, change in enumerate(CHANGES)
+        for staged in (False, True)
+    ],
+)
 def test_a_change_is_seen_as_by_a_check_that_remembers_nothing(
     hand: Hand, memctl: Memctl, change: str, staged: bool
 ) -> None:

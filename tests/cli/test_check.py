@@ -32,7 +32,7 @@ from tests.check import (
     identifier,
     learning,
 )
-from tests.conftest import Memctl, changed_in, commits, git
+from tests.conftest import Memctl, changed_in, commits, copied, git
 
 CONFIG = "config.yaml"
 DREADFUL = ("severity: high", "severity: dreadful")  # in ISSUE; no document shows it otherwise than as a stale one
@@ -41,7 +41,7 @@ NO_DOCUMENTS = ("--ignore", "MEM308")
 
 @pytest.fixture
 def repo(healthy: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(healthy, tmp_path / "shop", symlinks=True))
+    return copied(healthy, tmp_path / "shop")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, examples, git
 
 KEY = "AK" + "IA" + "QWERTYUIOPASDFGH"
 SHOP = {
@@ -248,7 +248,7 @@ def test_a_pack_can_go_to_a_file(shop: Path, memctl: Memctl, tmp_path: Path) -> 
     assert "add --pack" in memctl("files", "--out", str(out), code=2).err
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(budget=st.integers(30, 3_000), form=st.sampled_from(["markdown", "xml", "yaml", "tokens", "event"]))
 def test_a_pack_is_never_larger_than_its_budget(shop: Path, memctl: Memctl, budget: int, form: str) -> None:
     given = ("--pack", "--least", "0", "--format", form, "--budget", str(budget))

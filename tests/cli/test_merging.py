@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from memctl.cli.main import main
+from tests.conftest import Memctl, copied, git
 from tests.world import WORLD
 
 MORNING, NOON = "2025-11-04T09:00:00Z", "2025-11-04T12:00:00Z"
@@ -61,23 +61,27 @@ def described(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A shop with code, sections and details on `main`, and two branches, `pay` and `side`; tests get copies."""
     repo = tmp_path_factory.mktemp("described") / "shop"
     shutil.copytree(built, repo, symlinks=True)
-    world = {"HOME": str(repo.parent), "PATH": os.environ["PATH"], **WORLD, "MEMCTL_AGENT": "claude"}
-
-    def call(*command: str, now: str = MORNING) -> None:
-        dates = {"MEMCTL_NOW": now, "GIT_AUTHOR_DATE": now, "GIT_COMMITTER_DATE": now}
-        subprocess.run(command, cwd=repo, env={**world, **dates}, check=True, capture_output=True)
-
     for name, text in FILES.items():
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text(text)
-    call("git", "add", "src")
-    call("git", "commit", "-qm", "code")
-    call(sys.executable, "-m", "memctl", "commit")
-    for branch, sayings, now in (("side", SIDE, NOON), ("pay", PAY, MORNING)):
-        call("git", "switch", "-q", "-c", branch, "main")
-        for saying in sayings:
-            call(sys.executable, "-m", "memctl", *saying, now=now)
-    call("git", "switch", "-q", "main")
+    with pytest.MonkeyPatch.context() as patch:  # fixtures of a session are made before those of a test
+        for name, value in {**WORLD, "MEMCTL_AGENT": "claude"}.items():
+            patch.setenv(name, value)
+
+        def begin(now: str) -> None:
+            for name in ("MEMCTL_NOW", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+                patch.setenv(name, now)
+
+        begin(MORNING)
+        git(repo, "add", "src")
+        git(repo, "commit", "-qm", "code")
+        assert main(["-C", str(repo), "commit"]) == 0
+        for branch, sayings, now in (("side", SIDE, NOON), ("pay", PAY, MORNING)):
+            begin(now)
+            git(repo, "switch", "-q", "-c", branch, "main")
+            for saying in sayings:
+                assert main(["-C", str(repo), *saying]) == 0, saying
+        git(repo, "switch", "-q", "main")
     return repo
 
 
@@ -85,9 +89,7 @@ def described(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def repo(described: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the shop; the memctl of this Python is first on the PATH."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    folder = tmp_path / "shop"
-    shutil.copytree(described, folder, symlinks=True)
-    return folder
+    return copied(described, tmp_path / "shop")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from memctl.exchange import adr_text
@@ -15,6 +15,7 @@ from memctl.record.errors import Malformed
 from memctl.record.kinds import DECISION
 from memctl.record.record import Record
 from memctl.write.create import Draft, body_of
+from tests.conftest import examples
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.sampled_from(("", "---\nstatus: accepted\n---\n", "---\n# x\ndate: 2024-01-01\n\n---\n\n", "\n\n", "\ufeff")),
     st.sampled_from(("# T", "# 7. T ", "#  T ##", "text\n\n# T")),

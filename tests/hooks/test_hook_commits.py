@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, commits, git, slow
 from tests.hooks.session import Session
 
 REF = "refs/memctl/sessions"
@@ -260,7 +260,8 @@ def test_sessions_that_end_at_once_lose_nothing(records: Session, tmp_path: Path
     assert all(session.faults() == [] for session in sessions)
 
 
-def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(records: Session, memctl: Memctl) -> None:
+@pytest.mark.parametrize("kills", [5, *slow(25)])
+def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(records: Session, memctl: Memctl, kills: int) -> None:
     args = ["-C", str(records.repo), "checkpoint", "save", "--task", "Refunds", "--doing", "A", "--next", "B"]
 
     def run(step: int) -> subprocess.CompletedProcess[str]:
@@ -269,7 +270,7 @@ def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(records: Session, me
 
     total = int(run(0).stderr.splitlines()[-1])
     before = len(files(records.repo, REF))
-    for step in range(1, total + 1, max(1, total // 12)):
+    for step in range(1, total + 1, max(1, total // kills)):
         run(step)
         now = len(files(records.repo, REF))
         assert now in (before, before + 2)

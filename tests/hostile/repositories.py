@@ -214,16 +214,14 @@ def odd_files(repo: Path) -> None:
         make(repo)
 
 
-# These are run by the few commands that look at every text; `worst` is run by all.
-OTHERS: dict[str, Callable[[Path], None]] = {
+ALL: dict[str, Callable[[Path], None]] = {
+    "worst": worst,
     "templates": templates,
     "odd files": odd_files,
     "odd lines": odd_lines,
     "nested": nested,
     "references": references,
     "many texts": together,
-}
-EACH: dict[str, Callable[[Path], None]] = {
     **{repr(unit): text(unit) for unit in UNITS},
     "headings": headed,
     "many pages": many_pages,

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memctl.hooks.hosts import HOSTS
-from tests.hostile.repositories import EACH, OTHERS, RECORD, commit, large, worst
+from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
+from tests.hostile.repositories import ALL, RECORD, commit, large, worst
 
 SECONDS, MEGABYTES = 5, 500  # what a command may take: the processor's seconds, which a busy machine does not stretch
 HANGS = 180  # seconds by the clock after which it counts as hanging, busy machine or not
@@ -62,9 +62,11 @@ READING: Sequence[Sequence[str]] = (
     ("coordination", "show"),
     ("own", "list"),
 )
+# Those that look at every text, each in its own way. All of them, and all events, are tried in slow tests.
 FEW = (
-    *(("check",), ("render", "-n"), ("rehydrate",), ("search", "pager"), ("files", "--task", "pager")),
-    *(("quality", "notes.md"), ("show", "§3.1"), ("context-summary", "notes.md", "--decision", "PROCEED")),
+    *(("check",), ("render", "-n"), ("show", "§3.1"), ("search", "pager"), ("impact", "--all"), ("status",)),
+    *(("rehydrate", "--task", "mend the pager in app.py"), ("files", "--task", "mend the pager in app.py")),
+    *(("summarize", "app.py"), ("quality", "notes.md"), ("context-summary", "notes.md", "--decision", "PROCEED")),
 )
 
 
@@ -151,20 +153,14 @@ def faults(runs: Sequence[Run]) -> dict[str, str]:
 
 
 EVENTS = tuple((host.name, event) for host in HOSTS.values() for event in host.events)
+FEW_EVENTS = tuple((CLAUDE_CODE.name, event) for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"))
 pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="it measures as Linux does")
 
 
-def test_all_that_reads_ends_soon_on_the_worst_of_repositories(repo: Path) -> None:
+def test_what_looks_at_every_text_ends_soon_on_the_worst_of_repositories(repo: Path) -> None:
     worst(repo)
     commit(repo)
-    assert faults(run(repo, READING, EVENTS)) == {}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_looks_at_every_text_ends_soon(repo: Path, name: str) -> None:
-    OTHERS[name](repo)
-    commit(repo)
-    assert faults(run(repo, FEW, (("claude-code", "SessionStart"),))) == {}
+    assert faults(run(repo, FEW, FEW_EVENTS)) == {}
 
 
 def test_a_word_that_large_records_repeat_is_found_soon(repo: Path) -> None:
@@ -175,9 +171,9 @@ def test_a_word_that_large_records_repeat_is_found_soon(repo: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", {**OTHERS, **EACH})
+@pytest.mark.parametrize("name", ALL)
 def test_all_that_reads_ends_soon_on_each_repository(repo: Path, name: str) -> None:
-    {**OTHERS, **EACH}[name](repo)
+    ALL[name](repo)
     commit(repo)
     assert faults(run(repo, READING, EVENTS)) == {}
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.pages import repository_paths
+from tests.conftest import examples
 
 FILES = (
     "README.md", "app.py", "src/services/auth/jwt_handler.py", "src/services/auth/keys.py", "src/services/auth.py",
@@ -56,7 +57,7 @@ def test_the_nearest_way_of_reading_a_reference_decides(reference: str, found: l
     assert list(repository_paths.resolve(frozenset(FILES), reference)) == found
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.sets(st.sampled_from(FILES), min_size=1), st.data())
 def test_a_whole_path_always_means_its_file_whatever_else_there_is(names: set[str], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(names)))

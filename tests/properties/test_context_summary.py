@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memctl.pack.context_summary import DECISIONS, enforce, violations
@@ -10,9 +10,10 @@ from memctl.statements.units import units
 from memctl.text.headings import close_fence
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
+from tests.conftest import examples
 from tests.pack.test_context_summary import BAD, GOOD
 
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = examples(60)
 COUNTERS = {name: Counter(family).tokens for name, family in FAMILIES.items()}
 LINES = (
     *("Use JWT in src/a.ts.", "- Cookies must be httpOnly", "It stays so.", "I searched for auth.", "Let me look."),

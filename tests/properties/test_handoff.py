@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
@@ -10,9 +10,10 @@ from memctl.pack import handoff, handoff_context, handoff_said
 from memctl.pack.handoff import Package
 from memctl.pack.handoff_said import HandoffRequest, HandoffText
 from memctl.pack.phase import standing
+from tests.conftest import examples
 from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories, memory
 
-QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = examples(30)
 forms = st.sampled_from(("markdown", "xml", "yaml", "tokens", "event", "auto"))
 kinds = st.sampled_from(sorted(handoff.BUDGETS))
 wide = memory(({"title": "\N{GRINNING FACE}" * 100, "importance": 1}, ""))  # its line takes the room of what is said

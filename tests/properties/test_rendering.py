@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from memctl.pages import generated_header
@@ -16,12 +16,13 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
 from memctl.record.parsing import parse
 from memctl.text import markdown
+from tests.conftest import examples
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.pages.test_render import Shown, seen
 from tests.snapshots import renderer
 from tests.text.test_markdown import BODIES, HOSTILE
 
-QUICK = settings(max_examples=20, deadline=None)
+QUICK = examples(20)
 CONFIG = Config(format=1, project="shop", model="gpt-5")
 PAGES: tuple[Texts, ...] = (
     project("## Goal\n\nSell.\n"),

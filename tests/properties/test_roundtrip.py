@@ -19,10 +19,11 @@ from memctl.record.kinds import KINDS, Field, Kind
 from memctl.record.parsing import build, parse, problems
 from memctl.record.record import LISTS, ORDER
 from memctl.text import headings
+from tests.conftest import examples
 
 QUICK = settings(max_examples=2 * settings.default.max_examples)
 MORE = settings(max_examples=3 * settings.default.max_examples)
-GIT = settings(max_examples=20, deadline=None)
+GIT = examples(20)
 OPS = (
     *(kind.verb for kind in KINDS.values()),
     *("edit", "resolve", "reopen", "archive", "unarchive", "supersede", "link", "unlink", "delete", "restore"),

@@ -50,13 +50,11 @@ def test_silence_is_no_answer(tmp_path: Path) -> None:
 
 
 def test_one_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
-    code = (
-        "import subprocess, sys, time\n"
-        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-        f"open({str(tmp_path / 'child')!r}, 'w').write(str(child.pid))\ntime.sleep(60)"
-    )
-    with pytest.raises(ProviderFailed, match=r"took more than 2 seconds"):
-        program(tmp_path, code, seconds=2).answer("hello")
+    file = tmp_path / "ask"
+    file.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > '{tmp_path / 'child'}'\nwait\n")
+    file.chmod(0o755)
+    with pytest.raises(ProviderFailed, match=r"took more than 1 seconds"):
+        Program([str(file)], 1).answer("hello")
     child = int((tmp_path / "child").read_text())
     for _ in range(100):
         if _is_gone(child):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record import frontmatter, pages
 from memctl.record.errors import InvalidRecord
+from tests.conftest import examples
 
 SECTION: dict[str, Any] = {"id": "§2.1", "title": "Payment"}
 DETAIL: dict[str, Any] = {"id": "§3.1", "title": "Tokens", "section": "§2.1"}
@@ -212,7 +213,7 @@ def test_a_heading_keeps_the_number_signs_that_are_its_own(heading: str, title: 
     assert numbered(f"## 3.1.1 {heading}\n") == [("§3.1.1", title)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.sampled_from(["", "text", "## A", "## 3.1.4 B", "```", "# C", "   ", "## C#"]), max_size=10))
 def test_a_parts_line_is_that_of_its_heading_and_its_text_what_follows(lines: list[str]) -> None:
     page = details("\n".join(lines))

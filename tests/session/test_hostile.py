@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record import session_page
@@ -15,6 +15,7 @@ from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
 from memctl.transcript import reading
 from memctl.transcript.events import Session
+from tests.conftest import examples
 
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
@@ -58,7 +59,7 @@ def summed_up(session: Session) -> SessionSummary:
     return summarize(session, made, "s", "claude")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(LINE, min_size=1, max_size=6))
 def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
     text = "\n".join(map(json.dumps, given_lines))
@@ -68,7 +69,7 @@ def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
     assert all(one.title for one in proposals.propose(summary, ()))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="replace")))
 def test_any_bytes_are_read(data: bytes) -> None:
     summed_up(reading.read(data))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record import session_page as page
@@ -17,7 +17,7 @@ from memctl.session import merge
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 from memctl.write.merge import Merged
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, examples, git
 
 COUNTER = Counter(family_of("claude"))
 START = "2025-11-04T09:00:00Z"
@@ -115,7 +115,7 @@ PAGES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(PAGES, PAGES, PAGES)
 def test_no_decision_file_or_error_of_either_side_is_lost(base: str, ours: str, theirs: str) -> None:
     assert merge.merge_versions(base, ours, base, COUNTER).text == ours

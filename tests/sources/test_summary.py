@@ -14,7 +14,7 @@ from memctl.store import load
 from memctl.store.memory import open_memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from tests.conftest import Memctl
+from tests.conftest import Memctl, examples
 
 CODE = '"""The till."""\n\nimport os\n\n' + "\n".join(
     f'\ndef step_{n}():\n    """Does step {n} of the whole thing."""\n    return {n}\n' for n in range(300)
@@ -48,7 +48,7 @@ def test_a_small_file_is_told_of_whole(repo: Path) -> None:
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(budget=st.integers(120, 2_000))
 def test_the_budget_holds_for_every_family(repo: Path, family: str, budget: int) -> None:
     fuller = view(repo, "till.py", CODE, budget, family)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,15 +32,25 @@ def test_another_fault_stays_what_it_is(tmp_path: Path) -> None:
 
 
 def test_who_waits_for_long_is_told_once_for_whom(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "_SILENT", 0.05)
+    monkeypatch.setattr(lock, "_SILENT", 0.0)
     file = repo / ".git" / "memctl" / "lock"
     holding = (
-        "import sys, time; from pathlib import Path; from memctl.store import lock\n"
-        "with lock.hold(Path(sys.argv[1])): print(flush=True); time.sleep(0.5)"
+        "import sys; from pathlib import Path; from memctl.store import lock\n"
+        "with lock.hold(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     )
-    with subprocess.Popen([sys.executable, "-c", holding, str(file)], stdout=subprocess.PIPE) as holder:
+    sleep, slept = time.sleep, itertools.count(1)
+
+    def sleep_until_it_lets_go(seconds: float) -> None:
+        assert holder.stdin is not None
+        if next(slept) == 5:  # by then it could have been told more than once
+            holder.stdin.close()
+        sleep(seconds)
+
+    command = [sys.executable, "-c", holding, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
+        monkeypatch.setattr(time, "sleep", sleep_until_it_lets_go)
         told = memctl("learn", "Clocks drift", "--lesson", "x").err
     assert told.count(f"waiting for another memctl (process {holder.pid}), at most 60 s ({file})") == 1
     assert lock.announce is None  # so that hooks, which nobody reads, are silent

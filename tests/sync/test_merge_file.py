@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record import frontmatter
@@ -14,6 +14,7 @@ from memctl.record.record import ORDER
 from memctl.sync import merge_tree
 from memctl.tokens.count import Counter
 from memctl.write.merge import WHOLE, Lost
+from tests.conftest import examples
 
 PATH = "issues/2025-11/ISS-2025-11-04-001-pool.md"
 BASE: dict[str, Any] = {
@@ -62,7 +63,7 @@ def text(values: dict[str, Any], body: dict[str, str]) -> str:
     return frontmatter.compose({name: merged[name] for name in (*ORDER, "team") if name in merged}, parts + "\n")
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(edits, bodies, edits, bodies)
 def test_every_merge_is_a_record_and_names_what_gave_way(
     mine: dict[str, Any], my_body: dict[str, str], yours: dict[str, Any], your_body: dict[str, str]
@@ -91,7 +92,7 @@ def test_every_merge_is_a_record_and_names_what_gave_way(
                 assert heading.casefold() in named or content.strip("\n") in merged
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(edits, bodies)
 def test_where_one_side_changed_nothing_the_other_stands(values: dict[str, Any], body: dict[str, str]) -> None:
     base, changed = text({}, {}), text(values, body)

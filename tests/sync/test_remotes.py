@@ -38,7 +38,7 @@ def daemon(bare: Path) -> Iterator[str]:
         [*command, f"--port={port}", "--listen=127.0.0.1", str(bare.parent)], stderr=subprocess.DEVNULL
     )
     try:
-        for _ in range(100):
+        for _ in range(600):
             with socket.socket() as asked:
                 if asked.connect_ex(("127.0.0.1", port)) == 0:
                     break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record import checkpoint
@@ -16,6 +16,7 @@ from memctl.task.environment import EnvironmentDrift
 from memctl.text.fit import LIMIT, length
 from memctl.text.markdown import one_line
 from tests.checkpoints import made
+from tests.conftest import examples
 
 LABELS = ("RESUME:", "DATA:", "TASK:", "PHASE:", "MISSING,", "IN PROGRESS,", "NEXT:", "DRIFT,", "CONSTRAINTS:")
 LABELS += ("DECISIONS:", "OPEN ISSUES:", "FILES,", "PLANNED,", "INPUTS:", "EXPECTED:", "DONE,", "LEARNED:", "SINCE THE")
@@ -50,7 +51,7 @@ def checkpoints(draw: st.DrawFn) -> Checkpoint:
 
 
 @given(checkpoints(), _drifts)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_the_text_never_exceeds_its_limit_and_its_lines_are_whole(
     saved: Checkpoint, drift: list[EnvironmentDrift]
 ) -> None:

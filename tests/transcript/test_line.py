@@ -58,6 +58,6 @@ def test_what_a_host_adds_to_a_prompt_is_left_out(text: str, rest: str) -> None:
 def test_tags_that_nobody_closes_take_no_time() -> None:
     names = map("".join, itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=3))
     text = "".join(f"<command-{name}>" for name in names)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert without_host_tags(text) == text
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2

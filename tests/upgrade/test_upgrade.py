@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from memctl.cli.main import all_commands
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, commits, copied, git
 from tests.upgrade.make import LIVE, PLACE, SESSION
 
 ARCHIVE = Path(__file__).with_name("868170b.tar.xz")
@@ -93,16 +94,21 @@ def place(tmp_path: Path) -> Path:
     """
     with tarfile.open(ARCHIVE) as tar:
         tar.extractall(tmp_path, filter="data")
-    git(tmp_path / "shop", "remote", "set-url", "origin", str(tmp_path / "origin.git"))
-    old, new = str(PLACE).encode(), str(tmp_path).encode()
-    kept = [tmp_path / "home" / ".local", tmp_path / "shop" / ".git" / "memctl", tmp_path / "transcripts"]
+    move(PLACE, tmp_path)
+    return tmp_path
+
+
+def move(made: Path, place: Path) -> None:
+    """Have what is in a place and names the one where it was made name this one."""
+    git(place / "shop", "remote", "set-url", "origin", str(place / "origin.git"))
+    old, new = str(made).encode(), str(place).encode()
+    kept = [place / "home" / ".local", place / "shop" / ".git" / "memctl", place / "transcripts"]
     for file in (found for folder in kept for found in folder.rglob("*.json*")):
         data = file.read_bytes().replace(old, new)
         file.write_bytes(data)
         if file.parent.name == "installed":  # its name is made from the path of the settings that it is about
             path = json.loads(data)["path"].encode()
             file.rename(file.with_name(f"{blake2b(path, digest_size=12).hexdigest()}.json"))
-    return tmp_path
 
 
 @pytest.fixture
@@ -114,10 +120,26 @@ def repo(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place / "shop"
 
 
+@pytest.fixture(scope="module")
+def committed() -> dict[Path, Path]:
+    """A copy of a place in which what waited is committed, and where it was made, once there is one."""
+    return {}
+
+
 @pytest.fixture
-def settled(memctl: Memctl, repo: Path) -> Path:
+def settled(
+    memctl: Memctl, place: Path, repo: Path, committed: dict[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The project once what waited is committed."""
+    if committed:
+        ((kept, made),) = committed.items()
+        shutil.rmtree(place)
+        move(made, copied(kept, place))
+        return repo
     memctl("commit")
+    kept = tmp_path_factory.mktemp("settled") / "place"
+    shutil.copytree(place, kept, symlinks=True)
+    committed[kept] = place
     return repo
 
 

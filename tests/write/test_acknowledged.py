@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from tests.conftest import Memctl, git, strides
+from tests.conftest import Memctl, copied, git, strides
 from tests.write.test_mishaps import hook
 from tests.write.test_transaction import run_until, steps_of
 
@@ -37,7 +38,25 @@ TAKEN_BACK = {  # what each takes back of an edit, a delete and a create
 }
 
 
-@pytest.fixture(params=["plain", "formatter", "autocrlf"])
+SETTINGS = ("plain", "formatter", "autocrlf")
+
+
+def in_turn(name: str, values: Iterable[Any]) -> pytest.MarkDecorator:
+    """Each value in one of the settings, another than the value before it; in slow tests each in all of them."""
+    cases = [
+        pytest.param(
+            setting,
+            value,
+            id=f"{setting}-{value if isinstance(value, str) else ' '.join(value)}",
+            marks=[] if number % len(SETTINGS) == place else pytest.mark.slow,
+        )
+        for number, value in enumerate(values)
+        for place, setting in enumerate(SETTINGS)
+    ]
+    return pytest.mark.parametrize(("setting", name), cases, indirect=["setting"])
+
+
+@pytest.fixture(params=SETTINGS)
 def setting(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -68,8 +87,7 @@ def parted(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def shop(parted: Path, tmp_path: Path, setting: str) -> Path:
     """A copy of it, plain, with a formatter among its hooks, or with CR LF on the disk."""
-    folder = tmp_path / "shop"
-    shutil.copytree(parted, folder, symlinks=True)
+    folder = copied(parted, tmp_path / "shop")
     if setting == "formatter":
         hook(folder, "pre-commit", FORMATTER.format(repo=folder))
     if setting == "autocrlf":
@@ -128,7 +146,7 @@ def test_reads_say_on_stderr_that_git_took_changes_back(repo: Path, memctl: Memc
     assert memctl("list").err == ""
 
 
-@pytest.mark.parametrize("command", TAKEN_BACK, ids=" ".join)
+@in_turn("command", TAKEN_BACK)
 def test_what_git_takes_back_is_kept_said_once_and_written_again(
     repo: Path, memctl: Memctl, setting: str, command: tuple[str, ...]
 ) -> None:
@@ -205,7 +223,7 @@ def edits_by_hand_on_top(repo: Path, memctl: Memctl) -> None:
     file.write_bytes(file.read_bytes() + b"\n## Note\n\nMore by hand.\n")
 
 
-@pytest.mark.parametrize("course", NORMAL)
+@in_turn("course", NORMAL)
 def test_what_waits_and_is_there_is_committed_and_nothing_is_accused(repo: Path, memctl: Memctl, course: str) -> None:
     NORMAL[course](repo, memctl)
     assert undone(memctl) == []

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from memctl.git.git import GitFailed
@@ -17,9 +17,10 @@ from memctl.record.parsing import parse
 from memctl.record.record import LISTS, ORDER
 from memctl.text import headings
 from memctl.write.merge import Merged, merge
+from tests.conftest import examples
 
-QUICK = settings(max_examples=80, deadline=None)
-SPAWNING = settings(max_examples=25, deadline=None)  # examples that start git
+QUICK = examples(80)
+SPAWNING = examples(25)  # examples that start git
 PATH = "states/2025-11/STA-2025-11-04-001.md"
 BODY = """## Task
 

@@ -6,7 +6,7 @@ import copy
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.tokens.count import Counter
@@ -20,6 +20,7 @@ from memctl.window.config import WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.content import ContentType
 from memctl.window.preservation import essentials
+from tests.conftest import examples
 from tests.window.conversations import conversations
 
 COUNTER = Counter(FAMILIES["gpt"])
@@ -51,7 +52,7 @@ def assert_sound(before: Conversation, after: Any) -> None:
     assert new.tokens <= before.tokens
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(conversations, strategies, shares, turns)
 def test_a_reduction_is_sound_deterministic_and_never_larger(
     given_: Any, strategy: str, share: float, kept: int
@@ -67,7 +68,7 @@ def test_a_reduction_is_sound_deterministic_and_never_larger(
     assert again.stages == made.stages
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(conversations, st.sampled_from(("results", "progressive", "compaction")), turns)
 def test_a_second_run_changes_nothing_or_gains_a_tenth(given_: Any, strategy: str, kept: int) -> None:
     _, first = reduced(given_, strategy, 0.02, kept)
@@ -81,7 +82,7 @@ def test_a_second_run_changes_nothing_or_gains_a_tenth(given_: Any, strategy: st
             assert stage.after < stage.before
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(conversations, shares)
 def test_the_cascade_reaches_what_eviction_alone_would(given_: Any, share: float) -> None:
     """What sparing keeps aside, more steps never come to more tokens than fewer."""
@@ -91,7 +92,7 @@ def test_the_cascade_reaches_what_eviction_alone_would(given_: Any, share: float
     assert made.is_reached or int(before.tokens * share) < most.conversation.tokens
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(conversations, st.floats(0.3, 1.2))
 def test_a_managed_turn_is_sound_and_is_not_managed_again_for_nothing(given_: Any, utilization: float) -> None:
     before = Conversation.parse(given_, COUNTER)

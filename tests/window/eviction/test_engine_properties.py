@@ -6,13 +6,14 @@ import copy
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import Conversation, EvictionEngine, EvictionPolicy, EvictionResult, validate
 from memctl.window.eviction.protection import protected
+from tests.conftest import examples
 from tests.window.conversations import conversations
 
 COUNTERS = {name: Counter(FAMILIES[name]) for name in ("gpt", "claude")}
@@ -31,7 +32,7 @@ def messages_of(given_: Any) -> list[dict[str, Any]]:
     return given_ if isinstance(given_, list) else given_.get("messages", given_.get("input"))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(conversations, policies, families, shares)
 def test_it_stays_valid_and_what_is_pinned_stays(
     given_: Any, policy: EvictionPolicy, family: str, share: float
@@ -48,7 +49,7 @@ def test_it_stays_valid_and_what_is_pinned_stays(
     assert after.current_turn == conversation.current_turn
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(conversations, policies, families, shares)
 def test_every_token_is_accounted_for(given_: Any, policy: EvictionPolicy, family: str, share: float) -> None:
     conversation, new, result = evicted(given_, policy, family, share)
@@ -63,7 +64,7 @@ def test_every_token_is_accounted_for(given_: Any, policy: EvictionPolicy, famil
         assert one.after < one.before or one.after == 0
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(conversations, policies, families, shares)
 def test_the_target_is_met_if_it_can_be(given_: Any, policy: EvictionPolicy, family: str, share: float) -> None:
     _, _, result = evicted(given_, policy, family, share)
@@ -74,7 +75,7 @@ def test_the_target_is_met_if_it_can_be(given_: Any, policy: EvictionPolicy, fam
         assert sum(result.held.values()) + sum(one.after for one in result.evictions) == result.remaining_tokens
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(conversations, policies, families, shares)
 def test_twice_is_once(given_: Any, policy: EvictionPolicy, family: str, share: float) -> None:
     conversation, new, result = evicted(given_, policy, family, share)

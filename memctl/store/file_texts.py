@@ -19,9 +19,10 @@ from typing import Protocol
 import msgspec
 
 from memctl.store.memory import Memory
+from memctl.store.questions import MOST_WORDS
 from memctl.store.search_index import FILE_TABLES, SearchIndex, discard
 from memctl.text import sensitive_files
-from memctl.text.words import STOP_WORDS, InnerWords, whole_words, words_of
+from memctl.text.words import STOP_WORDS, InnerWords, beginning, whole_words, words_of
 
 Progress = Callable[[int, int], None]
 LARGEST, MOST = 256 * 1024, 200_000_000  # bytes of a file that is indexed, and of all of them
@@ -33,7 +34,6 @@ _WEIGHTS = "10, 1, 0.5"
 _AT_ONCE = 8_000_000  # bytes that are put in within one transaction, which takes 0.2 s
 _SPARE = 200  # rows that no longer count, beside twice the number of those that do
 _OVERHEAD = 500  # bytes that a row takes beside its text
-_MOST_WORDS = 400  # of a query
 _SCORES = f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE file_texts MATCH ?"
 _HAVING = "SELECT rowid FROM file_texts WHERE file_texts MATCH ?"
 _ENOUGH = 0.5  # of the weight of all words of a query: where even the best file has less, none matches well
@@ -195,7 +195,8 @@ def _frequency(rows: int, having: int) -> float:
 
 def _words(query: str) -> tuple[list[str], list[str]]:
     """The words of a query, any of which may occur, and its phrases in quotation marks, all of which must."""
-    words = [word for word in dict.fromkeys(words_of(query)) if word not in STOP_WORDS and len(word) > 1][:_MOST_WORDS]
+    query = beginning(query, MOST_WORDS)
+    words = [word for word in dict.fromkeys(words_of(query)) if word not in STOP_WORDS and len(word) > 1]
     phrases = [" ".join(found) for part in re.findall(r'"([^"]*)"', query) if (found := whole_words(part))]
     return words, list(dict.fromkeys(phrases))
 

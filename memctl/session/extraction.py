@@ -141,15 +141,12 @@ def _of_event(event: Event) -> Iterator[Extract]:
         yield from _answered(event)
 
 
-@lru_cache(maxsize=1024)  # as below
-def _labelled(text: str) -> tuple[Extract, ...]:
+def _labelled(text: str) -> Iterator[Extract]:
     """What has a label."""
-    return tuple(
-        msgspec.structs.replace(one, statement=made)
-        for made in reader.read(text)
-        for one in _of(made)
-        if not one.text.endswith(":") and not (one.label == labels.DECISION and _UNDECIDED.match(one.text))
-    )
+    for made in reader.read(text):
+        for one in _of(made):
+            if not one.text.endswith(":") and not (one.label == labels.DECISION and _UNDECIDED.match(one.text)):
+                yield msgspec.structs.replace(one, statement=made)
 
 
 def _reported(made: list[Extract]) -> list[Extract]:
@@ -229,7 +226,7 @@ def _decision(text: str) -> Extract:
     return Extract(labels.DECISION, what, False, why[0].rstrip() if why else "", instead)
 
 
-@lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
+@lru_cache(maxsize=1024)  # as labels are
 def _all_said(text: str) -> tuple[Extract, ...]:
     """What is put the way people put decisions, issues and learnings."""
     return tuple(_said(text))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -82,8 +83,8 @@ _ONLY_ASSENT = lazy_regex(
     r"|nice|cool|that works|works for me|let'?s (?:go|do (?:it|that|this))|fix it|fine|thanks|that one|sgtm)\W*)+"
 )
 _CHOICE = lazy_regex(
-    r"(?i)(?:\W*(?:yes|ok(?:ay)?|sure|great|i (?:like|prefer)|let'?s (?:go with|do|try|use)|go (?:with|for)|do|try"
-    r"|use|i think)\b[ ,:]*)*"
+    r"(?i)\W*(?:(?:yes|ok(?:ay)?|sure|great|i (?:like|prefer)|let'?s (?:go with|do|try|use)|go (?:with|for)|do|try"
+    r"|use|i think)\b[ ,:.!-]*)*"
     r"(?:the )?(?:option |number |choice |approach |#)?(?P<name>[a-e1-9]|first|second|third|last)(?: one| option"
     r"| approach| please|[.!, ])*"
 )
@@ -126,6 +127,7 @@ def is_step(text: str) -> bool:
     return _STEP.search(text) is not None
 
 
+@lru_cache(maxsize=1024)
 def stated(prompt: str) -> Wish | None:
     """What a prompt states beyond its step: of several demands or wishes the first, with what it goes on to say."""
     if len(prompt) > _LONGEST_PROMPT:

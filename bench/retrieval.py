@@ -26,7 +26,8 @@ from bench import conversations
 from bench.conversations import Conversation, Recollection
 from bench.world import MEMCTL, NOW, World
 from memctl.record import frontmatter
-from memctl.record.snapshot import SESSION, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import SESSION
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.store import load

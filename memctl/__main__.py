@@ -22,9 +22,12 @@ def _run() -> None:
     if sys.argv[1:2] == ["hook"] and len(sys.argv) > 2 and not {"-h", "--help"} & set(sys.argv[3:]):
         _answer_hook(sys.argv[2])
     gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
-    from memctl.cli.main import main  # and collecting while click is imported takes 2 ms
+    from memctl.cli.start import Start
 
-    code = main()
+    start = Start(sys.argv[1:])
+    from memctl.cli.main import main  # while Git looks; collecting while click is imported would take 2 ms
+
+    code = main(start=start)
     sys.stderr.flush()
     os._exit(code)
 

@@ -13,8 +13,10 @@ from memctl.pack.filling import Pack, fill
 from memctl.record import frontmatter
 from memctl.record.config import Config
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
-from memctl.record.record import ORDER, Record, build
-from memctl.record.snapshot import Hit, Snapshot
+from memctl.record.parsing import build
+from memctl.record.record import ORDER, Record
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Hit
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests import snapshots
@@ -111,7 +113,7 @@ class Memory(msgspec.Struct):
             counts = [text.casefold().count(word) for word in query.casefold().split()]
             if any(counts):
                 score = sum(bool(count) + min(count, 9) / 10 for count in counts)
-                hits.append(Hit(path, 0.0, score, all(counts), BY_FOLDER[path.partition("/")[0]].name))
+                hits.append(Hit(path, score, BY_FOLDER[path.partition("/")[0]].name))
         return hits
 
     def item(self, identifier: str) -> Item:

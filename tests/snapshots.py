@@ -9,8 +9,11 @@ from memctl.pages.render import Renderer
 from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.record import Record
-from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
-from memctl.store.cache import Cache, ParsedFile
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Catalogue, Excerpt, Files, Hit, Texts
+from memctl.store import cache_update
+from memctl.store.cache import Cache
+from memctl.store.cache_update import ParsedFile
 from memctl.store.catalogue import StoredCatalogue
 from memctl.tokens.families import markdown_estimator
 
@@ -56,7 +59,7 @@ class Given:
         cache = Cache.open(None)
         parsed = {one.path: ParsedFile(one.path, "", one, "", [], []) for one in self._records}
         broken = {one.path: ParsedFile(one.path, "", None, "", [], [one]) for one in self._faults}
-        cache.update([*parsed.values(), *broken.values()], [], ("", ""), ("", ""))
+        cache_update.update(cache, [*parsed.values(), *broken.values()], [], ("", ""), ("", ""))
         return StoredCatalogue(cache)
 
     def files(self) -> Files:

@@ -11,7 +11,8 @@ from memctl.record.change import rewords
 from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
-from memctl.record.record import Record, parse
+from memctl.record.parsing import parse
+from memctl.record.record import Record
 from memctl.text import characters
 
 _MAX_TOKENS = 3_000  # of a record: what a page of details may have; rules.md#levels-of-pages

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli import output, surroundings
+from memctl.cli import counting, output
 from memctl.cli.command import reading
-from memctl.cli.counting import model_option
-from memctl.cli.groups import Several, files_option
+from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
-from memctl.cli.surroundings import Surroundings
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import allocation
 from memctl.policy.allocation import DEFAULT_WINDOW, PROFILES, Portion, allocate
+from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
     from memctl.policy.allocation import Occupancy, Team, TypeUsage
@@ -81,7 +80,7 @@ def budget_command(
     known = {portion.share.name for portion in portions}
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
         raise MemctlError(f"--{wrong} has no share in the profile {name}", "use --profile multi-agent", USAGE)
-    around = surroundings.find(ctx, model, at)
+    around = counting.surroundings(ctx, model, at)
     counted = {kind: _count(around.counter, given[kind]) for kind in known}
     found = allocation.occupancy(window, portions, counted, used)
     is_measured = used is not None or any(given.values())
@@ -125,7 +124,7 @@ def _own(around: Surroundings) -> list[tuple[str, int]]:
             for marker in good
             if ids.count(marker) == 1
         )
-        found.append((f"level {level}: {len(good)} page{'' if len(good) == 1 else 's'}", tokens))
+        found.append((f"level {level}: {quantity(len(good), 'page')}", tokens))
     return [*found, ("rehydrate, at most", around.memory.config.rehydrate_budget)]
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from memctl.cli import editor, opening, output, report
+from memctl.cli import opening, output, report
 from memctl.cli.command import command, complete_id
-from memctl.cli.source import read
-from memctl.cli.write_options import discard_option, said, write_options, writing
+from memctl.cli.report import discard_option, said, write_options, writing
+from memctl.cli.source import kept_if_refused, open_editor, read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.snapshot import Snapshot
@@ -76,14 +76,14 @@ def edit_command(
     before = load.disk(memory)
     record = before.resolve(id)
     old = before.read(record.path)
-    text = read(source) if source else editor.open_editor(old)
+    text = read(source) if source else open_editor(old)
 
     def change(snapshot: Snapshot) -> Change:
         if snapshot.read(record.path) != old:
             raise MemctlError(f"{record.id} was changed while you edited it", "edit it again")
         return edit.edit_text(snapshot, record, text, allow_accepted=allow_accepted)
 
-    with editor.kept(memory, "" if source else text):
+    with kept_if_refused(memory, "" if source else text):
         _carry_out(memory, change, flags, id)
 
 

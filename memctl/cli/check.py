@@ -103,7 +103,7 @@ def _tell_of_settings(memory: Memory) -> None:
     try:
         hook_commits.mode(memory.repository)
     except hook_commits.UnknownValue as error:
-        output.note(f"warning: {output.plain(error.message)}\nhint: {error.hint}")
+        output.note(f"warning: {error.message}\nhint: {error.hint}")
 
 
 def _is_touched(memory: Memory) -> bool:
@@ -192,7 +192,7 @@ def _agreed(memory: Memory) -> State | None:
     try:
         return ref_state.read(memory).state
     except MemctlError as error:
-        output.note(f"warning: {output.plain(error.message)}")
+        output.note(f"warning: {error.message}")
         return None
 
 
@@ -256,7 +256,7 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
         if brief and style == "text":
             listed = replace(found, findings=tuple(f for f in found.findings if f.rule.severity != INFO))
         printer = formats.as_github if style == "github" else formats.as_text
-        if lines := [output.plain(line) for line in printer(listed, memory.tracked)]:
+        if lines := list(printer(listed, memory.tracked)):
             output.text("\n".join(lines))
         output.note(formats.summary(found))
     if omitted := formats.omission(found):

@@ -8,10 +8,9 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, json_option, reading
+from memctl.cli.command import Group, command, json_option, limit_option, options, reading
 from memctl.cli.event import workflow_option
-from memctl.cli.groups import Group
-from memctl.cli.write_options import naming_options, write_options, writing
+from memctl.cli.report import naming_options, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.store.memory import Memory
@@ -24,34 +23,27 @@ _FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "as_j
 _FORMS = {"markdown": document, "xml": xml_output.checkpoint_xml}
 
 
-def _said(function: Any) -> Any:
-    """The options by which a checkpoint says something."""
-    for option in reversed(
-        (
-            click.option("--task", "mission", default="", metavar="TEXT", help="What it is all for."),
-            click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
-            click.option("--planned", multiple=True, metavar="TEXT", help="A step not begun. Repeatable."),
-            click.option("--doing", "in_progress", multiple=True, metavar="TEXT", help="A step begun. Repeatable."),
-            click.option("--done", multiple=True, metavar="TEXT", help="A step finished. Repeatable."),
-            click.option("--drop", "dropped", multiple=True, metavar="TEXT", help="No step any more. Repeatable."),
-            click.option("--next", "next_actions", multiple=True, metavar="TEXT", help="What comes next. Repeatable."),
-            click.option("--decision", "decisions", multiple=True, metavar="TEXT", help="Decided so far. Repeatable."),
-            click.option("--issue", "issues", multiple=True, metavar="TEXT", help="What is open now. Repeatable."),
-            click.option("--learned", "lessons", multiple=True, metavar="TEXT", help="Learned so far. Repeatable."),
-            click.option("--summary", multiple=True, metavar="TEXT", help="What the window came to. Repeatable."),
-            click.option("--input", "inputs", multiple=True, metavar="TEXT", help="What is needed for it. Repeatable."),
-            click.option("--expect", "expected_outputs", multiple=True, metavar="TEXT", help="What is to come out."),
-            click.option("--constraint", "constraints", multiple=True, metavar="TEXT", help="What binds, or none."),
-            click.option(
-                "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."
-            ),
-            click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
-            click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
-            click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
-        )
-    ):
-        function = option(function)
-    return function
+# The options by which a checkpoint says something.
+_said = options(
+    click.option("--task", "mission", default="", metavar="TEXT", help="What it is all for."),
+    click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
+    click.option("--planned", multiple=True, metavar="TEXT", help="A step not begun. Repeatable."),
+    click.option("--doing", "in_progress", multiple=True, metavar="TEXT", help="A step begun. Repeatable."),
+    click.option("--done", multiple=True, metavar="TEXT", help="A step finished. Repeatable."),
+    click.option("--drop", "dropped", multiple=True, metavar="TEXT", help="No step any more. Repeatable."),
+    click.option("--next", "next_actions", multiple=True, metavar="TEXT", help="What comes next. Repeatable."),
+    click.option("--decision", "decisions", multiple=True, metavar="TEXT", help="Decided so far. Repeatable."),
+    click.option("--issue", "issues", multiple=True, metavar="TEXT", help="What is open now. Repeatable."),
+    click.option("--learned", "lessons", multiple=True, metavar="TEXT", help="Learned so far. Repeatable."),
+    click.option("--summary", multiple=True, metavar="TEXT", help="What the window came to. Repeatable."),
+    click.option("--input", "inputs", multiple=True, metavar="TEXT", help="What is needed for it. Repeatable."),
+    click.option("--expect", "expected_outputs", multiple=True, metavar="TEXT", help="What is to come out."),
+    click.option("--constraint", "constraints", multiple=True, metavar="TEXT", help="What binds, or none."),
+    click.option("--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."),
+    click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
+    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
+    click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
+)
 
 
 @command(
@@ -99,7 +91,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     ("memctl checkpoint list --workflow refunds --json", "Those of one workflow, for a program."),
 )
 @click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@limit_option(20)
 @click.option(
     "--all", "everything", is_flag=True, help="Also those deleted since, which `memctl restore ID` brings back."
 )
@@ -125,12 +117,8 @@ def list_command(
         output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
     else:
         output.columns([*(_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
-        if len(found.checkpoints) > len(shown):
-            output.note(f"{len(found.checkpoints) - len(shown):,} more: --limit 0 lists all")
-        if not found.checkpoints and not gone:
-            output.note("there are no checkpoints")
-    for fault in found.faults:
-        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+        output.rest(len(found.checkpoints) + len(gone), len(shown) + len(gone), "there are no checkpoints")
+    output.faults(memory, found.faults)
     ctx.exit(REFUSED if found.faults else OK)
 
 
@@ -161,7 +149,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
-        output.text(output.plain(_FORMS[form](found)), newline=False)
+        output.text(_FORMS[form](found), newline=False)
     _tell_closed(closed)
 
 
@@ -196,7 +184,7 @@ def resume_command(
         lines = [f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]
         raise MemctlError("\n".join(lines), _hint(found))
     else:
-        output.text(output.plain(found.bootstrap.text), newline=False)
+        output.text(found.bootstrap.text, newline=False)
     _tell_closed(found.closed)
     ctx.exit(REFUSED if obstacles else OK)
 

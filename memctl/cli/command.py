@@ -1,10 +1,9 @@
-"""What all commands share: help that begins with examples, and the options that many have."""
+"""What all commands share: help that begins with examples, groups, and the options that many have."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -23,37 +22,31 @@ class Command(click.Command):
         self.examples = examples
 
     def invoke(self, ctx: click.Context) -> Any:
-        with naming_allow_secret(ctx):
+        """Run the command; whatever is refused as a credential, is told with the option that lets it pass."""
+        try:
             return super().invoke(ctx)
+        except CredentialFound as error:
+            from memctl.store import agent_env
+
+            has_option = any(param.name == "allow_secret" for param in ctx.command.params)
+            is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
+            if has_option and ctx.invoked_subcommand is None and not is_for_people:
+                error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
+            raise
+
+    def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
+        """The examples that the help begins with."""
+        return self.examples
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
-        write_examples(formatter, self.examples)
+        if examples := self.shown_examples(ctx):
+            with formatter.section("Examples"):
+                for line, meaning in examples:
+                    indent = " " * formatter.current_indent
+                    formatter.write(f"{indent}{line}\n{indent}    {meaning}\n")
         self.format_help_text(ctx, formatter)
         self.format_options(ctx, formatter)
-
-
-@contextmanager
-def naming_allow_secret(ctx: click.Context) -> Iterator[None]:
-    """Whatever is refused as a credential, is told with the option that lets it pass, where the command has that."""
-    try:
-        yield
-    except CredentialFound as error:
-        from memctl.store import agent_env
-
-        has_option = any(param.name == "allow_secret" for param in ctx.command.params)
-        is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
-        if has_option and ctx.invoked_subcommand is None and not is_for_people:
-            error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
-        raise
-
-
-def write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
-    if examples:
-        with formatter.section("Examples"):
-            for line, meaning in examples:
-                indent = " " * formatter.current_indent
-                formatter.write(f"{indent}{line}\n{indent}    {meaning}\n")
 
 
 def command(
@@ -70,6 +63,28 @@ def command(
     return make
 
 
+def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Return a decorator that gives a command several options, in the order of its help."""
+
+    def decorate(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def limit_option(default: int) -> Callable[[F], F]:
+    """The option of lists: how many items are printed."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        help="How many at most; 0 for all.",
+    )
+
+
 def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON: an envelope with schema, kind and data.")(
         function
@@ -82,9 +97,8 @@ def at_option(function: F) -> F:
     )
 
 
-def reading(function: F) -> F:
-    """The options of every command that reads records."""
-    return at_option(json_option(function))
+# The options of every command that reads records.
+reading = options(at_option, json_option)
 
 
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
@@ -112,51 +126,45 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
     from memctl.record.kinds import KINDS, SEVERITIES
 
     statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))
-    for option in reversed(
-        (
-            click.option(
-                "--type",
-                "types",
-                multiple=True,
-                type=click.Choice([*KINDS, *more_types]),
-                help="Only this type. Repeatable.",
-            ),
-            click.option(
-                "--status", "statuses", multiple=True, type=click.Choice(statuses), help="Only this. Repeatable."
-            ),
-            click.option(
-                "--severity",
-                "severities",
-                multiple=True,
-                type=click.Choice(SEVERITIES),
-                help="Only this severity. Repeatable.",
-            ),
-            click.option(
-                "--tag",
-                "-t",
-                "tags",
-                multiple=True,
-                callback=split_at_commas,
-                help="Only with this tag. Repeatable: all of them.",
-            ),
-            click.option(
-                "--importance", type=click.IntRange(1, 10), default=None, help="Only of at least this importance."
-            ),
-            click.option("--section", default="", help="Only of this section, such as 2.1, or below it."),
-            click.option("--agent", default="", help="Only by this agent."),
-            click.option(
-                "--since",
-                default="",
-                metavar="TIME",
-                help="Only from this time on: 2025-11-04, or 7d for seven days ago.",
-            ),
-            click.option("--until", default="", metavar="TIME", help="Only up to this time."),
-            click.option("--archived", is_flag=True, help="Only archived records."),
-            click.option("--all", "everything", is_flag=True, help="Archived records too."),
-        )
-    ):
-        function = option(function)
-    return function
+    return options(
+        click.option(
+            "--type",
+            "types",
+            multiple=True,
+            type=click.Choice([*KINDS, *more_types]),
+            help="Only this type. Repeatable.",
+        ),
+        click.option("--status", "statuses", multiple=True, type=click.Choice(statuses), help="Only this. Repeatable."),
+        click.option(
+            "--severity",
+            "severities",
+            multiple=True,
+            type=click.Choice(SEVERITIES),
+            help="Only this severity. Repeatable.",
+        ),
+        click.option(
+            "--tag",
+            "-t",
+            "tags",
+            multiple=True,
+            callback=split_at_commas,
+            help="Only with this tag. Repeatable: all of them.",
+        ),
+        click.option(
+            "--importance", type=click.IntRange(1, 10), default=None, help="Only of at least this importance."
+        ),
+        click.option("--section", default="", help="Only of this section, such as 2.1, or below it."),
+        click.option("--agent", default="", help="Only by this agent."),
+        click.option(
+            "--since",
+            default="",
+            metavar="TIME",
+            help="Only from this time on: 2025-11-04, or 7d for seven days ago.",
+        ),
+        click.option("--until", default="", metavar="TIME", help="Only up to this time."),
+        click.option("--archived", is_flag=True, help="Only archived records."),
+        click.option("--all", "everything", is_flag=True, help="Archived records too."),
+    )(function)
 
 
 def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -179,3 +187,22 @@ def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     wanted = incomplete.upper()
     matching = sorted((r for r in records if r.id.startswith(wanted)), key=lambda r: r.timestamp, reverse=True)
     return [CompletionItem(record.id, help=record.title) for record in matching]
+
+
+_WHOLE = 1000  # characters: the first sentence of any command's help
+
+
+class Group(Command, click.Group):
+    """A command with subcommands, which its help lists whole, after its examples or one of each."""
+
+    def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
+        members = [command for _, command in self._listed(ctx) if isinstance(command, Command)]
+        return self.examples or [command.examples[0] for command in members if command.examples]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in self._listed(ctx)])
+
+    def _listed(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        return [(name, command) for name, command in found if command is not None and not command.hidden]

@@ -79,7 +79,7 @@ def context_summary_command(
     if as_json:
         output.json("context-summary", {**_data(enforced, found), **saved, "model": counter.family.name})
         return
-    output.text(output.plain(enforced.text), newline=False)
+    output.text(enforced.text, newline=False)
     _tell(enforced, saved)
 
 
@@ -96,7 +96,7 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
         data |= {"tokens": counter.tokens(text), "budget": budget, "files_of_interest": list(found.paths)}
         output.json("context-summary", {**data, "model": counter.family.name}, snapshot.faults, memory)
     else:
-        output.text(output.plain(text), newline=False)
+        output.text(text, newline=False)
     return output.finish(memory, snapshot)
 
 
@@ -106,7 +106,7 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
     else:
         for violation in violations:
             where = f"line {violation.line}: " if violation.line else ""
-            output.text(output.plain(f"{where}{' '.join(violation.message.split())}"))
+            output.text(f"{where}{' '.join(violation.message.split())}")
     return REFUSED if violations else OK
 
 

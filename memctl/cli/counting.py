@@ -1,17 +1,30 @@
-"""The counter for a command: of which model, and with what this clone has learnt of it."""
+"""What commands share that judge texts: several files, whose tokens they count, and the memory around."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
 import click
 
-from memctl.cli import output
+from memctl.cli import opening, output
+from memctl.cli.command import Command, F
 from memctl.errors import MemctlError
+from memctl.record import timestamps
+from memctl.record.errors import Fault
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
-from memctl.store.memory import Memory
+from memctl.store.memory import Memory, fixed_now
 from memctl.tokens.calibration import learnt
 from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
 
+if TYPE_CHECKING:
+    from memctl.policy.staleness import Over
+
+_MANY = "FILE…"  # metavar of an option that takes several files at once: `--active src/*.py`
 MODELS = ", ".join(FAMILIES)
 model_option = click.option(
     "--model", help=f"Whose tokens: a model, or one of {MODELS}. [default: model in config.yaml, or claude]"
@@ -40,7 +53,81 @@ def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter
             return counter(named, memory)
         except MemctlError:  # the file may come from anywhere
             output.note(
-                f"warning: the tokens of {output.plain(named)!r} are not known here: counted as those of {default}; "
+                f"warning: the tokens of {named!r} are not known here: counted as those of {default}; "
                 "--model says whose to count"
             )
     return counter(default, memory)
+
+
+class Surroundings(NamedTuple):
+    """Whose tokens are counted, the time, which records no longer hold, and the memory if there is one."""
+
+    counter: Counter
+    now: str
+    known: Over
+    memory: Memory | None
+    snapshot: Snapshot | None
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """What is wrong with records that can't be read: nothing is known of them."""
+        return self.snapshot.faults if self.snapshot else ()
+
+    @property
+    def scs_threshold(self) -> int:
+        """The threshold of the shared slice, as configured."""
+        return threshold_of(self.memory)
+
+
+def surroundings(ctx: click.Context, model: str | None = None, at: str | None = None) -> Surroundings:
+    """What is around the folder that the command works in; `model` goes before the one in config.yaml.
+
+    Raises MemctlError if the memory is asked for at a revision and there is none. Records that can't be read are named
+    on stderr.
+    """
+    from memctl.policy.staleness import Over, over
+
+    memory = opening.memory(ctx) if at is not None else opening.memory_if_any(ctx)
+    if memory is None:
+        now = fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
+        return Surroundings(counter(model_of(model, None), None), now, Over({}, frozenset()), None, None)
+    snapshot = opening.snapshot(memory, at)
+    output.warn(memory, snapshot)
+    return Surroundings(
+        counter(model_of(model, memory), memory), memory.now, over(snapshot.records, memory.now), memory, snapshot
+    )
+
+
+def threshold_of(memory: Memory | None) -> int:
+    """The threshold of the shared slice, as configured or by default."""
+    from memctl.policy.contexts import SCS_THRESHOLD
+
+    return memory.config.scs_threshold if memory else SCS_THRESHOLD
+
+
+class Several(Command):
+    """A command in which an option whose metavar is `FILE…` takes all arguments up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names = {name for param in self.params if getattr(param, "metavar", "") == _MANY for name in param.opts}
+        names = {name for name in names if name.startswith("-")}
+        return super().parse_args(ctx, list(_spread(args, names)))
+
+
+def files_option(name: str, help_: str) -> Callable[[F], F]:
+    """An option for several files."""
+    return click.option(f"--{name}", name, multiple=True, metavar=_MANY, help=help_)
+
+
+def _spread(args: list[str], names: set[str]) -> list[str]:
+    """The arguments with the option repeated before each of its values."""
+    found: list[str] = []
+    option, is_first = "", False
+    for arg in args:
+        if arg.startswith("-") and arg != "-":
+            option, is_first = (arg, True) if arg in names else ("", False)
+            found.append(arg)
+        else:
+            found += [arg] if not option or is_first else [option, arg]
+            is_first = False
+    return found

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, report
+from memctl.cli import opening, output, report
 from memctl.cli.command import Command, complete_id, for_people, split_at_commas
-from memctl.cli.write_options import all_said, said, write_options, writing
+from memctl.cli.report import all_said, said, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import SEVERITIES, Kind
 from memctl.write import create
@@ -107,19 +107,21 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     as_json, source, use_editor = (given.pop(n) for n in ("as_json", "file", "edit"))
     draft = create.Draft(kind=kind, values={})
     if source:
-        from memctl.cli.source import draft_from  # and with it what reads JSON: seldom needed
+        from memctl.cli.source import draft_from
 
-        draft = draft_from(kind, source)
+        draft, notes = draft_from(kind, source)
+        for line in notes:
+            output.note(output.plain(f"note: {source}: {line}"))
     draft.take(given)
     kept: AbstractContextManager[None] = nullcontext()
     if use_editor:
-        from memctl.cli import editor
+        from memctl.cli.source import compose, kept_if_refused
 
-        draft.body = editor.compose(
+        draft.body = compose(
             create.body_of(draft, create.template(memory, kind)) or create.template_text(memory, kind), draft
         )
         draft.content = {}
-        kept = editor.kept(memory, draft.body)
+        kept = kept_if_refused(memory, draft.body)
     if not draft.values.get("title"):
         raise MemctlError(
             "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE
@@ -128,3 +130,5 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
+    if kind.reason and not draft.content and not draft.body.strip():
+        output.note(f"hint: nothing says why: `memctl edit {result.change.ids[0]} --set {kind.reason}=…`")

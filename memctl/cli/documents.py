@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, json_option
-from memctl.cli.write_options import write_options, writing
+from memctl.cli.report import write_options, writing
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES
@@ -123,8 +123,7 @@ def _tell(memory: Memory, found: Comparison, as_json: bool) -> None:
 
 def _complain_of_templates(found: Comparison) -> None:
     for error in found.faults.values():
-        output.note(f"error: {error.message}")
-        output.note(f"hint: {error.hint}")
+        output.note(f"error: {error.message}\nhint: {error.hint}")
 
 
 def _complain(memory: Memory, found: Comparison) -> None:

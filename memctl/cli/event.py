@@ -9,9 +9,8 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, json_option
-from memctl.cli.groups import Group
-from memctl.cli.write_options import naming_options
+from memctl.cli.command import Group, command, json_option, limit_option, options
+from memctl.cli.report import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import timestamps
 from memctl.record.event import TYPES, ContextSizes, WorkflowEvent
@@ -20,6 +19,7 @@ from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import events as task_events
 from memctl.task import xml_output
+from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
 _SHOWN = 5  # unreadable lines that a warning names
@@ -36,25 +36,20 @@ def _sizes(name: str) -> tuple[Any, ...]:
     )
 
 
-def _said(function: Any) -> Any:
-    """The options by which an event says something."""
-    for option in reversed(
-        (
-            click.option("--to", "target_agent", default="", metavar="AGENT", help="Who comes next."),
-            click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
-            click.option("--action", "action_taken", default="", metavar="TEXT", help="What was done."),
-            click.option("--mission", default="", metavar="TEXT", help="What it is all for."),
-            click.option("--decision", "critical_decisions", multiple=True, help="A decision to know. Repeatable."),
-            click.option("--constraint", "constraints", multiple=True, help="What binds, or none. Repeatable."),
-            click.option("--input", "inputs", multiple=True, help="What the next agent is given. Repeatable."),
-            click.option("--expect", "expected_outputs", multiple=True, help="What it is to bring. Repeatable."),
-            click.option("--output", "deliverables", multiple=True, help="What came out of a phase. Repeatable."),
-            *_sizes("before"),
-            *_sizes("after"),
-        )
-    ):
-        function = option(function)
-    return function
+# The options by which an event says something.
+_said = options(
+    click.option("--to", "target_agent", default="", metavar="AGENT", help="Who comes next."),
+    click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
+    click.option("--action", "action_taken", default="", metavar="TEXT", help="What was done."),
+    click.option("--mission", default="", metavar="TEXT", help="What it is all for."),
+    click.option("--decision", "critical_decisions", multiple=True, help="A decision to know. Repeatable."),
+    click.option("--constraint", "constraints", multiple=True, help="What binds, or none. Repeatable."),
+    click.option("--input", "inputs", multiple=True, help="What the next agent is given. Repeatable."),
+    click.option("--expect", "expected_outputs", multiple=True, help="What it is to bring. Repeatable."),
+    click.option("--output", "deliverables", multiple=True, help="What came out of a phase. Repeatable."),
+    *_sizes("before"),
+    *_sizes("after"),
+)
 
 
 @command(
@@ -108,7 +103,7 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
 @click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only this type. Repeatable.")
 @click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
 @click.option("--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@limit_option(20)
 @json_option
 @click.pass_context
 def list_command(
@@ -131,10 +126,7 @@ def list_command(
         output.json("events", data)
     else:
         output.columns([_row(event) for event in shown])
-        if not found:
-            output.note("there are no such events")
-        elif len(found) > len(shown):
-            output.note(f"{len(found) - len(shown):,} more: --limit 0 lists all")
+        output.rest(len(found), len(shown), "there are no such events")
     _warn(memory, stream, task_events.workflow(memory, workflow))
     ctx.exit(REFUSED if stream.broken else OK)
 
@@ -166,7 +158,7 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
     if as_json or form == "json":
         output.json("event", _data(event))
         return
-    output.text(output.plain(xml_output.written(event, compressions(stream.events, event))), newline=False)
+    output.text(xml_output.written(event, compressions(stream.events, event)), newline=False)
 
 
 event_command = Group("event", help="Note and show what happens in a workflow.", no_args_is_help=False)
@@ -200,8 +192,7 @@ def _row(event: WorkflowEvent) -> tuple[str, ...]:
 
 def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
-        numbers = ", ".join(map(str, stream.broken[:_SHOWN]))
-        numbers += f" and {len(stream.broken) - _SHOWN:,} more" if len(stream.broken) > _SHOWN else ""
+        numbers = some([str(number) for number in stream.broken], _SHOWN)
         output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
         output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints have what matters of it")
     waiting = task_events.since_checkpoint(stream.events, workflow)

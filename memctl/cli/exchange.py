@@ -10,12 +10,13 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, filtering, reading
+from memctl.cli.report import write_options, writing
 from memctl.cli.source import read
-from memctl.cli.write_options import write_options, writing
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.search.filters import select
 from memctl.store import load, named_file
+from memctl.text.phrases import some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _SHOWN = 10  # names to print on one line
     "import",
     ("memctl import records.jsonl", "Add all records of a file, in one commit."),
     ("other-tool --json | memctl import - -n", "See what would be added from standard input."),
+    ("memctl import decisions.md", "Add what Markdown states under labels, such as a filled decision template."),
     ("memctl import adr docs/adr", "Add the architecture decision records of a folder as decisions."),
 )
 @click.argument("first", metavar="FILE|adr")
@@ -40,10 +42,13 @@ _SHOWN = 10  # names to print on one line
 @writing
 @click.pass_context
 def import_command(ctx: click.Context, /, first: str, second: str | None, **flags: Any) -> None:
-    """Add records from JSON Lines or ADRs, all or none, in one commit; with `adr`, the decisions of a folder.
+    """Add records from JSON Lines, Markdown or ADRs, all or none, in one commit; with `adr`, the decisions of a folder.
 
-    A line needs `memory_type` and `title`; everything else of an export is optional. Records that are there already
-    with the same text are passed over.
+    A line of JSON needs `memory_type` and `title`; everything else of an export is optional. Records that are there
+    already with the same text are passed over.
+
+    Of Markdown, what it states under labels becomes records with the fields of a filled template: `## DECISION: …`,
+    `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`. The rest is named.
 
     With `adr`, each file such as 0001-title.md or adr-001-title.md becomes a decision, whether it is in MADR's form or
     in Nygard's, and `memctl export adr` writes it out again as it was. Decisions that supersede each other are linked.
@@ -56,7 +61,13 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, **flag
     if format_ == "adr":
         _import_adr(memory, Path(source), flags)
         return
-    lines = read(source).split("\n")
+    text = read(source)
+    from memctl.exchange import markdown
+
+    if markdown.is_markdown(source, text):
+        _import_markdown(memory, source, text, flags)
+        return
+    lines = text.split("\n")
     result = transaction.carry_out(
         memory,
         lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), opening.told(lines)),
@@ -134,6 +145,22 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
             output.json_text(line)
 
 
+def _import_markdown(memory: Memory, source: str, text: str, flags: dict[str, Any]) -> None:
+    from memctl.exchange import markdown
+
+    notes: list[str] = []
+
+    def plan(sequence: Any) -> Any:
+        change, found = markdown.import_text(memory, sequence, load.disk(memory), text, source)
+        notes[:] = found
+        return change
+
+    result = transaction.carry_out(memory, plan, write_options(flags))
+    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
+    for line in notes:
+        output.note(output.plain(f"note: {source}: {line}"))
+
+
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
     from memctl.exchange import adr_folder
 
@@ -173,8 +200,7 @@ def _tell(imported: Imported) -> None:
 
 
 def _few(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(output.name(name) for name in names[:_SHOWN]) + more
+    return output.name(some(names, _SHOWN))
 
 
 def _export_adr(

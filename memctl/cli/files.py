@@ -139,13 +139,13 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
     if len(shown) < len(found.files):
         output.note(f"{len(found.files) - len(shown):,} more files: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
-        output.note(f"never enters: {output.plain(path)}: {reason}")
+        output.note(f"never enters: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
         output.note(
             "some of this code is read by its lines, or not at all; `pip install 'git-memctl[languages]'` parses it"
         )
     for path, reason in found.unsearched if explain else ():
-        output.note(f"its text is not searched: {output.plain(path)}: {reason}")
+        output.note(f"its text is not searched: {path}: {reason}")
     if later := sum(reason == LATER for _, reason in found.refused):
         output.note(f"hint: {later:,} large files are not looked at yet; the next run goes on with them")
     if found.refused and not explain:

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, complete_id, filtering, reading
+from memctl.cli.command import command, complete_id, filtering, limit_option, reading
 from memctl.errors import USAGE, MemctlError
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, select
+from memctl.text.phrases import some
 
 _FEW = 3  # of what a record waits for
 STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
@@ -35,7 +36,7 @@ STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
     "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="What to order by."
 )
 @click.option("--reverse", is_flag=True, help="The other way round.")
-@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="How many at most; 0 for all.")
+@limit_option(50)
 @reading
 @click.pass_context
 def list_command(
@@ -76,11 +77,8 @@ def list_command(
     else:
         below = [_waits(waits.get(record.memory_id, ())) for record in shown]
         output.columns([row(record) for record in shown], STYLES, below)
-        if total > len(shown):
-            output.note(f"{total - len(shown):,} more: --limit 0 lists all")
-        if not total:
-            is_there = at is None or snapshot.names("")
-            output.note("no records of that kind" if is_there else f"{at} has no memory")
+        is_there = total or at is None or snapshot.names("")
+        output.rest(total, len(shown), "no records of that kind" if is_there else f"{at} has no memory")
     ctx.exit(output.finish(memory, snapshot))
 
 
@@ -104,9 +102,8 @@ def _work(
 
 def _waits(blockers: Sequence[Record]) -> str:
     """The line below a blocked record: what it waits for."""
-    said = "; ".join(f"{record.id} ({record.status}) {record.title}" for record in blockers[:_FEW])
-    more = f"; and {len(blockers) - _FEW} more" if len(blockers) > _FEW else ""
-    return f"      waits for {output.plain(said)}{more}" if said else ""
+    said = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
+    return f"      waits for {output.plain(said)}" if said else ""
 
 
 def row(record: Record) -> tuple[str, ...]:

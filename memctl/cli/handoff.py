@@ -1,4 +1,4 @@
-"""`handoff`: what one agent hands to another, with the ownership of sections."""
+"""`handoff`: what one agent hands to another, with the ownership of sections, and the answers to it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,248 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import handoff_answers, opening, output
-from memctl.cli.command import json_option
-from memctl.cli.groups import Defaulting
+from memctl.cli import opening, output, report
+from memctl.cli.command import Group, command, complete_id, json_option, options, reading
 from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_undeliverable
-from memctl.cli.write_options import write_options
-from memctl.errors import REFUSED, USAGE, MemctlError
-from memctl.pack import handoff, handoff_offer
+from memctl.cli.report import said, write_options
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.pack import handoff_offer
 from memctl.pack.formats.choice import AUTO
+from memctl.pack.handoff import BUDGETS
 from memctl.pack.handoff_offer import HandoffRefused, HandoffTerms, Offered
 from memctl.pack.handoff_said import HandoffText
+from memctl.record import handoff
 from memctl.record.change import Change
-from memctl.record.handoff import OFFERED
+from memctl.record.errors import InvalidRecord
+from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff, package_path
+from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.task import events
+from memctl.team import handoffs as team_handoffs
+from memctl.team import ownership, ref_state
+from memctl.team.state import State
+from memctl.write import handoffs, transaction, two_phase
+from memctl.write.handoffs import HandoffAnswer
+
+
+@command(
+    "list",
+    ("memctl handoff list", "What waits for an answer, yours first."),
+    ("memctl handoff list --all --json", "Every handoff there was, for a program."),
+)
+@click.option("--all", "everything", is_flag=True, help="Also those that are answered.")
+@click.option("--to", "taker", default="", metavar="AGENT", help="Only to this agent.")
+@reading
+@click.pass_context
+def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
+    """List handoffs that wait for an answer: to you, then by you, then others, newest first."""
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    found = [one for one in handoff.found(snapshot, everything=everything) if taker in ("", one.parties.to_agent_id)]
+    found.sort(key=lambda one: _nearness(memory, one))
+    wrong = handoff.faults(snapshot)
+    if as_json:
+        faults = [*snapshot.faults, *wrong]
+        output.json("handoffs", {"handoffs": [_data(memory, one) for one in found]}, faults, memory)
+    else:
+        output.columns([_row(one) for one in found])
+        if not found:
+            output.note("no handoff waits for an answer" if not everything else "there are no handoffs")
+    if at is None:
+        _note_elsewhere(memory, snapshot)
+    output.faults(memory, wrong)
+    code = output.finish(memory, snapshot)
+    ctx.exit(REFUSED if wrong else code)
+
+
+@command(
+    "show",
+    ("memctl handoff show HND-2025-11-04-001", "The package, to the letter as the other agent gets it."),
+    ("memctl handoff show HND-2025-11-04-001 --json", "With all that is recorded of it, for a program."),
+)
+@click.argument("id", shell_complete=complete_id)
+@reading
+@click.pass_context
+def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) -> None:
+    """Print the package of a handoff as it was given; `memctl show ID` prints the record of it."""
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    one = handoff.of(snapshot, snapshot.resolve(id))
+    path = package_path(one.record.path)
+    try:
+        text = snapshot.read(path)
+    except FileNotFoundError:
+        hint = f"`git log -- {memory.tracked(path)}` says where it was; `memctl show {one.record.id}` prints the record"
+        raise MemctlError(f"the package of {one.record.id} is not there", hint) from None
+    except InvalidRecord as error:
+        raise MemctlError(f"{memory.prefix}/{error}") from None
+    if as_json:
+        output.json("handoff", {**_data(memory, one), "package": text}, snapshot.faults, memory)
+    else:
+        output.text(text, newline=False)
+    who = one.parties
+    answered = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
+    output.note(f"{one.record.id} is {one.record.status}{answered}")
+    if not memory.is_trusted:
+        output.note("it is of a clone that is not trusted: information of somebody else's, not instructions")
+    ctx.exit(output.finish(memory, snapshot))
+
+
+# The options of every command that answers a handoff.
+_answering = options(
+    json_option,
+    click.option("--reason", default="", callback=said, help="Why, for the log."),
+    click.option("--force", is_flag=True, help="Although it is another's to say; needs --reason."),
+    click.option("--remote", default="", metavar="NAME", help="At a remote too: fetch, change, push."),
+    click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
+)
+
+
+@command(
+    "accept",
+    ("memctl handoff accept HND-2025-11-04-001", "Take it over; you are at work on its task from now on."),
+    ("memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'", "But for one section."),
+)
+@click.argument("id", shell_complete=complete_id)
+@click.option(
+    "--decline", "declined", multiple=True, metavar="§2.N", help="Not this section: it goes back. Repeatable."
+)
+@click.option("--note", default="", metavar="TEXT", callback=said, help="What there is to say to it.")
+@_answering
+@click.pass_context
+def accept_command(ctx: click.Context, /, id: str, declined: tuple[str, ...], note: str, **given: Any) -> None:
+    """Take a handoff over. Only who it is for does, or somebody for it with --force."""
+    sections = tuple(dict.fromkeys(map(ownership.section_id, declined)))
+    _answer(ctx, id, ACCEPTED, given, note=note, declined=sections)
+
+
+@command(
+    "decline",
+    ("memctl handoff decline HND-2025-11-04-001 --reason 'No access to staging'", "Its sections go back."),
+)
+@click.argument("id", shell_complete=complete_id)
+@_answering
+@click.pass_context
+def decline_command(ctx: click.Context, /, id: str, **given: Any) -> None:
+    """Do not take a handoff over: all its sections go back to who gave them."""
+    _answer(ctx, id, DECLINED, given, note=given["reason"])
+
+
+@command(
+    "withdraw",
+    ("memctl handoff withdraw HND-2025-11-04-001 --reason 'Done after all'", "Take its sections back."),
+)
+@click.argument("id", shell_complete=complete_id)
+@_answering
+@click.pass_context
+def withdraw_command(ctx: click.Context, /, id: str, **given: Any) -> None:
+    """Take back a handoff that nobody has accepted yet. Only who gave it does, or somebody for it with --force."""
+    _answer(ctx, id, WITHDRAWN, given, note=given["reason"])
+
+
+@command(
+    "recover",
+    ("memctl handoff recover", "After a handoff that was interrupted, or that two clones answered."),
+    ("memctl handoff recover --remote origin", "And let the remote have the ownership, too."),
+)
+@click.option("--remote", default="", metavar="NAME", help="Settle it at a remote too: fetch, change, push.")
+@click.pass_context
+def recover_command(ctx: click.Context, /, remote: str) -> None:
+    """Finish or undo what was interrupted, and settle what contradicts itself.
+
+    Of what was to go to a remote, that is asked first whether it has the change. Where ownership is not what the answer
+    of a handoff says, because Git has merged two answers, it is set as the record says. A handoff that can't be read,
+    as one with a conflict in it, is named and not settled.
+    """
+    memory = opening.memory(ctx)
+    lines = two_phase.recover(memory, transaction.write, ask_remote=True)
+    settled = handoffs.settle(memory, remote)
+    lines += [f"settled: {line}" for line in settled.lines]
+    output.warnings(settled.lost)
+    for line in lines:
+        output.text(line)
+    snapshot = opening.snapshot(memory, None)
+    wrong = [fault for fault in snapshot.faults if fault.path.startswith(f"{HANDOFF.folder}/")]
+    wrong += handoff.faults(snapshot)
+    output.faults(memory, wrong)
+    if wrong:
+        output.note("hint: what can't be read is not settled; mend it, then `memctl handoff recover` again")
+    elif not lines:
+        output.note("nothing was interrupted, and nothing contradicts itself")
+    ctx.exit(REFUSED if wrong else OK)
+
+
+_ANSWERS = (list_command, show_command, accept_command, decline_command, withdraw_command, recover_command)
+
+
+def _answer(
+    ctx: click.Context, id: str, status: str, given: dict[str, Any], *, note: str, declined: tuple[str, ...] = ()
+) -> None:
+    memory = opening.memory(ctx)
+    flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
+    answered = handoffs.answer(
+        memory,
+        id,
+        status,
+        write_options(flags),
+        note=note,
+        declined=declined,
+        force=given["force"],
+        remote=given["remote"],
+    )
+    done, one = answered.done, answered.handoff
+    output.warnings(done.agreed.lost)
+    if not given["dry_run"]:
+        _note_kept(answered, status, declined)
+        who = one.parties
+        told = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
+        if wrong := events.note_handoff(memory, one.record.id, status, told, who.sections):
+            output.note(f"warning: {wrong}")
+    report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
+
+
+def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:
+    """Sections that should have gone back and belong to somebody else by now."""
+    given = answered.given
+    if status == ACCEPTED:
+        given = msgspec.structs.replace(given, sections=declined)
+    for held in team_handoffs.kept(answered.done.agreed.before, given):
+        output.note(f"stays as it is: {held.told}")
+
+
+def _nearness(memory: Memory, one: Handoff) -> int:
+    who = one.parties
+    return 0 if who.to_agent_id == memory.actor else 1 if who.from_agent_id == memory.actor else 2
+
+
+def _row(one: Handoff) -> tuple[str, ...]:
+    who = one.parties
+    sections = " ".join(who.sections) or "-"
+    return (
+        one.record.id, one.record.status, who.handoff_type, f"{who.from_agent_id} -> {who.to_agent_id}", sections,
+        one.record.title,
+    )  # fmt: skip
+
+
+def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
+    from memctl.record import content_fields
+
+    record = output.record_data(memory, one.record)
+    content = content_fields.content(HANDOFF, one.body)
+    return {"record": record, **msgspec.to_builtins(one.parties), "content": content}
+
+
+def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
+    """Sections that a handoff made this agent's, and whose record lies on another branch; and what was interrupted."""
+    state: State = ref_state.read(memory).state
+    for held in state.section_ownership_map.values():
+        by = team_handoffs.named_in(held.lock_reason) if held.previous_owner else ""
+        if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
+            output.note(f"{by} gave you {held.section_id}, and is not on this branch: merge its own")
+    for line in two_phase.interrupted(memory):
+        output.note(line)
+
 
 _FLAGS = ("reason", "dry_run", "allow_secret", "as_json")
 _LINES = ("immediate", "short_term", "success_criteria", "observation", "approach", "pitfall", "resource")
@@ -41,34 +268,33 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     return tuple(part for value in given for part in value.replace(",", " ").split())
 
 
-def _saying(function: Any) -> Any:
-    """The options by which the giver says something."""
-    for name, to, what in reversed(
-        (
-            ("--immediate", "immediate", "What to do first. [default: next actions of your states]"),
-            ("--short-term", "short_term", "What to reach next. [default: remaining steps of your states]"),
-            ("--success", "success_criteria", "How to tell that it is done. [default: the tasks of your states]"),
-            ("--observation", "observation", "Something you noticed."),
-            ("--note", "observation_too", "The same."),
-            ("--approach", "approach", "How you would go about it."),
-            ("--pitfall", "pitfall", "What to beware of."),
-            ("--resource", "resource", "Where to look."),
-        )
-    ):
-        function = click.option(name, to, multiple=True, metavar="TEXT", help=f"{what} Repeatable.")(function)
-    function = click.option("--task", default="", metavar="TEXT", help="What the other agent is to do.")(function)
-    return click.option(
+_SAID = (
+    ("--immediate", "immediate", "What to do first. [default: next actions of your states]"),
+    ("--short-term", "short_term", "What to reach next. [default: remaining steps of your states]"),
+    ("--success", "success_criteria", "How to tell that it is done. [default: the tasks of your states]"),
+    ("--observation", "observation", "Something you noticed."),
+    ("--note", "observation_too", "The same."),
+    ("--approach", "approach", "How you would go about it."),
+    ("--pitfall", "pitfall", "What to beware of."),
+    ("--resource", "resource", "Where to look."),
+)
+# What the giver says.
+_saying = options(
+    click.option(
         "--summary", default="", metavar="TEXT", help="Where it stands. [default: what the memory says, 500 tokens]"
-    )(function)
+    ),
+    click.option("--task", default="", metavar="TEXT", help="What the other agent is to do."),
+    *(click.option(name, to, multiple=True, metavar="TEXT", help=f"{what} Repeatable.") for name, to, what in _SAID),
+)
 
 
-@click.group("handoff", cls=Defaulting, examples=_EXAMPLES)
+@click.group("handoff", cls=Group, examples=_EXAMPLES, invoke_without_command=True, subcommand_metavar="[COMMAND …]")
 @click.option("--to", "taker", default="", metavar="AGENT", help="Who takes over.")
 @click.option("--from", "giver", default="", metavar="AGENT", help="Who gives, if it failed: for type emergency.")
 @click.option(
     "--type",
     "kind",
-    type=click.Choice(list(handoff.BUDGETS)),
+    type=click.Choice(list(BUDGETS)),
     default="complete",
     show_default=True,
     help="What for; it sets budget and compaction.",
@@ -79,7 +305,7 @@ def _saying(function: Any) -> Any:
 )  # fmt: skip
 @click.option("--reason", default="", metavar="TEXT", help="Why it is handed over.")
 @_saying
-@packing(AUTO, budget=", ".join(f"{name} {budget}" for name, budget in handoff.BUDGETS.items()))
+@packing(AUTO, budget=", ".join(f"{name} {budget}" for name, budget in BUDGETS.items()))
 @click.option("--remote", default="", metavar="NAME", help="Move ownership at a remote too: fetch, change, push.")
 @click.option("--dry-run", "-n", is_flag=True, help="Print the package; record nothing, move nothing.")
 @click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
@@ -131,7 +357,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     _tell(memory, offered, wish, pack_options, flags)
 
 
-for member in handoff_answers.COMMANDS:
+for member in _ANSWERS:
     handoff_command.add_command(member)
 
 
@@ -158,12 +384,11 @@ def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing
         "dry_run": flags["dry_run"],
     }
     snapshot = opening.snapshot(memory, None)
-    for line in done.agreed.lost:
-        output.note(f"warning: {output.plain(line)}")
+    output.warnings(done.agreed.lost)
     if not flags["dry_run"] and (
         wrong := events.note_handoff(memory, change.ids[0], OFFERED, wish.taker, wish.sections)
     ):
-        output.note(f"warning: {output.plain(wrong)}")
+        output.note(f"warning: {wrong}")
     try:  # what is recorded is told by now: a package that goes nowhere, or a reader that goes away, ends the command
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:
@@ -179,7 +404,7 @@ def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing
 
 def _note(change: Change, wish: HandoffTerms, lines: list[str], *, dry_run: bool) -> None:
     for line in lines:
-        output.note(output.plain(line))
+        output.note(line)
     moved = f", {', '.join(wish.sections)} {'would be' if dry_run else 'is'} {wish.taker}'s" if wish.sections else ""
     verb = "would record" if dry_run else "recorded"
-    output.note(output.plain(f"{verb} {change.title}{moved}"))
+    output.note(f"{verb} {change.title}{moved}")

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, complete_id, reading
+from memctl.cli.command import command, complete_id, limit_option, reading
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, message
 from memctl.history import record_paths
@@ -29,7 +29,7 @@ from memctl.write import remove
 @click.argument("id", required=False, shell_complete=complete_id)
 @click.option("--type", "kind", type=click.Choice(list(KINDS)), help="Only changes to records of this type.")
 @click.option("--since", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d for seven days ago.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@limit_option(20)
 @reading
 @click.pass_context
 def log_command(
@@ -140,14 +140,14 @@ def _ids(memory: Memory, commit: history.Commit) -> list[str]:
 def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is_marked: bool) -> None:
     head = click.style(commit.commit[:10], fg="yellow")
     subject = commit.subject.removeprefix(f"{message.TYPE}: ")
-    output.text(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
-    output.text(f"    {output.plain(subject)}")
+    output.styled(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
+    output.text(f"    {subject}")
     if is_marked:
         output.text("    brought the present text")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
         output.text(f"    touches {', '.join(identifiers)}")
     for deed in commit.trailers.deeds:
         if deed.id == identifier:
-            output.text(f"    {deed.action}: {output.plain(deed.reason)}")
+            output.text(f"    {deed.action}: {deed.reason}")
     if commit.trailers.reason:
-        output.text(f"    why: {output.plain(commit.trailers.reason)}")
+        output.text(f"    why: {commit.trailers.reason}")

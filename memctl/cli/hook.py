@@ -11,8 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Command, command, json_option
-from memctl.cli.groups import Group
+from memctl.cli.command import Command, Group, command, json_option, limit_option
 from memctl.errors import REFUSED, MemctlError
 from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
@@ -48,7 +47,7 @@ def _answering(host: Host) -> Command:
     ("memctl hook log --limit 0 --json", "All of them, for a program."),
 )
 @click.option("--faults", is_flag=True, help="Faults of the hooks instead.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@limit_option(20)
 @json_option
 @click.pass_context
 def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:
@@ -66,7 +65,7 @@ def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) 
         output.json("compactions", {"total": len(found), "compactions": [msgspec.to_builtins(one) for one in shown]})
         return
     output.columns([("at", "session", "trigger", "before", "after", "calls", "suggested"), *map(_row, shown)])
-    _say_more(len(found), len(shown), "compactions")
+    output.rest(len(found), len(shown), "there are no compactions")
 
 
 def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) -> None:
@@ -76,14 +75,7 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
         return
     names = ("at", "event", "session", "where", "fault")
     output.columns([tuple(str(one.get(name, "")) for name in names) for one in shown])
-    _say_more(len(found), len(shown), "faults")
-
-
-def _say_more(total: int, shown: int, what: str) -> None:
-    if not total:
-        output.note(f"there are no {what}")
-    elif total > shown:
-        output.note(f"{total - shown:,} more: --limit 0 lists all")
+    output.rest(len(found), len(shown), "there are no faults")
 
 
 @command(
@@ -129,7 +121,7 @@ def _root(ctx: click.Context) -> Path:
         found = session_dir.root_at(ctx.obj.folder)
         if found is None:
             raise
-        output.note(f"warning: hooks can do nothing here: {output.plain(error.message)}")
+        output.note(f"warning: hooks can do nothing here: {error.message}")
         return found[1]
     return memory.hooks
 

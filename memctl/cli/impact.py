@@ -98,8 +98,7 @@ def impact_command(
         _print(memory, reaches, stale)
         if not asked.changes:
             output.note("no file has changed" + ("" if everything else "; --all names every stale page"))
-    for fault in snapshot.outline.faults:  # whether such a page is stale nobody can say
-        output.note(f"warning: {memory.prefix}/{fault}")
+    output.faults(memory, snapshot.outline.faults)  # whether such a page is stale nobody can say
     ctx.exit(REFUSED if strict and (stale or snapshot.outline.faults) else 0)
 
 
@@ -137,7 +136,7 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     rows = [*((name, row.title) for name, row in MATRIX.items()), ("", "Other files of the memory")]
     blocks = [(title, changed) for name, title in rows if (changed := [item for item in reaches if item.row == name])]
     for number, (title, changed) in enumerate(blocks):
-        output.text(("\n" if number else "") + click.style(title, bold=True))
+        output.styled(("\n" if number else "") + click.style(title, bold=True))
         known = [item for item in changed if item.pages]
         others = [item for item in changed if not item.pages]
         shown = [*known, *others] if len(others) <= _FEW else known
@@ -146,7 +145,7 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
             output.text(f"  {len(others):,} files that no page is about")
         output.columns(_document_rows(changed), ({"fg": "cyan"},))
     if stale:
-        output.text(("\n" if blocks else "") + click.style("Stale pages", bold=True))
+        output.styled(("\n" if blocks else "") + click.style("Stale pages", bold=True))
     for item in stale:
         _print_stale(memory, item)
     unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
@@ -173,15 +172,13 @@ def _change_row(item: Reach) -> tuple[str, ...]:
 
 def _print_stale(memory: Memory, item: StalePage) -> None:
     state = " and ".join([*(["suspect"] if item.suspect else []), *(["broken"] if item.broken else [])])
-    output.text(f"  {click.style(item.page.id, fg='yellow')} {output.plain(item.page.title)}: {state}")
+    output.styled(f"  {click.style(item.page.id, fg='yellow')} {output.plain(item.page.title)}: {state}")
     for drift in item.suspect:
-        output.text(f"    {output.plain(drift.path)} was {drift.reviewed} when reviewed, is {drift.now}")
+        output.text(f"    {drift.path} was {drift.reviewed} when reviewed, is {drift.now}")
     for broken in item.broken:
         where = f" (line {broken.line})" if broken.line else ""
         likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates or ())
-        output.text(
-            output.plain(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
-        )
+        output.text(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
     first = f"mend {memory.tracked(item.page.path)}, then " if item.broken else "once it is right again: "
     output.text(f"    {first}`memctl review {item.page.id}`")
 

@@ -1,21 +1,268 @@
-"""`install`."""
+"""`install`: Git's hooks and merge drivers, and the hooks of agents, which are shown first and asked for."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
-from memctl.cli import install_agents, opening, output
+from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import trust
+from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
+from memctl.hooks import host_files, json_edit, other_memctl, permissions, settings
+from memctl.hooks.host_files import Allowed, Edit, Keeping
+from memctl.hooks.hosts import HOSTS, Host
 from memctl.store import agent_env
+from memctl.store.agent_env import READ, RECORD
 from memctl.write import install
 from memctl.write.install import InstallStep
+
+AGENTS_MD = "agents-md"
+ALL = "all"
+_ALLOW = {ALL: (READ, RECORD), READ: (READ,), RECORD: (RECORD,), "none": ()}
+ALLOW = tuple(_ALLOW)
+WHAT = (*HOSTS, AGENTS_MD)
+_COMMITTED = "what comes of each session (what was asked, decided and changed, and checkpoints; credentials redacted)"
+_PLACES = {
+    hook_commits.ALL: "commit {what} to your branch",
+    hook_commits.RECORDS: "commit {what} to refs/memctl/sessions, off your branch; `memctl sync` shares it",
+    hook_commits.NONE: "leave {what} to `memctl commit`",
+}
+_ANYWHERE = "commit {what} in clones that you trust, off the branch where it has an upstream"
+
+
+class InstallOptions(msgspec.Struct, frozen=True):
+    """The options of an installation for agents."""
+
+    what: str
+    user: bool
+    own: bool
+    allow: str | None
+    uninstall: bool
+    dry_run: bool
+    yes: bool
+    as_json: bool
+
+
+def run(ctx: click.Context, asked: InstallOptions) -> int:
+    """Show what would change, ask, and do it; the exit code."""
+    _refuse_what_does_not_go(asked)
+    folder, repository = _place(ctx, asked)
+    keeping = Keeping(host_files.state_home(os.environ) if asked.user else _kept_in(repository))
+    edits = _edits(asked, folder, repository, keeping)
+    if not asked.as_json:
+        _show(edits)
+    changing = [edit for edit in edits if edit.changes]
+    if asked.what in HOSTS and not asked.uninstall:
+        output.note(_consent(_mode(repository)))
+        texts = [(edit.after or b"").decode("utf-8-sig", errors="replace") for edit in edits]
+        host = HOSTS[asked.what]
+        granted = permissions.granted(host, texts[0], "\n".join(texts[1:]), edits[0].name)
+        output.note(permissions.sentence(host, granted))
+        for other in other_memctl.find(host, folder, os.environ):
+            if other.place.file != edits[0].file:
+                output.note(f"warning: {other.sentence(host)}")
+    done = bool(changing) and not asked.dry_run and _agreed(asked)
+    if done or (asked.yes and not asked.dry_run):
+        if repository is not None:
+            _set_up(asked, repository)
+        for edit in edits[::-1] if asked.uninstall else edits:  # a folder below another goes first
+            host_files.carry_out(edit, keeping, remove=asked.uninstall)
+    _report(asked, edits, done=done)
+    if not changing or asked.dry_run or done:
+        return OK
+    return REFUSED
+
+
+def _consent(mode: str) -> str:
+    """What a user is told that the hooks commit, by the value of memctl.hookCommits ("": each clone has its own)."""
+    said = _PLACES.get(mode, _ANYWHERE).format(what=_COMMITTED)
+    values = f"{hook_commits.ALL}|{hook_commits.RECORDS}|{hook_commits.NONE}"
+    return f"these hooks {said} (`git config {hook_commits.SETTING} {values}` settles it)"
+
+
+def _mode(repository: Repository | None) -> str:
+    """What the hooks will commit here; "" if each clone has its own setting."""
+    if repository is None:
+        return ""
+    trust.look(repository, {})  # where hooks are at work already, they go on as they did
+    return hook_commits.mode(repository) or hook_commits.default(repository)
+
+
+def _set_up(asked: InstallOptions, repository: Repository) -> None:
+    """What an installation for a project means for its clone: it is trusted, and has settings of its own."""
+    if asked.uninstall:
+        install.carry_out(repository, install.plan_refspec_removal(repository))
+        return
+    if agent_env.shell_of(os.environ) is None:  # an agent trusts no clone, and no hook
+        trust.grant(repository)
+        edited_hooks.accept(repository, repository.branch()[1])
+    if asked.what in HOSTS:
+        hook_commits.decide(repository)
+        install.carry_out(repository, install.plan_refspec(repository))
+
+
+def _refuse_what_does_not_go(asked: InstallOptions) -> None:
+    if asked.allow and (asked.what == AGENTS_MD or asked.uninstall):
+        raise MemctlError("--allow goes with the installation for an agent's program", exit_code=USAGE)
+    if asked.what == AGENTS_MD and (asked.user or asked.own):
+        raise MemctlError("AGENTS.md is the project's", "leave --user and --local out", USAGE)
+    if asked.own and (asked.user or not HOSTS[asked.what].own):
+        raise MemctlError("--local goes with `install claude-code` only, and without --user", exit_code=USAGE)
+
+
+def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository | None]:
+    """The folder whose files are changed: the one with the memory, or the user's home."""
+    if asked.user:
+        return Path.home(), None
+    if asked.uninstall:  # which must work when the memory is gone, too
+        memory = opening.memory_if_any(ctx)
+        repository = open_repository(ctx.obj.folder)
+        return (memory.folder.parent if memory else repository.top), repository
+    memory = opening.memory(ctx)
+    return memory.folder.parent, memory.repository
+
+
+def _kept_in(repository: Repository | None) -> Path:
+    if repository is None:
+        raise LookupError("a project's files are kept in its repository")
+    return repository.shared / "installed"
+
+
+def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, keeping: Keeping) -> list[Edit]:
+    top = repository.top if repository else None
+    if asked.what == AGENTS_MD:
+        return host_files.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
+    host = HOSTS[asked.what]
+    option = settings.USER if asked.user else settings.LOCAL if asked.own else ""
+    file, shown, _ = settings.place(host, option, folder, os.environ)
+    call = None
+    if not asked.uninstall:
+        call = settings.call(host, _program(asked), is_own=bool(option), windows=os.name == "nt")
+    form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
+    declined = () if asked.user or asked.uninstall else host_files.declined(host, os.environ)
+    listed = Allowed(form.listed(is_project=not asked.user), groups, declined)
+    edits = [host_files.settings_edit(file, shown, top, host, call, keeping, listed)]
+    if form.file:
+        file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
+        allowed = None if asked.uninstall else Allowed(form.rules(), groups, declined)
+        edit = host_files.rules_edit(file, shown, top, form, keeping, allowed)
+        edits += [edit] if edit.changes or edit.offered or edit.before is not None else []
+    return edits
+
+
+def _program(asked: InstallOptions) -> str:
+    """What the hooks call: "", memctl from the PATH; in a user's own settings, if it is not there, its whole path."""
+    own = install.own_program(sys.argv[0], sys.executable)
+    if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
+        return ""
+    return own
+
+
+def _is_on_path(own: str) -> bool:
+    """Whether the PATH leads to this memctl, and not to none or to another program of that name."""
+    found = shutil.which("memctl")
+    return found is not None and os.path.exists(own) and os.path.samefile(found, own)
+
+
+def _environment() -> str:
+    """The virtual environment without which the PATH would lead to no memctl; "" if there is none such.
+
+    It is active where VIRTUAL_ENV says so, or where the Python that runs is its own. A memctl that a link outside leads
+    to, as installers of programs make them, is found without it.
+    """
+    told = [os.environ.get("VIRTUAL_ENV", ""), sys.prefix if sys.prefix != sys.base_prefix else ""]
+    environments = [Path(os.path.realpath(folder)) for folder in told if os.path.isabs(folder)]
+
+    def holding(folder: str) -> Path | None:
+        place = Path(os.path.realpath(folder))
+        return next((one for one in environments if place.is_relative_to(one)), None)
+
+    found = shutil.which("memctl")
+    held_by = holding(os.path.dirname(found)) if found else None
+    without = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if holding(folder) is None]
+    return str(held_by) if held_by and shutil.which("memctl", path=os.pathsep.join(without)) is None else ""
+
+
+def _show(edits: list[Edit]) -> None:
+    """Each change as a unified diff."""
+    for edit in edits:
+        if not edit.changes:
+            continue
+        old, new = ((data or b"").decode(errors="replace").splitlines() for data in (edit.before, edit.after))
+        before = edit.name if edit.before is not None else "/dev/null"
+        after = edit.name if edit.after is not None else "/dev/null"
+        output.difference(old, new, before, after)
+
+
+def _agreed(asked: InstallOptions) -> bool:
+    if asked.yes:
+        return True
+    if not sys.stdin.isatty():
+        return False
+    return click.confirm("Write this?", err=True)
+
+
+def _report(asked: InstallOptions, edits: list[Edit], *, done: bool) -> None:
+    if asked.as_json:
+        data = {**msgspec.to_builtins(asked), "done": done, "files": [_data(edit) for edit in edits]}
+        for name in ("as_json", "yes"):
+            del data[name]
+        output.json("install", data)
+    verb = "removed from" if asked.uninstall else "installed in"
+    for edit in edits:
+        if not edit.changes:
+            output.note(f"{edit.name}: {edit.note or 'unchanged'}")
+        elif done:
+            output.note(f"{verb} {edit.name}")
+    if not done and not asked.dry_run and any(edit.changes for edit in edits):
+        output.note("nothing was written\nhint: --yes writes it")
+    elif not asked.uninstall and asked.what in HOSTS:
+        _advise(HOSTS[asked.what], asked)
+        host, text = HOSTS[asked.what], (edits[0].after or b"").decode("utf-8-sig")
+        if settings.are_off(text, edits[0].name):
+            output.note(f"warning: {edits[0].name} has `{settings.OFF}` on: no hook runs until that is taken out")
+        if refused := [one for one in json_edit.extras(text) if one not in host.takes]:
+            output.note(
+                f"warning: {host.title} reads no settings with {' and '.join(refused)}: nothing in {edits[0].name}"
+                " holds, memctl's or not, until they are taken out"
+            )
+
+
+def _advise(host: Host, asked: InstallOptions) -> None:
+    whole = f"--user{' or --local' if host.own else ''} names it whole"
+    if not asked.user and not asked.own and shutil.which("memctl") is None:
+        output.note(f"warning: memctl is not on the PATH, where these hooks look for it; {whole}")
+    elif not asked.user and not asked.own and (environment := _environment()):
+        output.note(
+            f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
+            " environment these hooks find none, and do nothing\n"
+            f"hint: install it for all your shells (`pipx install` its checkout), or start the agent there; {whole}"
+        )
+    if host.is_for_its_folder_only and not asked.user:
+        output.note(
+            f"hint: {host.title} reads these settings only when it is started in this very folder; for one that is"
+            f" started in a folder below, `memctl install {host.name} --user`"
+        )
+    if host.advice:
+        output.note(f"hint: {host.advice}")
+
+
+def _data(edit: Edit) -> dict[str, Any]:
+    return {
+        "file": output.name(edit.name),
+        "changes": edit.changes,
+        "before": None if edit.before is None else edit.before.decode(errors="replace"),
+        "after": None if edit.after is None else edit.after.decode(errors="replace"),
+        "note": edit.note or None,
+    }
 
 
 @command(
@@ -30,7 +277,7 @@ from memctl.write.install import InstallStep
     ("memctl install claude-code --allow read", "Let agents search without asking, but not record."),
     ("memctl install agents-md", "Tell agents without hooks, in AGENTS.md and CLAUDE.md."),
 )
-@click.argument("what", type=click.Choice(["git", "cron", *install_agents.WHAT]))
+@click.argument("what", type=click.Choice(["git", "cron", *WHAT]))
 @click.option(
     "--for", "target", type=click.Choice(install.TARGETS), help="For cron: what to print a job for (default: crontab)."
 )
@@ -38,7 +285,7 @@ from memctl.write.install import InstallStep
 @click.option("--local", "own", is_flag=True, help="For Claude Code: in settings.local.json, for you in this project.")
 @click.option(
     "--allow",
-    type=click.Choice(install_agents.ALLOW),
+    type=click.Choice(ALLOW),
     help="For agents: what they may run of memctl without asking. [default: all, but for what you took out]",
 )
 @click.option("--yes", "-y", is_flag=True, help="For agents: write without asking.")
@@ -73,11 +320,11 @@ def install_command(
     there. The same change lets them run what reads the memory, and what records in it, without asking each time:
     --allow says which. Without a terminal to ask on, only --yes writes.
     """
-    if what in install_agents.WHAT:
+    if what in WHAT:
         if target:
             raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
-        asked = install_agents.InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)
-        ctx.exit(install_agents.run(ctx, asked))
+        asked = InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)
+        ctx.exit(run(ctx, asked))
     if user or own or yes or allow:
         raise MemctlError("--user, --local, --allow and --yes go with agents only", exit_code=USAGE)
     if what == "cron":
@@ -93,7 +340,12 @@ def install_command(
             trust.grant(repository)
         install.carry_out(repository, steps)
     if as_json:
-        data = {"what": what, "uninstall": uninstall, "dry_run": dry_run, "parts": [_data(step) for step in steps]}
+        data = {
+            "what": what,
+            "uninstall": uninstall,
+            "dry_run": dry_run,
+            "parts": [_install_data(step) for step in steps],
+        }
         output.json("install", data)
     else:
         for step in steps:
@@ -107,7 +359,7 @@ def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
     if as_json:
         output.json("install", {"what": "cron", "for": target, "text": text})
     else:
-        output.text(output.plain(text), newline=False)
+        output.text(text, newline=False)
 
 
 def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[InstallStep]]:
@@ -119,7 +371,7 @@ def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[Install
     return memory.repository, [*steps, *install.plan_refspec(memory.repository)]
 
 
-def _data(step: InstallStep) -> dict[str, Any]:
+def _install_data(step: InstallStep) -> dict[str, Any]:
     files = step.files
     return {
         "part": step.part,
@@ -139,30 +391,27 @@ def _data(step: InstallStep) -> dict[str, Any]:
 def _print(step: InstallStep, dry_run: bool) -> None:
     done = bool(step.files or step.settings or step.section or step.added or step.taken)
     state = f"would be {step.state}" if dry_run and done else step.state
-    output.text(output.plain(output.name(f"{step.part}: {state}{f' ({step.note})' if step.note else ''}")))
+    output.text(output.name(f"{step.part}: {state}{f' ({step.note})' if step.note else ''}"))
     if step.lines:
         verb = "make an executable file" if step.lines.startswith("#!") else "add to"
-        output.text(output.plain(output.name(f"{verb} {step.add_to}:\n{step.lines}")))
+        output.text(output.name(f"{verb} {step.add_to}:\n{step.lines}"))
     if dry_run:
         _print_writes(step)
 
 
 def _print_writes(step: InstallStep) -> None:
     """A dry run: a diff of our own script, what else happens to files, and settings."""
-    from difflib import unified_diff
-
     files = step.files
     if files and files.text is not None:
-        old = files.old.splitlines()
-        before = str(files.file) if old else "/dev/null"
-        for line in unified_diff(old, files.text.splitlines(), before, str(files.file), lineterm=""):
-            output.text(output.painted(output.plain(output.name(line))))
+        old, new = output.name(files.old).splitlines(), output.name(files.text).splitlines()
+        after = output.name(str(files.file))
+        output.difference(old, new, after if old else "/dev/null", after)
     for file in files.deletes if files else ():
-        output.text(output.plain(output.name(f"  delete {file}")))
+        output.text(output.name(f"  delete {file}"))
     for key, value in step.settings:
-        output.text(output.plain(output.name(f"  git config {key}: {'unset' if value is None else value}")))
+        output.text(output.name(f"  git config {key}: {'unset' if value is None else value}"))
     if step.section:
         output.text(f"  git config: without {step.section}")
-    for verb, settings in (("--add", step.added), ("--unset", step.taken)):
-        for key, value in settings:
-            output.text(output.plain(output.name(f"  git config {verb} {key} {value}")))
+    for verb, changed in (("--add", step.added), ("--unset", step.taken)):
+        for key, value in changed:
+            output.text(output.name(f"  git config {verb} {key} {value}"))

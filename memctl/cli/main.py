@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +13,11 @@ import click
 
 from memctl import __version__
 from memctl.cli import terminal
+from memctl.cli.start import Start
 from memctl.errors import BUG, INTERRUPTED, OK, REFUSED, UNANSWERED, USAGE, MemctlError
 
 if TYPE_CHECKING:
-    from memctl.git.changes import StatusProcess
     from memctl.record.kinds import Kind
-    from memctl.store.memory import Memory
 
 # Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
 # that `memctl -h` imports no command; a test holds them to the commands. `all_commands` has those of record types, too.
@@ -49,9 +47,9 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Hand to a model": {
         "guide": ("guide", "Say when and how an agent uses memctl, a page at a time."),
         "rehydrate": ("pack", "Print what somebody needs who starts to work now, within a token budget."),
-        "prompt": ("prompt", "Print the memory as part of a prompt."),
+        "prompt": ("pack", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
-        "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
+        "load": ("pack", "Answer what an agent's reply asks for, and say what may go."),
         "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
         "summarize": ("summary", "Show what is in a large file, within a token budget."),
@@ -85,9 +83,9 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
     },
     "Work together": {
-        "own": ("own", "Say who owns which section, and take, give back and hand over sections."),
+        "own": ("team", "Say who owns which section, and take, give back and hand over sections."),
         "renumber": ("renumber", "Give records and pages that share an id one each, and mend the references."),
-        "coordination": ("coordination", "Say which agents are at work, on what, and what stands in their way."),
+        "coordination": ("team", "Say which agents are at work, on what, and what stands in their way."),
         "sync": ("sync", "Fetch, merge, render the documents and push: the branch, and the state that agents share."),
     },
     "History": {
@@ -107,11 +105,6 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("completion", "Print the completion script for a shell."),
     },
 }
-# Commands that need no answer of Git's about the files of the memory.
-_NOT_ASKING = (
-    "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
-    "guide",
-)  # fmt: skip
 _MODULES = {name: module for commands in _COMMANDS.values() for name, (module, _) in commands.items()}
 
 
@@ -137,29 +130,6 @@ def _command_of(name: str) -> click.Command | None:
     return create.command(kind)
 
 
-class Start:
-    """Where a command works, what Git was asked for it before it was imported, and the memory that it opened."""
-
-    def __init__(self) -> None:
-        self.folder = Path(".")
-        self.asked: StatusProcess | None = None
-        self.memory: Memory | None = None
-
-    @staticmethod
-    def finish_jobs(root: Path) -> bool:
-        """Do what hooks of agents have left to be done; whether nothing of it is left."""
-        from memctl.hooks import jobs  # reading commands import no hooks
-
-        return jobs.settle_all(root, os.environ)
-
-    def ask(self) -> None:
-        """Let Git look at the files of the memory."""
-        from memctl.store import place
-
-        with suppress(MemctlError):  # the command will find the same, and say it
-            self.asked = place.ask(self.folder)
-
-
 class Memctl(click.Group):
     """A group whose commands are imported one at a time."""
 
@@ -182,9 +152,7 @@ class Memctl(click.Group):
             near = get_close_matches(args[0], self.list_commands(ctx), n=2)
             hint = f"did you mean {' or '.join(near)}?" if near else "`memctl -h` lists the commands"
             raise MemctlError(f"there is no command {args[0]!r}", hint, USAGE)
-        ctx.obj.folder = ctx.params.get("folder") or Path(os.environ.get("MEMCTL_DIR") or ".")
-        if args and args[0] not in _NOT_ASKING and not {"--at", "-h", "--help"} & set(args):
-            ctx.obj.ask()
+        ctx.obj.work_in(ctx.params.get("folder"))
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -217,12 +185,11 @@ def cli(ctx: click.Context, /, **_: object) -> None:
         click.echo(ctx.get_help())
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run memctl with some arguments (default: the process's) and return the exit code."""
+def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
+    """Run memctl with some arguments (default: the process's) and return the exit code; `start` if it is made."""
     given = sys.argv[1:] if arguments is None else arguments
-    _open_what_is_closed()
+    start = start or Start(given)
     terminal.prepare()
-    start = Start()
     try:
         _refuse_broken_text(given)
         code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=start)
@@ -251,16 +218,6 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception:
         _report_bug()
         return BUG
-
-
-def _open_what_is_closed() -> None:
-    """A standard stream that the caller has closed leads nowhere; else the next file opened would take its number.
-
-    What is written to standard output then fails, so that nobody takes an answer for given.
-    """
-    for name, mode, access in (("stdin", "r", os.O_RDWR), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDWR)):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
 
 
 def _refuse_broken_text(arguments: list[str]) -> None:

@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
-from memctl.cli.write_options import write_options, writing
+from memctl.cli.report import write_options, writing
 from memctl.store.memory import Memory
 from memctl.write import maintenance
 from memctl.write.maintenance import Maintained
@@ -92,10 +92,10 @@ def _print(done: Maintained, dry_run: bool) -> None:
     change = done.outcome.change
     would = "would " if dry_run else ""
     for deed in change.deeds:
-        output.text(output.plain(f"{would}{deed.action} {deed.id}: {deed.reason}"))
+        output.text(f"{would}{deed.action} {deed.id}: {deed.reason}")
     kept = _kept(done)
     for one in kept if dry_run else ():
-        output.text(output.plain(f"would not {one['due']} {one['id']} ({one['reason']}): {one['why']}"))
+        output.text(f"would not {one['due']} {one['id']} ({one['reason']}): {one['why']}")
     # On stdout, for that nothing was due is the answer; a cron job that drops it hears of what went wrong only.
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
     if kept and not dry_run:

@@ -57,7 +57,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
         _print_json(memory, snapshot, found, counter)
     else:
         texts = [snapshot.read(item.path) if isinstance(item, Record) else item.text for item in found]
-        output.text(output.plain("\n".join(texts)), newline=False)
+        output.text("\n".join(texts), newline=False)
         for item, text in zip(found, texts, strict=True):
             if counter is not None:
                 name = item.id if isinstance(item, Record) else item.marker
@@ -100,7 +100,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
         rows = [(item["marker"], f"{item['tokens']:,}", item["title"]) for item in tree]
         output.columns([("marker", "tokens", "title"), *rows])
     else:
-        output.text(output.plain(markdown.visible(reader.renderer.page(links.INDEX))), newline=False)
+        output.text(markdown.visible(reader.renderer.page(links.INDEX)), newline=False)
     _warn_of_pages(memory, snapshot)
     ctx.exit(REFUSED if outline.faults else OK)
 
@@ -142,8 +142,7 @@ class _Navigator:
 
 def _warn_of_pages(memory: Memory, snapshot: Snapshot) -> None:
     """Say on stderr which pages can't be read: what is shown lacks them."""
-    for fault in snapshot.outline.faults:
-        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+    output.faults(memory, snapshot.outline.faults)
 
 
 def _kind(item: Record | Place, text: str) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, reading
+from memctl.cli.command import command, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.store.memory import Memory
 from memctl.task import next_work
 from memctl.task.next_work import NextWork
+from memctl.text.phrases import some
 
 _INDENT = " " * 6
 _SHOWN = 3  # pieces of work that others have, by name
@@ -22,7 +23,7 @@ _SHOWN = 3  # pieces of work that others have, by name
     ("memctl next", "What to begin now: the first of it is the best."),
     ("memctl next --limit 1 --json", "For a program."),
 )
-@click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="How many at most; 0 for all.")
+@limit_option(5)
 @reading
 @click.pass_context
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
@@ -48,17 +49,12 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
 
 def _print_rest(found: NextWork) -> None:
     for line in found.everywhere:
-        output.note(f"keeps everybody from going on: {output.plain(line)}")
-    if not found.total:
-        output.note("nothing can be begun")
-    if found.total > len(found.choices):
-        output.note(f"{found.total - len(found.choices):,} more can be begun: --limit 0 shows all")
+        output.note(f"keeps everybody from going on: {line}")
+    output.rest(found.total, len(found.choices), "nothing can be begun", "more can be begun: --limit 0 shows all")
     if found.blocked:
         output.note(f"{found.blocked:,} blocked by other work: `memctl list --blocked`")
     if found.elsewhere:
-        named = ", ".join(f"{record.id} ({who})" for record, who in found.elsewhere[:_SHOWN])
-        more = f" and {len(found.elsewhere) - _SHOWN:,} more" if len(found.elsewhere) > _SHOWN else ""
-        output.note(f"with others: {output.plain(named)}{more}")
+        output.note(f"with others: {some([f'{record.id} ({who})' for record, who in found.elsewhere], _SHOWN)}")
 
 
 def _data(memory: Memory, found: NextWork) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from memctl.errors import USAGE, MemctlError
 from memctl.git import git, trust
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import Filters
-from memctl.store import agent_env, load, lock
-from memctl.store.load import Progress
+from memctl.store import agent_env, load
 from memctl.store.memory import Memory, open_memory
+from memctl.text.phrases import some
 
 if TYPE_CHECKING:
     from memctl.search.filters import Filters
+    from memctl.store.cache_update import Progress
 
 _STEP = 250
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
@@ -61,6 +61,7 @@ def memory(ctx: click.Context) -> Memory:
 
 def _announce_locks(ctx: click.Context) -> None:
     """Say on stderr when a lock is waited for, until the command ends."""
+    from memctl.store import lock  # commands that read take none
 
     def silence() -> None:
         lock.announce = None
@@ -104,10 +105,9 @@ def _tell_undone(opened: Memory) -> None:
 
     names = [entry_state.describe(entry) for entry in entry_state.undone(opened)]
     if names:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         what = entry_state.AGAIN if len(names) == 1 else entry_state.AGAIN.replace(" it", " them")
         verb = "was" if len(names) == 1 else "were"
-        opened.remarks.append(f"warning: {names[0]}{more} {verb} {entry_state.WHY}; {what}")
+        opened.remarks.append(f"warning: {some(names, 1)} {verb} {entry_state.WHY}; {what}")
 
 
 def has_pending(opened: Memory) -> bool:

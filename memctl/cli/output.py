@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,17 +15,23 @@ from memctl.cli import terminal
 from memctl.errors import OK, REFUSED
 from memctl.record.errors import Fault
 from memctl.record.record import Record
-from memctl.record.snapshot import Excerpt, Snapshot
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.record.pages import Page
+    from memctl.record.source import Excerpt
 
 SCHEMA = 1
 
 
 def text(line: str = "", *, newline: bool = True) -> None:
     """Print text; on a terminal without the control characters that a record could smuggle in."""
+    styled(plain(line), newline=newline)
+
+
+def styled(line: str, *, newline: bool = True) -> None:
+    """Print text that has colours, and is of parts that are `plain`."""
     with terminal.answering():
         click.echo(line, nl=newline)
 
@@ -36,7 +43,7 @@ def plain(value: str) -> str:
 
 def one_line(value: str) -> None:
     """Print one line; what would end it is written as `\\n`, so that no name in it can begin another."""
-    text(plain(terminal.one_line(value)))
+    text(terminal.one_line(value))
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
@@ -49,11 +56,26 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
 
 def json_text(written: str) -> None:
     """Print JSON."""
-    text(terminal.json(written, getattr(sys.stdout, "encoding", "") or "ascii"))
+    styled(terminal.json(written, getattr(sys.stdout, "encoding", "") or "ascii"))
 
 
 def note(line: str) -> None:
+    """Print a line on stderr, harmless for a terminal."""
     terminal.complain(line)
+
+
+def warnings(lines: Iterable[object]) -> None:
+    """Say on stderr what is wrong, or what was lost."""
+    for line in lines:
+        note(f"warning: {line}")
+
+
+def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:
+    """Say on stderr that there is nothing, or how much there is that was not shown."""
+    if not total:
+        note(nothing)
+    elif total > shown:
+        note(f"{total - shown:,} {more}")
 
 
 def name(path: str) -> str:
@@ -82,9 +104,14 @@ def finish(memory: Memory, snapshot: Snapshot) -> int:
     return REFUSED if snapshot.faults else OK
 
 
+def faults(memory: Memory, found: Iterable[Fault]) -> None:
+    """Say on stderr what of the memory can't be read, and why."""
+    warnings(f"{memory.prefix}/{fault}" for fault in found)
+
+
 def warn(memory: Memory, snapshot: Snapshot) -> None:
-    for fault in snapshot.faults:
-        note(f"warning: {memory.prefix}/{plain(str(fault))}")
+    """Say on stderr which files could not be read, and that they are left out."""
+    faults(memory, snapshot.faults)
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
         note(f"hint: {number} file{'s are' if number > 1 else ' is'} left out until mended")
@@ -95,18 +122,26 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.once_called(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
-                note(f"note: {other.id} ({plain(other.title)}) was once called {identifier} too")
+                note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 
 
 def diff(lines: str) -> None:
     """Print a unified diff, in colour on a terminal."""
     shown = plain(lines.rstrip("\n"))
     if sys.stdout.isatty():
-        shown = "\n".join(map(painted, shown.split("\n")))
-    text(shown)
+        shown = "\n".join(map(_painted, shown.split("\n")))
+    styled(shown)
 
 
-def painted(line: str) -> str:
+def difference(old: Sequence[str], new: Sequence[str], before: str, after: str) -> None:
+    """Print how the lines of a file would change, as a unified diff, if they do."""
+    from difflib import unified_diff
+
+    for line in unified_diff(old, new, before, after, lineterm=""):
+        diff(line)
+
+
+def _painted(line: str) -> str:
     if line.startswith(("+++", "---", "diff ")):
         return click.style(line, bold=True)
     colours = {"+": "green", "-": "red", "@": "cyan"}
@@ -120,13 +155,13 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = ()
     for number, row in enumerate(rows):
         cells = [plain(" ".join(cell.split("\n"))) for cell in row]  # a row is a line
         padded = [cell + " " * (widths[i] - _width(cell)) if i < len(widths) else cell for i, cell in enumerate(cells)]
-        styled = [
-            click.style(cell, **styles[i]) if i < len(styles) and styles[i] else cell for i, cell in enumerate(padded)
+        coloured = [
+            click.style(cell, **style) if style else cell for cell, style in zip_longest(padded, styles[: len(row)])
         ]
-        lines.append("  ".join(styled).rstrip())
+        lines.append("  ".join(coloured).rstrip())
         lines += [line] if (line := "".join(below[number : number + 1])) else []
     if lines:
-        text("\n".join(lines))
+        styled("\n".join(lines))
 
 
 def marked(excerpt: Excerpt) -> str:

@@ -1,16 +1,20 @@
-"""`rehydrate`."""
+"""`rehydrate`, `prompt` and `load`: packs for a model."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, reading
+from memctl.cli.command import Group, command, reading
 from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
-from memctl.pack import last_work, rehydrate
-from memctl.pack.supply import sources
+from memctl.cli.source import read
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.pack import filling, last_work, prompt, rehydrate
+from memctl.pack.supply import places, sources
 from memctl.record import timestamps
 
 
@@ -64,3 +68,133 @@ def rehydrate_command(
     pack = fill(memory, draft, given, budget)
     deliver(memory, snapshot, pack, given, "rehydration", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
+
+
+@click.group("prompt", cls=Group)
+def prompt_command() -> None:
+    """Print the memory as part of a prompt: as a system prompt, or behind a user's message."""
+
+
+@command(
+    "system",
+    ('memctl prompt system --agent codex --task "refunds by card"', "What an agent is told in every turn."),
+    ('memctl prompt system --role-file role.md --criterion "All tests pass"', "With a role of your own."),
+    group=prompt_command,
+)
+@click.option(
+    "--agent", default="", metavar="NAME", help="Whom it is for; its role stands in config.yaml under agents."
+)
+@click.option("--role", default="", metavar="TEXT", help="The role that the prompt begins with.")
+@click.option("--role-file", default="", metavar="FILE", help="The same from a file (- for standard input).")
+@click.option("--task", default="", metavar="TEXT", help="What the agent is to do: what bears on it comes first.")
+@click.option("--criterion", "criteria", multiple=True, metavar="TEXT", help="When the task is done. Repeatable.")
+@packing(budget=f"{prompt.SYSTEM_BUDGET}")
+@reading
+@click.pass_context
+def system(
+    ctx: click.Context,
+    /,
+    agent: str,
+    role: str,
+    role_file: str,
+    task: str,
+    criteria: tuple[str, ...],
+    as_json: bool,
+    at: str | None,
+    **options: Any,
+) -> None:
+    """Print a system prompt: role, project, current focus, critical knowledge, success criteria, what can be loaded.
+
+    The role is taken whole; the other parts have budgets of their own: 1,000, 2,000, 3,000, 1,000 and 500 tokens.
+    """
+    if role and role_file:
+        raise MemctlError("a role is given twice", "give --role or --role-file", USAGE)
+    memory = opening.memory(ctx)
+    snapshot = opening.readable(memory, at)
+    given = Packing(**options)
+    asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
+    count = counter_of(memory, given).tokens
+    draft = prompt.system(snapshot, memory.now, asked, count, sources(memory, snapshot, at))
+    pack = fill(memory, draft, given, prompt.SYSTEM_BUDGET)
+    deliver(memory, snapshot, pack, given, "system-prompt", as_json=as_json)
+    ctx.exit(output.finish(memory, snapshot))
+
+
+@command(
+    "user",
+    ('memctl prompt user "Why does checkout time out?"', "A question, and what the memory knows that bears on it."),
+    ("echo 'Mend the pool' | memctl prompt user - --format xml --budget 8000", "From standard input, in XML."),
+    group=prompt_command,
+)
+@click.argument("query", metavar="QUERY|-")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=prompt.THRESHOLD,
+    show_default=True,
+    help="How relevant something must be to come in.",
+)
+@packing("xml", budget=f"{prompt.USER_BUDGET}")
+@reading
+@click.pass_context
+def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at: str | None, **options: Any) -> None:
+    """Print a user's message with whatever of the memory is relevant to it behind it, best first."""
+    text = read(query) if query == "-" else query
+    if not text.strip():
+        raise MemctlError("the query is empty", "say what the message is about", USAGE)
+    memory = opening.memory(ctx)
+    snapshot = opening.readable(memory, at)
+    given = Packing(**options)
+    draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
+    pack = fill(memory, draft, given, prompt.USER_BUDGET)
+    deliver(memory, snapshot, pack, given, "user-message", as_json=as_json)
+    ctx.exit(output.finish(memory, snapshot))
+
+
+@command(
+    "load",
+    ("echo 'Please load §3.1.2 and §4.src/pay.py' | memctl load", "What the agent needs for its next turn."),
+    (
+        "memctl load reply.txt --format xml --budget 20000 --json",
+        "From a file, with what may be dropped, for a program.",
+    ),
+)
+@click.argument("source", metavar="[FILE|-]", default="-")
+@packing()
+@reading
+@click.pass_context
+def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
+    """Answer what an agent's reply asks for, and say what may go.
+
+    `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` says what may
+    go, which is listed. The exit code is 1 if something that is asked for does not exist.
+    """
+    from memctl.pack import directives, requested
+    from memctl.pages.repository_paths import file_named
+    from memctl.sources.summary import BUDGET, summary
+
+    memory = opening.memory(ctx)
+    given = Packing(**options)
+    counter = counter_of(memory, given)
+    asked = directives.read(read(source))
+    if asked.is_empty:
+        output.note("nothing is asked for: `load §3.1`, `load ID`, `summarize PATH` or a line `PRUNE: § - reason`")
+        if as_json:
+            empty = filling.Pack("", 0, given.budget or memory.config.rehydrate_budget, given.form, {"loaded": []}, [])
+            more = {"model": counter.family.name, "prune": [], "not_found": [], "ignored": 0}
+            output.json("loaded", {**msgspec.structs.asdict(empty), **more})
+        return
+    snapshot = opening.readable(memory, at)
+    named = partial(file_named, snapshot.files.names(), memory.repository.top, ctx.obj.folder)
+    ways = requested.Ways(
+        place=places(memory, snapshot),
+        summary=lambda path: summary(snapshot, named(path), BUDGET, counter).text,
+        count=counter.tokens,
+        sources=sources(memory, snapshot, at),
+    )
+    answer = requested.answer(snapshot, memory.now, asked, ways)
+    pack = fill(memory, answer.draft, given, memory.config.rehydrate_budget)
+    more = {"prune": list(asked.prune), "not_found": list(answer.unknown), "ignored": asked.ignored}
+    deliver(memory, snapshot, pack, given, "loaded", as_json=as_json, more=msgspec.to_builtins(more))
+    code = output.finish(memory, snapshot)
+    ctx.exit(code if code != OK else REFUSED if answer.unknown else OK)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import msgspec
 
 from memctl.cli import counting, output
-from memctl.cli.command import for_people
+from memctl.cli.command import F, for_people, options
 from memctl.pack import filling
 from memctl.pack.draft import PackDraft
 from memctl.pack.filling import Pack
@@ -22,8 +22,6 @@ from memctl.store import access, named_file
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Packing(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,35 +36,27 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
 
 def packing(default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000") -> Callable[[F], F]:
     """The options of every command that makes a pack; they reach it as one `Packing` by `given`."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(
-            (
-                click.option(
-                    "--format",
-                    "-f",
-                    "form",
-                    type=click.Choice([*choice.NAMES, choice.AUTO]),
-                    default=default,
-                    show_default=True,
-                    help="How to write it; auto chooses by size and operation.",
-                ),
-                click.option("--budget", type=click.IntRange(min=1), help=f"Tokens at most. [default: {budget}]"),
-                counting.model_option,
-                click.option(
-                    "--out",
-                    "-o",
-                    type=click.Path(path_type=Path, dir_okay=False),
-                    callback=for_people,
-                    help="Write to a file, atomically.",
-                ),
-                click.option("--copy", is_flag=True, callback=for_people, help="Copy to the clipboard."),
-            )
-        ):
-            function = option(function)
-        return function
-
-    return decorate
+    return options(
+        click.option(
+            "--format",
+            "-f",
+            "form",
+            type=click.Choice([*choice.NAMES, choice.AUTO]),
+            default=default,
+            show_default=True,
+            help="How to write it; auto chooses by size and operation.",
+        ),
+        click.option("--budget", type=click.IntRange(min=1), help=f"Tokens at most. [default: {budget}]"),
+        counting.model_option,
+        click.option(
+            "--out",
+            "-o",
+            type=click.Path(path_type=Path, dir_okay=False),
+            callback=for_people,
+            help="Write to a file, atomically.",
+        ),
+        click.option("--copy", is_flag=True, callback=for_people, help="Copy to the clipboard."),
+    )
 
 
 def counter_of(memory: Memory, options: Packing) -> Counter:
@@ -115,7 +105,7 @@ def deliver(
         data["left_out"] = [msgspec.structs.asdict(left) for left in pack.left_out]
         output.json(kind, data, snapshot.faults, memory)
     elif options.out is None and not options.copy:
-        output.text(output.plain(pack.text), newline=False)
+        output.text(pack.text, newline=False)
     else:
         places = [output.name(str(options.out))] if options.out else []
         places += ["the clipboard"] if options.copy else []

@@ -7,19 +7,100 @@ from typing import Any
 
 import click
 
-from memctl.cli import editor, opening, output, page_text, report
-from memctl.cli.command import Command, at_option, command, json_option
-from memctl.cli.groups import Group
-from memctl.cli.write_options import write_options, writing
+from memctl.cli import opening, output, report
+from memctl.cli.command import Command, Group, at_option, command, json_option
+from memctl.cli.report import write_options, writing
+from memctl.cli.source import kept_if_refused, read, write_page
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
+from memctl.record import content_fields, frontmatter
 from memctl.record.change import Change
+from memctl.record.errors import Malformed
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind, kind_at
+from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.text import headings
 from memctl.write import pages, transaction
-from memctl.write.pages import Author
+from memctl.write.pages import Author, Text, with_content
+
+
+def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[Text, str]:
+    """What the options say of a page, the file and the editor that they ask for among them.
+
+    `page` is the page there is, `title` what the editor calls a new one. With it comes the whole text that an editor
+    left, "" if none did.
+    """
+    file, use_editor = options.pop("source"), options.pop("use_editor")
+    text = _named(kind, options)
+    values = dict(text.values)
+    if file is not None:
+        heading, body = _from_file(file)
+        values |= {"title": heading} if heading and "title" not in values else {}
+        text = Text(values, text.content, body)
+    _refuse_stand_ins(text)
+    if not use_editor:
+        return text, ""
+    is_new = page is None and text.body is None
+    shown = _skeleton(kind, text) if is_new else _filled(kind, text, page)
+    skeleton = [field.heading for field in kind.fields] if is_new else []
+    written = write_page(f"# {values.get('title') or (page.title if page else title)}\n\n{shown}", skeleton)
+    values |= {"title": written.title} if written.title else {}
+    if is_new and not written.body.strip() and not set(values) - {"id", "section"}:
+        raise MemctlError("nothing was written, so nothing is recorded")
+    return Text(values, {}, written.body), written.text
+
+
+def _named(kind: PageKind, options: dict[str, Any]) -> Text:
+    """What the options say of a page; an empty text, alone in a list too, is one and clears what there was."""
+    fields = {field.name for field in kind.fields}
+    values: dict[str, Any] = {}
+    content: dict[str, str | list[str]] = {}
+    for name, value in options.items():
+        if value is None or value == ():
+            continue
+        if isinstance(value, tuple):
+            value = [item for item in value if item.strip()]
+        elif name in ("id", "section"):
+            value = "§" + value.strip().removeprefix("§")
+        elif name == "title":
+            value = value.strip()
+        (content if name in fields else values)[name] = value
+    return Text(values, content)
+
+
+def _refuse_stand_ins(text: Text) -> None:
+    """Raise MemctlError if a title, or what an option says, says nothing."""
+    refuse_stand_in(text.values.get("title", ""), "title")
+    for name, value in text.content.items():
+        for one in [value] if isinstance(value, str) else value:
+            refuse_stand_in(one, name)
+
+
+def _from_file(file: str) -> tuple[str, str]:
+    """The title and the text in a Markdown file."""
+    text = read(file)
+    try:
+        has_values = bool(frontmatter.read(text)[0])
+    except Malformed:
+        has_values = False  # a line `---` is a line across the page, too
+    if has_values:
+        raise MemctlError(f"{file} begins with front matter", "give the text without it, and its values as options")
+    return headings.take_title(text)
+
+
+def _skeleton(kind: PageKind, text: Text) -> str:
+    """The headings that a page may have, with what is given of them."""
+    parts = ((field.heading, content_fields.compose(field, text.content.get(field.name, ""))) for field in kind.fields)
+    return "\n".join(part or f"## {heading}\n" for heading, part in parts)
+
+
+def _filled(kind: PageKind, text: Text, page: Page | None) -> str:
+    """The text of a file or a page, with what is given of its headings."""
+    body = text.body if text.body is not None else page.body if page else ""
+    return with_content(kind, body.lstrip("\n"), text)
+
 
 _MANY = "Repeatable; replaces those there are."
 _VALUES: dict[str, click.Option] = {
@@ -85,7 +166,7 @@ def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> N
     memory = opening.memory(ctx)
     author = Author(memory.actor, memory.now)
     plan, written = prepare(memory, load.disk(memory), given)
-    with editor.kept(memory, written):
+    with kept_if_refused(memory, written):
         result = transaction.carry_out(memory, lambda _: plan(load.disk(memory), author), write_options(flags))
     lines = [f"{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
@@ -105,7 +186,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
     def prepare(_: Memory, snapshot: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
         refuse_broken(snapshot, PROJECT_ID)
         page = snapshot.outline.project
-        text, written = page_text.read(PROJECT, options, page, snapshot.config.project)
+        text, written = _read_text(PROJECT, options, page, snapshot.config.project)
 
         def plan(now: Snapshot, author: Author) -> Change:
             if written:
@@ -121,7 +202,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
 
 def _add(kind: PageKind) -> Callable[..., None]:
     def prepare(memory: Memory, _: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
-        text, written = page_text.read(kind, options, None, "Title")
+        text, written = _read_text(kind, options, None, "Title")
         former = pages.former(memory, kind)
         return lambda now, author: pages.add(now, kind, text, author, former), written
 
@@ -133,7 +214,7 @@ def _edit(kind: PageKind) -> Callable[..., None]:
         marker = options.pop("marker")
         page = pages.find(snapshot, marker, kind)
         options["use_editor"] |= not _is_given(options)
-        text, written = page_text.read(kind, options, page, page.title)
+        text, written = _read_text(kind, options, page, page.title)
 
         def plan(now: Snapshot, author: Author) -> Change:
             if written:
@@ -172,8 +253,7 @@ def _list(kind: PageKind) -> click.Command:
             output.columns([_row(page) for page in found])
         elif not faults:
             output.note(f"there are none; `memctl {kind.name} add TITLE` makes one")
-        for fault in faults:
-            output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+        output.faults(memory, faults)
         ctx.exit(REFUSED if faults else OK)
 
     list_pages.help = f"List the {kind.name}s."

@@ -1,4 +1,4 @@
-"""`policy parallel` and `policy triggers`; `policy threshold` has a module of its own."""
+"""`policy`: when to work in parallel, when to compress, and whether the threshold fits."""
 
 from __future__ import annotations
 
@@ -7,18 +7,58 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import output, surroundings
-from memctl.cli.command import reading
-from memctl.cli.counting import model_option
-from memctl.cli.groups import Group, Several, files_option
+from memctl.cli import counting, opening, output
+from memctl.cli.command import Group, command, json_option, options, reading
+from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
-from memctl.cli.surroundings import Surroundings
-from memctl.cli.threshold import threshold_command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import contexts, measures, parallel, triggers
+from memctl.policy import threshold as control
 from memctl.policy.blocks import take_apart
 from memctl.policy.contexts import Context, ContextState, Debt, Slice
 from memctl.tokens.families import kind_of_text
+
+
+@command(
+    "threshold",
+    ("memctl policy threshold scs.jsonl", "Whether the threshold of the shared slice should be changed."),
+    ("memctl policy threshold - --json", "From standard input, for a program."),
+)
+@click.argument("source", metavar="FILE|-")
+@click.option("--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]")
+@json_option
+@click.pass_context
+def threshold_command(ctx: click.Context, /, source: str, threshold: int | None, as_json: bool) -> None:
+    """Review the threshold of the shared slice by a log of observations, and say what to do next.
+
+    FILE has a line of JSON for each batch or day: date and scs (tokens); if there were any, threshold, requests and
+    denied (fan-outs), macro_summaries and no_ops (those that saved nothing). The last seven days count.
+    """
+    limit = threshold or counting.threshold_of(opening.memory_if_any(ctx))
+    found = control.review(control.parse(read(source), source), limit)
+    if as_json:
+        output.json("threshold", {**msgspec.structs.asdict(found), "steps": _steps(found)})
+        return
+    rows = [
+        (
+            "observations",
+            f"{found.observations} from {found.since[:10]} to {found.until[:10]}" if found.observations else "0",
+        ),
+        ("median use of the threshold", "-" if found.median is None else f"{found.median:.0%} of {found.threshold:,}"),
+        ("largest change of the SCS", f"{found.largest_delta:,}"),
+        ("denied", "-" if found.denial_rate is None else f"{found.denial_rate:.0%} of {found.requests}"),
+        ("macro summaries", f"{found.macro_summaries}, {found.no_ops} saved nothing"),
+    ]
+    output.columns(rows)
+    to = f" to {found.proposal:,}" if found.proposal else ""
+    output.text(f"\n{found.decision}{to}: {found.why}")
+    for number, step in enumerate(_steps(found), 1):
+        output.text(f"  {number}. {step}")
+
+
+def _steps(found: control.Review) -> list[str]:
+    return list(control.STEPS) if found.decision != "keep" else []
+
 
 _WINDOW = 200_000
 policy_command = Group(
@@ -28,34 +68,24 @@ policy_command = Group(
 )
 
 
-def _inputs(function: Any) -> Any:
-    """The options of both commands that look at contexts."""
-    for option in reversed(
-        (
-            click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
-            files_option("plan", "Files and prompts that the next batch will add."),
-            click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of 200,000]"),
-            click.option(
-                "--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."
-            ),
-            click.option(
-                "--state", "described", metavar="FILE", help="YAML or JSON: what can't be measured. See below."
-            ),
-            click.option(
-                "--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]"
-            ),
-            model_option,
-        )
-    ):
-        function = option(function)
-    return reading(function)
+# The options of both commands that look at contexts.
+_inputs = options(
+    reading,
+    click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
+    files_option("plan", "Files and prompts that the next batch will add."),
+    click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of 200,000]"),
+    click.option("--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."),
+    click.option("--state", "described", metavar="FILE", help="YAML or JSON: what can't be measured. See below."),
+    click.option("--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]"),
+    model_option,
+)
 
 
 class _Inputs:
     """The contexts and what was said of them, read and measured."""
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
-        around = surroundings.find(ctx, given["model"], given["at"])
+        around = counting.surroundings(ctx, given["model"], given["at"])
         self.around, count = around, around.counter.tokens
         named = given["described"]
         self.state = contexts.parse(read(named), named) if named else ContextState()
@@ -100,9 +130,7 @@ class _Inputs:
             f"planned {self.burst.planned:,} ({self.burst.growth:.0%} growth), {self.remaining:,} remain"
         )
         for item, debt in zip(self.contexts, self.debts, strict=True):
-            output.text(
-                output.plain(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
-            )
+            output.text(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
         output.text()
 
 
@@ -253,10 +281,10 @@ def _print_triggers(
     for name, found in ways.items():
         useful = [way for way in found if way.saves]
         if useful:
-            output.text(f"\nTo make {output.plain(name)} smaller")
+            output.text(f"\nTo make {name} smaller")
             output.columns([(f"  {way.number}", f"-{way.saves:,}", way.name, _lines(way.lines)) for way in useful])
     for item in escalated:
-        output.text(output.plain(f"\nescalate to {item.to}: {item.why}"))
+        output.text(f"\nescalate to {item.to}: {item.why}")
 
 
 def _lines(lines: list[int]) -> str:

@@ -13,7 +13,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, json_option, reading
-from memctl.cli.write_options import write_options, writing
+from memctl.cli.report import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.git.repository import find_top
@@ -22,6 +22,7 @@ from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import entry_state, files
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity, some
 from memctl.write import checkout_log, commit, remove, setup, transaction, two_phase
 from memctl.write.commit import Outcome
 
@@ -298,15 +299,9 @@ def _print_memory(data: dict[str, Any]) -> None:
 
 def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
     """Which pages are stale, and by which files, in a line, with the command that says more."""
-    shown = [f"{one['id']} {_file_names(one['files'])}" for one in stale[:_FEW_PAGES]]
+    shown = [f"{one['id']} {some([path.rpartition('/')[2] for path in one['files']], 1)}" for one in stale[:_FEW_PAGES]]
     more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
-    pages = "1 page" if len(stale) == 1 else f"{len(stale):,} pages"
-    return f"{pages} stale ({', '.join([*shown, *more])}): `memctl impact --all`"
-
-
-def _file_names(paths: Sequence[str]) -> str:
-    first = paths[0].rpartition("/")[2]
-    return first if len(paths) == 1 else f"{first} and {len(paths) - 1:,} more"
+    return f"{quantity(len(stale), 'page')} stale ({', '.join([*shown, *more])}): `memctl impact --all`"
 
 
 def _print_status(data: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import output, surroundings
+from memctl.cli import counting, output
 from memctl.cli.command import command, reading
 from memctl.cli.counting import model_option
 from memctl.cli.source import read
@@ -57,7 +57,7 @@ def quality_command(
     from memctl.policy import advice, measures, quality
     from memctl.policy.blocks import take_apart
 
-    around = surroundings.find(ctx, model, at)
+    around = counting.surroundings(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
@@ -79,7 +79,7 @@ def _print(
     parsed = found.parsed
     output.text(f"{parsed.format}: {parsed.tokens:,} tokens in {len(parsed.content):,} blocks")
     if found.task:
-        output.text(f"task: {output.plain(' '.join(found.task.split())[:100])}")
+        output.text(f"task: {' '.join(found.task.split())[:100]}")
     output.text()
     rows = [(_state(metric.is_met), metric.name, _value(metric), metric.wanted, metric.how) for metric in metrics]
     output.columns([("", "metric", "value", "target", "measured as"), *rows])

@@ -20,6 +20,7 @@ from memctl.hooks import host_files, session_state
 from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
+from memctl.text.phrases import quantity, some
 from memctl.write import redact, redact_file
 from memctl.write.redact import Redaction
 
@@ -128,23 +129,22 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
         if made.secrets:
             hint = "it is in no file of this clone's memory now" + (", but Git's index has it" if made.staged else "")
         output.note(f"hint: {hint}")
-    for path, count in made.counts.items():
+    for path, times in made.counts.items():
         note = " (Git does not have this file)" if path in made.loose else ""
-        times = f"{count} credential{'' if count == 1 else 's'}"
-        output.text(output.plain(f"{would} {times} in {memory.tracked(path)}{note}"))
+        output.text(f"{would} {quantity(times, 'credential')} in {memory.tracked(path)}{note}")
     for file in made.erased.files:
-        output.text(output.plain(f"{would} it in {file}"))
+        output.text(f"{would} it in {file}")
     if made.coordination:
         output.text(f"{would} it in the state that agents share")
     report.pending(made.outcome)
     for file, why in made.erased.failed:
-        output.note(f"warning: {output.plain(f'{file} could not be cleaned: {why}')}")
+        output.note(f"warning: {file} could not be cleaned: {why}")
     if made.coordination_failed:
-        output.note(f"warning: the state that agents share: {output.plain(made.coordination_failed)}")
+        output.note(f"warning: the state that agents share: {made.coordination_failed}")
     names = [memory.tracked(path) for path in made.named]
     if not made.is_empty or made.staged or names or left.commits or transcripts:
         for line in _left(left, names, made.staged, transcripts):
-            output.text(output.plain(line))
+            output.text(line)
 
 
 def _left(left: Remains, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
@@ -157,8 +157,7 @@ def _left(left: Remains, names: list[str], staged: Sequence[str], transcripts: l
         yield f"- Git's index, for the next `git commit`: {_some(staged)}"
         yield f"  (`git add {files}` stages what is on the disk, `git restore --staged {files}` what HEAD has)"
     if left.commits:
-        count = len(left.commits)
-        yield f"- the history: {count:,} commit{'' if count == 1 else 's'}, {_some([c[:10] for c in left.commits])}"
+        yield f"- the history: {quantity(len(left.commits), 'commit')}, {_some([c[:10] for c in left.commits])}"
         yield f"  reached from {_some(list(left.refs))}" if left.refs else "  reached from no ref"
         yield "  (`git filter-repo --replace-text` rewrites history; all clones have to be made anew then)"
     if not left.is_complete:
@@ -171,8 +170,7 @@ def _left(left: Remains, names: list[str], staged: Sequence[str], transcripts: l
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return some(names, _SHOWN)
 
 
 def _data(memory: Memory, made: Redaction, left: Remains, transcripts: list[str], dry_run: bool) -> dict[str, Any]:

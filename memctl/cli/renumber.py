@@ -11,12 +11,13 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
-from memctl.cli.write_options import write_options, writing
+from memctl.cli.report import write_options, writing
 from memctl.pages.links import FOLDER
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import SECTION, State
-from memctl.write import renumber_transaction
+from memctl.text.phrases import quantity, some
+from memctl.write import renumber
 from memctl.write.commit import Outcome
 from memctl.write.renumber import Renumbering, StagedMerge
 
@@ -41,7 +42,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     of them has changes that were not staged, nothing is.
     """
     memory = opening.memory(ctx)
-    done = renumber_transaction.carry_out(memory, write_options(flags))
+    done = renumber.carry_out(memory, write_options(flags))
     made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -54,20 +55,17 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=_lines(made))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
-        output.note(output.plain(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now"))
+        output.note(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now")
     for path, lost in made.lost:
-        note = f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} gave way to {lost.kept!r}"
-        output.note(output.plain(note))
-    for line in _owned(memory, made):
-        output.note(output.plain(line))
-    for line in done.settled:
-        output.note(output.plain(line))
+        output.note(f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} gave way to {lost.kept!r}")
+    for line in (*_owned(memory, made), *done.settled):
+        output.note(line)
     for path, identifier in made.returned:
         name = output.name(memory.tracked(path))
         output.note(f"{name} is {identifier} from before it was renamed: take over what is new there, and delete it")
     if not flags["dry_run"]:
         for line in _to_conclude(memory, result, within):
-            output.note(output.plain(line))
+            output.note(line)
 
 
 def _lines(made: Renumbering) -> Iterator[str]:
@@ -98,15 +96,13 @@ def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) ->
         yield f"nothing was staged: {within.why}"
         yield f"hint: to have all of it in the merge, {stage}, then `git commit --no-edit`"
     else:
-        files = "1 file" if len(within.staged) == 1 else f"{len(within.staged):,} files"
-        yield f"staged for the merge: {files} of {memory.prefix}, as renumbered"
+        yield f"staged for the merge: {quantity(len(within.staged), 'file')} of {memory.prefix}, as renumbered"
         if within.warning:
             yield f"warning: {within.warning}"
         if within.conflicts:
-            more = f" and {len(within.conflicts) - 1:,} more" if len(within.conflicts) > 1 else ""
             rendered = [path for path in within.conflicts if path.startswith(f"{memory.tracked(FOLDER)}/")]
             others = len(rendered) < len(within.conflicts)
-            yield f"in conflict still: {output.name(within.conflicts[0])}{more}"
+            yield f"in conflict still: {output.name(some(within.conflicts, 1))}"
             yield (
                 "hint: "
                 + ("resolve that and `git add` it, then " if others else "")

@@ -1,13 +1,75 @@
-"""Reporting a write: what was done, what would be, and why a commit is pending."""
+"""What commands that write share: their options, and the report of what was done."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from memctl.cli import output
+from memctl.cli.command import for_people, json_option, options
+from memctl.record.change import WriteOptions
+from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.store.memory import Memory
-from memctl.write.commit import Outcome
+
+if TYPE_CHECKING:
+    from memctl.write.commit import Outcome
+
+
+def write_options(flags: dict[str, Any]) -> WriteOptions:
+    """Return the flags of a writing command as options of the write; `as_json` is none of them."""
+    return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
+
+
+@contextmanager
+def naming_options(ctx: click.Context) -> Iterator[None]:
+    """Whatever is wrong with something said, is told with the option that says it."""
+    try:
+        yield
+    except Wrong as error:
+        options = {param.name: param.opts[0] for param in ctx.command.params if isinstance(param, click.Option)}
+        told = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
+        fields = [(field, message) for (field, _), message in zip(error.fields, told, strict=True)]
+        raise Wrong(error.title, fields, error.hint, error.exit_code) from None
+
+
+def said(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The value of an option or argument that has to say something if it is given at all."""
+    refuse_stand_in(value or "", param.opts[0] if isinstance(param, click.Option) else param.human_readable_name)
+    return value
+
+
+def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The same for an option that may be given several times."""
+    for value in values:
+        said(ctx, param, value)
+    return values
+
+
+discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
+
+
+# The options of every command that changes the memory.
+writing = options(
+    json_option,
+    click.option("--reason", default="", help="Why, for the log."),
+    click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
+    click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
+    click.option(
+        "--allow-secret",
+        is_flag=True,
+        callback=for_people,
+        help="Let text pass that looks like a credential.",
+    ),
+    click.option(
+        "--allow-owned",
+        is_flag=True,
+        callback=for_people,
+        help="Write to another's section; needs --reason.",
+    ),
+)
 
 
 def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, lines: Iterable[str] = ()) -> None:
@@ -31,7 +93,7 @@ def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, li
 
 def pending(result: Outcome) -> None:
     if result.warning:
-        output.note(f"warning: {output.plain(result.warning)}")
+        output.note(f"warning: {result.warning}")
     if result.pending:
         output.note(f"commit pending: {result.pending}")
         output.note(f"hint: {result.hint}")
@@ -57,15 +119,12 @@ def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any
 
 def _print_change(memory: Memory, result: Outcome) -> None:
     """A dry run: the commit's subject and a diff of every file."""
-    from difflib import unified_diff
-
     change = result.change
     output.one_line(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change")
     for write in change.writes:
         name = memory.tracked(write.path)
         before = f"a/{name}" if write.old is not None else "/dev/null"
         old, new = (write.old or "").removesuffix("\n"), write.text.removesuffix("\n")
-        for line in unified_diff(old.split("\n") if old else [], new.split("\n"), before, f"b/{name}", lineterm=""):
-            output.text(output.painted(output.plain(line)))
+        output.difference(old.split("\n") if old else [], new.split("\n"), before, f"b/{name}")
     for delete in change.deletes:
         output.text(f"would delete {memory.tracked(delete.path)}")

@@ -11,11 +11,12 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, filtering, reading
+from memctl.cli.command import command, filtering, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.errors import USAGE, MemctlError
 from memctl.record.config import SearchWeights
-from memctl.record.snapshot import PAGE, Excerpt, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import PAGE, Excerpt
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
@@ -25,6 +26,7 @@ from memctl.text.markdown import first_sentence
 
 _RECORD = re.compile(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
 _INDENT = " " * 6
+_MORE = "more: --limit 0 shows all"
 # What results can be put in order of, beside relevance, each with its name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
 _ANY_RECORD = "record"
@@ -54,7 +56,7 @@ _Found = TypeVar("_Found", bound=Result | Related)
     show_default=True,
     help="What to order by, the most first; what is no record comes last then.",
 )
-@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many at most; 0 for all.")
+@limit_option(10)
 @click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
 @reading
 @click.pass_context
@@ -131,20 +133,22 @@ def _search(
     as_json: bool,
 ) -> None:
     chosen = msgspec.structs.replace(filters, types=())  # the kinds say so
-    recorded = ranking.search(snapshot, query, memory.now, chosen, kinds) if kinds else []
+    is_cut = order == "relevance" and not snapshot.texts.semantic_model  # else all are compared
+    most = limit or None if is_cut else None
+    recorded = ranking.search(snapshot, query, memory.now, chosen, kinds, most) if kinds else []
+    total = len(files) + (ranking.count(snapshot, query, chosen, kinds) if len(recorded) == most else len(recorded))
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
-    found = _sorted(mixed, order)
-    shown = found[: limit or None]
+    shown = _sorted(mixed, order)[: limit or None]
     instead = snapshot.texts.instead(query)
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
     if as_json:
         results = [_data(memory, result, excerpts.get(result.number)) for result in shown]
-        data = {"query": query, "instead": instead, "total": len(found), "results": results}
+        data = {"query": query, "instead": instead, "total": total, "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
     for word, others in instead.items() if shown else ():
-        output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
+        output.note(f"{word} occurs nowhere; searched for {' and '.join(others)}")
     if explain:
         _explain(shown, snapshot.config.search_weights)
     else:
@@ -154,7 +158,7 @@ def _search(
         )
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
         output.columns(rows, ({}, *STYLES), below)
-    _tell(len(found), len(shown), "nothing matches")
+    output.rest(total, len(shown), "nothing matches", _MORE)
 
 
 def _sorted(found: list[_Found], order: str) -> list[_Found]:
@@ -228,14 +232,7 @@ def _relate(
     else:
         below = [_INDENT + output.plain(", ".join(result.because)) if result.because else "" for result in shown]
         output.columns([(f"{result.score:.2f}", *row(result.record)) for result in shown], ({}, *STYLES), below)
-    _tell(len(found), len(shown), f"nothing has to do with {output.plain(name)}")
-
-
-def _tell(found: int, shown: int, nothing: str) -> None:
-    if found > shown:
-        output.note(f"{found - shown:,} more: --limit 0 shows all")
-    if not found:
-        output.note(nothing)
+    output.rest(len(found), len(shown), f"nothing has to do with {name}", _MORE)
 
 
 def _related_data(memory: Memory, one: Related) -> dict[str, Any]:

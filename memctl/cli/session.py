@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 import msgspec
 
-from memctl.cli import material, opening, output, report, session_probe, session_text
-from memctl.cli.command import command, json_option
+from memctl.cli import material, opening, output, report, session_probe
+from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
-from memctl.cli.groups import Group
-from memctl.cli.write_options import said, write_options, writing
+from memctl.cli.report import said, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.record import session_page
 from memctl.record.change import Change
+from memctl.record.errors import Fault
+from memctl.record.session_page import SessionPage, path_of
 from memctl.session import active, collect, proposals
 from memctl.session import pages as session_pages
 from memctl.session.active import Running
+from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ
+from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
+from memctl.session.trim import MOST_TOKENS
+from memctl.statements import labels
+from memctl.store import sequence
 from memctl.store.memory import Memory
-from memctl.store.sequence import Sequence
+from memctl.text import markdown
+from memctl.text.fit import cut
+from memctl.text.phrases import quantity
 from memctl.transcript.events import GIT, Session
 from memctl.write import transaction
+from memctl.write.commit import Outcome
 
 
 @click.group("session", cls=Group)
@@ -87,7 +98,7 @@ def summarize_command(
     summary = collect.gather(memory, session, identifier, known)
     if review:
         proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
-        session_text.review(proposed, as_json=flags["as_json"])
+        _print_proposals(proposed, as_json=flags["as_json"])
     else:
         _write(memory, summary, session, accept, flags, no_llm=no_llm)
 
@@ -108,10 +119,10 @@ def _write(
     """
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
-    accepted = session_text.chosen(proposed, accept)
+    accepted = _chosen(proposed, accept)
 
-    def plan(sequence: Sequence) -> Change:
-        made = session_pages.plan(memory, sequence, summary, accepted)
+    def plan(ids: sequence.Sequence) -> Change:
+        made = session_pages.plan(memory, ids, summary, accepted)
         if ends and not flags["dry_run"]:
             session_pages.mark_ending(memory, ends)  # what is refused has not begun
         return made
@@ -125,7 +136,7 @@ def _write(
 
         probes.keep_probes(memory, summary.id, grades.of_transcript(memory, summary, session))
     left = sum(not one.record for one in proposed) - len(accepted)
-    session_text.summarized(memory, result, summary, left, flags)
+    _summarized(memory, result, summary, left, flags)
 
 
 @command(
@@ -140,7 +151,7 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     """List the sessions that were summed up, the latest first."""
     memory = opening.memory(ctx)
     pages, faults = session_pages.pages(opening.snapshot(memory, at))
-    session_text.listed(memory, pages, faults, as_json=as_json)
+    _print_list(memory, pages, faults, as_json=as_json)
     ctx.exit(REFUSED if faults else OK)
 
 
@@ -159,7 +170,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     snapshot = opening.snapshot(memory, at)
     path, text = session_pages.find(snapshot, given)
     found, faults = session_pages.read(snapshot, path, text)
-    session_text.shown(memory, path, text, found, faults, as_json=as_json)
+    _print_page(memory, path, text, found, faults, as_json=as_json)
     ctx.exit(REFUSED if faults else OK)
 
 
@@ -183,7 +194,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
     if as_json:
         output.json("session", msgspec.to_builtins(begun))
     else:
-        output.text(output.plain(f"{begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}"))
+        output.text(f"{begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}")
         if memory.session != begun.id:
             output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names it in every commit of memctl")
 
@@ -199,7 +210,7 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """Say which sessions are under way, and what Git saw of them."""
     memory = opening.memory(ctx)
     summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in active.all_running(memory)]
-    session_text.under_way(memory, summaries, as_json=as_json)
+    _under_way(summaries, as_json=as_json)
 
 
 @command(
@@ -257,3 +268,149 @@ def _named(memory: Memory, given: str) -> str:
     if not given and not memory.session:
         raise MemctlError("which session?", "give a name, or set MEMCTL_SESSION", USAGE)
     return active.name(given or memory.session)
+
+
+_SHOWN = 60  # characters of an intent in a list
+_LATEST = 5  # files
+
+
+def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
+    """Print the proposed records with the numbers that --accept takes."""
+    if as_json:
+        data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
+        output.json("proposals", data)
+        return
+    for number, one in enumerate(proposed, start=1):
+        sure = "" if one.explicit else "  (as said, without a label)"
+        sure = f"  (already recorded: {one.record})" if one.record else sure
+        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{sure}")
+        if one.record:
+            continue
+        for name, value in one.content.items():
+            text = value if isinstance(value, str) else "; ".join(value)
+            if " ".join(text.split()) != one.title and name != "context":
+                output.text(f"       {name}: {' '.join(text.split())}")
+    if all(one.record for one in proposed):
+        output.note(f"no records are proposed{' any more' if proposed else ''}")
+
+
+def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
+    """The proposals that --accept names, without those that are records already, which is told.
+
+    Raises MemctlError for a number that there is not.
+    """
+    if accept == "all":
+        return [one for one in proposed if not one.record]
+    numbers = [word.strip() for word in accept.split(",") if word.strip()]
+    for number in numbers:
+        if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
+            hint = f"there are 1 to {len(proposed)}" if proposed else "none are proposed"
+            raise MemctlError(f"--accept: there is no proposal {number!r}", hint, USAGE)
+    named = {int(number): proposed[int(number) - 1] for number in numbers}
+    for place, one in named.items():
+        if one.record:
+            output.note(f"{place} is already recorded: {one.record} ({one.title})")
+    return [one for one in named.values() if not one.record]
+
+
+def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
+    """Report what was written, or with --dry-run would be."""
+    if flags["as_json"]:
+        data = report.change_data(memory, result, flags["dry_run"])
+        output.json("session", {**data, "summary": _summary_data(summary)})
+        return
+    lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
+    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=lines)
+    output.note(_told(summary))
+    if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
+        output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
+    if left:
+        output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
+
+
+def _told(summary: SessionSummary) -> str:
+    changed = summary.trail.having(CREATED, MODIFIED, DELETED)
+    open_errors = [one for one in summary.errors if one.is_open]
+    figures = summary.metrics
+    words = [
+        f"files changed: {len(changed):,}",
+        f"read: {len(summary.trail.having(READ)):,}",
+        f"outside of the repository: {len(summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)):,}",
+        f"decisions: {len(summary.having(labels.DECISION)):,}",
+        f"errors: {len(summary.errors):,} ({len(open_errors):,} open)",
+    ]
+    broken = f"; lines that can't be read: {figures.broken_lines:,}" if figures.broken_lines else ""
+    return ", ".join(words) + broken
+
+
+def _print_list(memory: Memory, pages: Sequence[SessionPage], faults: Sequence[Fault], *, as_json: bool) -> None:
+    """Print a line for each session."""
+    if as_json:
+        data = [{**made.values, "path": memory.tracked(path_of(made.id))} for made in pages]
+        output.json("sessions", data, faults, memory)
+    else:
+        output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
+        if not pages:
+            output.note("no session was summed up yet")
+    output.faults(memory, faults)
+
+
+def _line(made: SessionPage) -> tuple[str, ...]:
+    listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
+    changed = int(made.values.get("files_modified") or listed) if made.trail else listed
+    counts = f"{quantity(changed, 'file')}, {quantity(decided, 'decision')}"
+    intent = markdown.without_escapes((made.lines.get(session_page.INTENT) or ("",))[0])
+    return (
+        made.id,
+        session_pages.ended(made)[0],
+        counts,
+        cut(intent, _SHOWN),
+    )
+
+
+def _print_page(
+    memory: Memory, path: str, text: str, found: SessionPage | None, faults: Sequence[Fault], *, as_json: bool
+) -> None:
+    """Print the page of a session, in JSON with all its files; one that can't be read as it is, and why."""
+    if not as_json:
+        output.text(text, newline=False)
+    elif found is None:
+        raise MemctlError(f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints it as it is")
+    else:
+        output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
+    output.faults(memory, faults)
+
+
+def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
+    """Print what is known of sessions that are under way."""
+    if as_json:
+        output.json("sessions", [_summary_data(summary) for summary in summaries])
+        return
+    for one in summaries:
+        changed = one.trail.having(CREATED, MODIFIED, DELETED)
+        told = f"{one.id}  {one.agent}, since {one.started}, minutes: {one.metrics.duration_minutes:,}"
+        output.text(f"{told}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}")
+        for entry in changed[-_LATEST:]:
+            output.text(f"  {entry.action:<8}  {output.name(entry.path)}")
+    if not summaries:
+        output.note("no session is under way in this worktree")
+
+
+def _summary_data(summary: SessionSummary) -> dict[str, Any]:
+    """A summary for JSON, without what looks like a credential."""
+    data = msgspec.to_builtins(summary)
+    data.pop("succeeded")
+    data["next_steps"], data["completion"] = summary.next_steps, summary.completion
+    return _redacted(data)  # type: ignore[no-any-return]
+
+
+def _redacted(value: Any) -> Any:
+    from memctl.text.credentials import redact
+
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, (list, tuple)):
+        return [_redacted(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _redacted(item) for key, item in value.items()}
+    return value

@@ -1,18 +1,24 @@
-"""Text from a file or from standard input: whole, line by line, or as the draft of a record."""
+"""Text that a command is given: in a file, on standard input, or in the user's editor."""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
+from memctl.store import files
+from memctl.text import headings
 
 if TYPE_CHECKING:
     from memctl.record.kinds import Kind
+    from memctl.store.memory import Memory
     from memctl.write.create import Draft
 
 
@@ -38,26 +44,25 @@ def lines(source: str) -> Iterator[Iterator[str]]:
         raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
 
 
-def draft_from(kind: Kind, source: str) -> Draft:
-    """The draft in a file: JSON with the fields of an export, or Markdown, with or without front matter.
+def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
+    """The draft in a file, and notes on what of it was not understood.
 
-    Without a title in its front matter, a Markdown file's first heading of level 1 is the title.
+    The file has JSON with the fields of an export, or Markdown, with or without front matter: a text in memctl's own
+    form, or one that names fields by labels of any form.
     """
     import msgspec
 
     from memctl.exchange.jsonl import draft_of
     from memctl.record.errors import Malformed
-    from memctl.store.files import MAX_BYTES
-    from memctl.text import headings
 
     text = read(source)
-    if len(text) > MAX_BYTES:
-        raise MemctlError(f"{source} has {len(text):,} characters; a record has at most {MAX_BYTES:,} bytes")
+    if len(text) > files.MAX_BYTES:
+        raise MemctlError(f"{source} has {len(text):,} characters; a record has at most {files.MAX_BYTES:,} bytes")
     if text.lstrip().startswith("{"):
         try:
             given = msgspec.json.decode(text, type=dict[str, Any])
             given.pop("path", None)  # an exported record has one; this will be another record
-            return draft_of(given, kind)
+            return draft_of(given, kind), []
         except (msgspec.MsgspecError, RecursionError) as error:
             raise MemctlError(f"{source} is no JSON object: {error}") from None
     values: dict[str, Any] = {}
@@ -66,8 +71,95 @@ def draft_from(kind: Kind, source: str) -> Draft:
             values, text = frontmatter.read(text)
         except Malformed as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
-    if "title" not in values:
-        title, text = headings.take_title(text)
-        values.update({"title": title} if title else {})
     values.pop("path", None)
-    return draft_of({**values, "body": text}, kind)
+    from memctl.exchange import markdown
+
+    return markdown.draft_of(text, kind, values)
+
+
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+class Written(NamedTuple):
+    """A page as an editor left it: its title ("" if it stays as it was), its body, and the whole text."""
+
+    title: str
+    body: str
+    text: str
+
+
+def compose(skeleton: str, draft: Draft) -> str:
+    """Let the user write a body in the editor; raises MemctlError without a terminal, or if nothing was written."""
+    title = draft.values.get("title") or "Title"
+    heading, edited = headings.take_title(open_editor(f"# {title}\n\n{skeleton}"))
+    if heading not in ("", "Title"):
+        draft.values["title"] = heading
+    for comment in _COMMENT.findall(skeleton):  # what else looks like one may be somebody's text or code
+        edited = edited.replace(f"{comment}\n", "").replace(comment, "")
+    body = _tidied(_without_empty(edited))
+    if not body.strip() and not draft.values.get("title"):
+        raise MemctlError("nothing was written, so nothing is recorded")
+    return body
+
+
+def write_page(shown: str, skeleton: Sequence[str]) -> Written:
+    """Let the user write a page; raises MemctlError if nothing is left of it.
+
+    `skeleton` are headings that were put there to be filled in: those under which nothing was written are dropped.
+    """
+    text = open_editor(shown)
+    if not text.strip():
+        raise MemctlError("nothing was written, so nothing was changed")
+    title, body = headings.take_title(text)
+    if title == headings.take_title(shown)[0]:
+        title = ""
+    return Written(title, _without_empty(body, skeleton) if skeleton else body, text)
+
+
+@contextmanager
+def kept_if_refused(memory: Memory, text: str) -> Iterator[None]:
+    """Keep what somebody wrote in an editor if it is refused, and say where."""
+    try:
+        yield
+    except MemctlError as error:
+        if not text:
+            raise
+        files.replace_private(memory.private / "edited.md", text)
+        where = f"your text is in {memory.private / 'edited.md'}"
+        raise MemctlError(error.message, f"{error.hint}; {where}" if error.hint else where, error.exit_code) from None
+
+
+def open_editor(text: str) -> str:
+    """The text as the user's editor leaves it; raises MemctlError without a terminal, or if it was not saved."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise MemctlError(
+            "there is no terminal to open an editor in", "give the fields as options, or a text with --file", USAGE
+        )
+    try:
+        edited = click.edit(text, extension=".md")
+    except click.ClickException as error:
+        raise MemctlError(f"the editor did not work: {error.message}", "EDITOR names the one to use") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise MemctlError(f"what the editor left can't be read: {error}") from None
+    if edited is None:
+        raise MemctlError("the editor was left without saving, so nothing was changed")
+    return frontmatter.clean_newlines(edited)
+
+
+def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
+    """Drop the headings under which nothing was written: of those given, or of all."""
+    kept = [
+        part.text
+        for part in headings.split(body)
+        if part.body.strip() or not part.heading or (names is not None and part.heading not in names)
+    ]
+    return "".join(kept).strip("\n")
+
+
+def _tidied(body: str) -> str:
+    """One empty line where comments left several, but for those in code."""
+    kept: list[str] = []
+    for line, outside in headings.outside_fences(body):
+        if not (outside and not line.strip() and kept and not kept[-1].strip()):
+            kept.append(line)
+    return "\n".join(kept).strip("\n")

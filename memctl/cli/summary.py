@@ -44,4 +44,4 @@ def summarize_command(
         data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(found)}
         output.json("summary", data)
     else:
-        output.text(output.plain(found.text), newline=False)
+        output.text(found.text, newline=False)

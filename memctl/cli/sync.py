@@ -51,7 +51,7 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
     def show(lines: list[str]) -> None:
         shown.extend(lines)
         for line in lines if not as_json else ():
-            output.text(output.plain(line))
+            output.text(line)
 
     done = syncing.sync(
         memory,
@@ -66,7 +66,7 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
     elif not shown and not done.warning:
         output.text(f"nothing to do: this branch and {done.upstream.name} are at the same commit")
     if done.warning:
-        output.note(f"warning: {output.plain(done.warning)}")
+        output.note(f"warning: {done.warning}")
     ctx.exit(REFUSED if done.warning else OK)
 
 

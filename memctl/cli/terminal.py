@@ -9,23 +9,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+# Patterns are compiled where one is first used (`re` keeps them): all of them take 1 ms, and few commands need one.
 # What would make a terminal do something, or show text in another order than it stands in.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
 # GitHub Actions takes a line of a job's output that begins like this for a command of the job (its runner's
 # ActionCommand.TryParseV2, which passes over blanks before it).
-_COMMAND = re.compile(r"(^|[\r\n])([^\S\r\n]*)(?=::)")
+_COMMAND = r"(^|[\r\n])([^\S\r\n]*)(?=::)"
 OUTPUT = "standard output"
-_LINE_ENDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LINE_ENDS = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
 def harmless(text: str, stream: TextIO) -> str:
     """A text without control characters if `stream` is a terminal; unchanged if it goes elsewhere."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text) if stream.isatty() else text
+    return re.sub(_CONTROL, "\N{REPLACEMENT CHARACTER}", text) if stream.isatty() else text
 
 
 def one_line(text: str) -> str:
     """A text without line ends and the like: they are written as `\\n`."""
-    return text if text.isprintable() else _LINE_ENDS.sub(lambda found: repr(found[0])[1:-1], text)
+    return text if text.isprintable() else re.sub(_LINE_ENDS, lambda found: repr(found[0])[1:-1], text)
 
 
 def json(text: str, encoding: str) -> str:
@@ -34,7 +35,7 @@ def json(text: str, encoding: str) -> str:
         return text
     if encoding.lower().replace("-", "") != "utf8":
         return re.sub("[^\x00-\x7e]", _escaped, text)
-    return _CONTROL.sub(lambda found: found[0] if found[0] < "\x20" else _escaped(found), text)
+    return re.sub(_CONTROL, lambda found: found[0] if found[0] < "\x20" else _escaped(found), text)
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -61,7 +62,7 @@ def answering() -> Iterator[None]:
 def complain(text: str) -> None:
     """Print lines on standard error; no name in them can begin a line that a CI system takes for a command."""
     with suppress(OSError):  # nobody reads it, or its disk is full: what is being said of must not fail for that
-        print(_COMMAND.sub(r"\1\2\\", harmless(text, sys.stderr)), file=sys.stderr, flush=True)
+        print(re.sub(_COMMAND, r"\1\2\\", harmless(text, sys.stderr)), file=sys.stderr, flush=True)
 
 
 def prepare() -> None:

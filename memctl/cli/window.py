@@ -6,15 +6,15 @@ from importlib import import_module
 
 import click
 
-from memctl.cli.groups import Group
+from memctl.cli.command import Group
 from memctl.errors import USAGE, MemctlError
 
 # Name -> the module below memctl.cli that has it as NAME_command, and its line in the help.
 COMMANDS = {
     "status": ("window_status", "Say how full a window is, with what, and how soon it is red."),
-    "health": ("window_health", "Judge a window by six metrics, and say what alarms."),
+    "health": ("window_status", "Judge a window by six metrics, and say what alarms."),
     "fidelity": ("window_fidelity", "Say how much of a context a compression kept."),
-    "evict": ("window_evict", "Take out of a conversation what it can spare, and say what was there."),
+    "evict": ("window_compact", "Take out of a conversation what it can spare, and say what was there."),
     "compact": ("window_compact", "Make a conversation smaller without losing what must survive."),
     "simulate": ("window_simulate", "Replay a transcript under eviction policies, side by side."),
 }

@@ -1,4 +1,4 @@
-"""`window compact`: making a conversation smaller without losing what must survive."""
+"""`window compact` and `window evict`: making a conversation smaller."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from memctl.cli.command import command
 from memctl.cli.source import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 from memctl.window.compression.strategies import CASCADE, KEPT_TURNS, STRATEGIES
 from memctl.window.eviction.policies import POLICIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.window.compression.reduction import Reduction, Stage
+    from memctl.window.eviction.engine import EvictionResult
     from memctl.window.messages.reading import Opened
     from memctl.window.status import SeenConversation
+
 
 _BOLD = 0.5  # the share of a context from which compacting it is too much; rules.md#compaction
 
@@ -124,13 +127,13 @@ def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenCo
 
 def _target(seen: SeenConversation, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
-    from memctl.cli import window_source
+    from memctl.cli import window_status
     from memctl.tokens import model_windows
 
-    config, says_window = window_source.settings(None, memory)
+    config, says_window = window_status.settings(None, memory)
     usable = config.max_context_tokens if says_window else None
-    limit = window_source.limit_of(seen, usable, memory, model=model, window=window)
-    window_source.warn_of(limit)
+    limit = window_status.limit_of(seen, usable, memory, model=model, window=window)
+    window_status.warn_of(limit)
     transcript = seen.opened.transcript
     frame = max(transcript.reported - seen.opened.conversation.tokens, 0) if transcript else 0
     return max(int(model_windows.TARGET * limit.usable) - frame, 1)
@@ -162,7 +165,7 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     if kept:
         output.note(f"must survive, and did: {kept}")
     for one in found.lost:
-        output.note(f"lost: {one.kind} {output.plain(one.text[:80])!r}")
+        output.note(f"lost: {one.kind} {one.text[:80]!r}")
     messages.tell_rest(opened)
     if after < before * (1 - _BOLD):
         output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, and compacting earlier, keep more")
@@ -178,3 +181,107 @@ def _told(stage: Stage) -> str:
     more += [stage.note] if stage.note else []
     shown = f"refused: {output.plain(stage.refused)}" if stage.refused else ", ".join(more)
     return f"  {stage.name:<26}{stage.before:>9,} -> {stage.after:>9,}  {shown}".rstrip()
+
+
+_HELD = 6  # reasons that are listed
+
+
+@command(
+    "evict",
+    ("memctl window evict messages.json --free 20000 > smaller.json", "Free 20,000 tokens; the report is on stderr."),
+    (
+        "memctl window evict session.jsonl --target 80000 --output messages.json",
+        "The last window of a transcript, as messages of at most 80,000 tokens.",
+    ),
+    (
+        "memctl window evict messages.json --policy lru --target 50000 --json --output small.json",
+        "What goes, what stays and why, for a program.",
+    ),
+)
+@click.argument("source", metavar="FILE|-")
+@click.option("--policy", type=click.Choice(POLICIES), default="hybrid", show_default=True, help="What goes first.")
+@click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
+@click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens.")
+@click.option("--task", default="", metavar="TEXT", help="What it is all for. [default: the user's first message]")
+@click.option("--placeholder", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
+              help="Tokens of a placeholder at most; 0 for none.")  # fmt: skip
+@messages.written
+@click.pass_context
+def evict_command(
+    ctx: click.Context,
+    /,
+    source: str,
+    policy: str,
+    free: int | None,
+    target: int | None,
+    task: str,
+    placeholder: int,
+    target_file: str | None,
+    model: str | None,
+    as_json: bool,
+) -> None:
+    """Take out of a conversation what it can spare, and say what was there.
+
+    FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
+    of Claude Code. Messages are printed in the shape in which they came, and stay valid: a placeholder stands for what
+    went. The system prompt, the task, the current message and results that are not answered yet stay. Exit code 1: the
+    target is out of reach; as much as could be went.
+    """
+    from memctl.window.eviction.engine import EvictionEngine
+
+    if (free is None) == (target is None):
+        raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
+    messages.check(target_file, as_json=as_json)
+    opened, counter = messages.read(source, model, opening.memory_if_any(ctx))
+    messages.check_target(opened, source, target_file)
+    conversation = opened.conversation
+    need = free if free is not None else max(0, conversation.tokens - (target or 0))
+    engine = EvictionEngine(policy, counter=counter, placeholder_max_tokens=placeholder)
+    given, result = engine.evict_from(conversation, need, task=task)
+    messages.write(given, target_file)
+    data = _evict_data(opened, result, counter)
+    if as_json:
+        output.json("eviction", data)
+    else:
+        _evict_report(opened, result, data)
+    ctx.exit(OK if result.is_reached else REFUSED)
+
+
+def _evict_data(opened: Opened, result: EvictionResult, counter: Counter) -> dict[str, Any]:
+    conversation = opened.conversation
+    return {
+        "reached": result.is_reached,
+        "policy": result.policy_used.value,
+        "model": counter.family.name,
+        "tokens_before": conversation.tokens,
+        "tokens_after": conversation.tokens - result.tokens_freed,
+        "tokens_wanted": result.target_free_tokens,
+        "tokens_freed": result.tokens_freed,
+        "placeholders": result.placeholders_generated,
+        "similar_by": result.similar_by or None,
+        "evicted": [msgspec.to_builtins(one) for one in result.evictions],
+        "kept": [msgspec.to_builtins(one) for one in result.kept],
+        "held": result.held,
+        **messages.rest(opened),
+    }
+
+
+def _evict_report(opened: Opened, result: EvictionResult, data: dict[str, Any]) -> None:
+    number = len(result.evictions)
+    output.note(
+        f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens of {data['model']}: "
+        f"{result.tokens_freed:,} freed of {result.target_free_tokens:,} wanted, "
+        f"{quantity(number, 'block')} evicted ({data['policy']})"
+    )
+    for one in sorted(result.evictions, key=lambda one: one.after - one.before)[:12]:
+        what = f"{one.content_type.value} {one.tool_name}".strip()
+        output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (worth {one.score:.2f})")
+    if number > 12:
+        output.note(f"  and {number - 12:,} more: --json lists all")
+    messages.tell_rest(opened)
+    if not result.is_reached:
+        output.note(
+            f"the target is out of reach by {result.target_free_tokens - result.tokens_freed:,} tokens; what holds:"
+        )
+        for why, tokens in list(result.held.items())[:_HELD]:
+            output.note(f"  {tokens:>7,}  {why}")

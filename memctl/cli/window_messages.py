@@ -10,11 +10,12 @@ import click
 import msgspec
 
 from memctl.cli import counting, output
-from memctl.cli.command import F
+from memctl.cli.command import options
 from memctl.cli.source import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.store import named_file
 from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -22,27 +23,20 @@ if TYPE_CHECKING:
     from memctl.window.messages.reading import Opened
 
 
-def written(function: F) -> F:
-    """The options of every command that gives messages back."""
-    for option in reversed(
-        (
-            click.option(
-                "--output",
-                "-o",
-                "target_file",
-                metavar="FILE",
-                help="Write the messages there, not to standard output.",
-            ),
-            click.option(
-                "--model", help="Whose tokens. [default: the model that FILE names, or model in config.yaml, or claude]"
-            ),
-            click.option(
-                "--json", "as_json", is_flag=True, help="Print the report as JSON; the messages need --output then."
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+# The options of every command that gives messages back.
+written = options(
+    click.option(
+        "--output",
+        "-o",
+        "target_file",
+        metavar="FILE",
+        help="Write the messages there, not to standard output.",
+    ),
+    click.option(
+        "--model", help="Whose tokens. [default: the model that FILE names, or model in config.yaml, or claude]"
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the messages need --output then."),
+)
 
 
 def check(target_file: str | None, *, as_json: bool) -> None:
@@ -99,7 +93,7 @@ def tell_broken(number: int, name: str = "") -> None:
     """The same for people, on stderr."""
     if number:
         of = f" of {output.plain(name)}" if name else ""
-        output.note(f"warning: {number:,} line{'' if number == 1 else 's'}{of} can't be read")
+        output.note(f"warning: {quantity(number, 'line')}{of} can't be read")
 
 
 def tell_rest(opened: Opened) -> None:

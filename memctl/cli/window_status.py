@@ -1,4 +1,4 @@
-"""`window status`: how full a window is, with what, and how soon it is full."""
+"""`window status` and `window health`: how full a window is, what alarms, and where it is going."""
 
 from __future__ import annotations
 
@@ -11,14 +11,27 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import output
+from memctl.cli import counting, opening, output
 from memctl.cli import window_messages as messages
-from memctl.cli.command import command, json_option
-from memctl.cli.window_source import WindowSource, looking
-from memctl.errors import OK, USAGE, MemctlError
+from memctl.cli.command import command, json_option, options
+from memctl.cli.source import lines, read
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.hooks import pressure
+from memctl.record.frontmatter import read_yaml
 from memctl.store import named_file
+from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
+from memctl.tokens import model_windows
+from memctl.tokens.count import Counter
+from memctl.transcript import claude_code
+from memctl.window import config as configuration
 from memctl.window import status
-from memctl.window.pressure import drawing
+from memctl.window.config import WindowConfig
+from memctl.window.following import Follower
+from memctl.window.health.alerts import METRICS, Alert, AlertLevel, HealthSnapshot, watch
+from memctl.window.health.monitor import ContextHealthMonitor
+from memctl.window.health.trends import Trend
+from memctl.window.pressure import drawing, limits
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import (
     MODEL_REPORTED,
@@ -28,6 +41,111 @@ from memctl.window.pressure.monitor import (
     suited_thresholds,
 )
 from memctl.window.status import SeenConversation, Status
+
+_OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
+
+
+# The options of `status` and `health`.
+looking = options(
+    click.option("--model", help="The model of the window. [default: the transcript's, or config.yaml's]"),
+    click.option(
+        "--window",
+        type=click.IntRange(min=1),
+        help="Its tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+    ),
+    click.option(
+        "--host",
+        type=click.Choice(limits.HOSTS),
+        help="Who compacts it, and when. [default: claude-code for a transcript]",
+    ),
+    click.option(
+        "--max-output",
+        type=click.IntRange(min=1),
+        default=model_windows.DEFAULT_OUTPUT,
+        show_default=True,
+        help="Tokens that the model may answer with, which a host keeps free.",
+    ),
+    click.option("--config", "settings", metavar="FILE", help="Settings in YAML. [default: config.yaml's window]"),
+    click.option("--projects", metavar="DIR", help="Where transcripts are kept. [default: ~/.claude/projects]"),
+)
+
+
+class WindowSource:
+    """A file with a window in it, and how it is to be looked at."""
+
+    def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
+        self.file = file or str(_newest(ctx, given["projects"]))
+        self.counted_as = ""  # whose tokens, once something was read
+        self._given = given
+        self._memory = opening.memory_if_any(ctx)
+        self.config, self._says_window = settings(given["settings"], self._memory)
+
+    def read(self) -> SeenConversation:
+        """Read the file, a transcript line by line; raises MemctlError."""
+        with lines(self.file) as found:
+            return status.read(found, self.file, self._counter)
+
+    def follower(self) -> Follower:
+        """What reads the file again and again, of a transcript only what was added."""
+        return Follower(self.file, self._counter)
+
+    def _counter(self, model: str) -> Counter:
+        found = counting.counter_for(None, self._given["model"] or model, self._memory)
+        self.counted_as = found.family.name
+        return found
+
+    def limit(self, seen: SeenConversation) -> Limit:
+        """How much fits, as `limit_of` has it."""
+        usable = self.config.max_context_tokens if self._says_window else None
+        return limit_of(seen, usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT})
+
+    def warn(self, seen: SeenConversation, limit: Limit) -> None:
+        """Say that a window's size is not known for sure, and what of the file was not taken in."""
+        warn_of(limit)
+        messages.tell_rest(seen.opened)
+
+
+def limit_of(
+    seen: SeenConversation,
+    usable: int | None,
+    memory: Memory | None,
+    *,
+    model: str | None,
+    window: int | None,
+    host: str | None = None,
+    max_output: int = model_windows.DEFAULT_OUTPUT,
+) -> Limit:
+    """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
+    host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
+    window = window or pressure.window_setting(os.environ, has_host=host != limits.NO_HOST)
+    if window is None and usable is not None:
+        return Limit(usable, usable, "max_context_tokens")
+    model = model or seen.model or counting.model_of(None, memory)
+    is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
+    most = max(seen.curve.points, default=0) if is_seen else 0
+    return limits.limit_of(model, host, window=window, max_output=max_output, seen=most)
+
+
+def warn_of(limit: Limit) -> None:
+    """Say that a window's size is not known for sure, and so no percentage of it is."""
+    if limit.is_guessed:
+        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
+    if limit.is_assumed:
+        output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window says it")
+
+
+def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, bool]:
+    """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and whether they
+    say how large it is, be it what it would be without them."""
+    values = read_yaml(read(file), file) if file else memory.config.window if memory else {}
+    found = configuration.from_values(values, file or "config.yaml, window")
+    return found, values.get("max_context_tokens") is not None
+
+
+def _newest(ctx: click.Context, projects: str | None) -> Path:
+    kept = Path(projects) if projects else claude_code.projects(os.environ, Path.home())
+    return claude_code.newest(Path(os.path.realpath(ctx.obj.folder)), kept)
+
 
 _COLOURS = {
     PressureZone.GREEN: "green",
@@ -122,10 +240,10 @@ def _headline(reading: PressureReading) -> str:
 
 def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> None:
     reading = found.reading
-    output.text(output.plain(output.name(source.file)))
+    output.text(output.name(source.file))
     zone = click.style(reading.zone.value.upper(), fg=_COLOURS[reading.zone], bold=True)
     told = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as {source.counted_as}'s"
-    output.text(
+    output.styled(
         f"{zone}  {reading.utilization_pct:.1f} %: {reading.current_tokens:,} tokens, {told}, "
         f"of the {limit.usable:,} {_fits(limit)}"
     )
@@ -174,8 +292,8 @@ def _print_curve(seen: SeenConversation, limit: Limit) -> None:
     curve = seen.curve
     if curve.points:
         cuts = len(curve.compactions)
-        compacted = f", compacted {cuts} time{'' if cuts == 1 else 's'} ({drawing.MARK})" if cuts else ""
-        output.text(f"\n{len(curve.points):,} request{'' if len(curve.points) == 1 else 's'}{compacted}")
+        compacted = f", compacted {quantity(cuts, 'time')} ({drawing.MARK})" if cuts else ""
+        output.text(f"\n{quantity(len(curve.points), 'request')}{compacted}")
         output.text(drawing.sparkline(curve, limit.usable))
 
 
@@ -207,3 +325,91 @@ def _data(source: WindowSource, seen: SeenConversation, limit: Limit, found: Sta
         "not_counted": seen.opened.conversation.uncounted,
         "broken_lines": messages.broken_in(seen.opened.transcript),
     }
+
+
+_ALERT_COLOURS = {AlertLevel.CRITICAL: "red", AlertLevel.WARNING: "yellow", AlertLevel.INFO: None}
+_MOST_NAMED = 6  # requests
+_PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
+
+
+@command(
+    "health",
+    ("memctl window health", "The newest Claude Code transcript of this project; exit code 1 if something alarms."),
+    ("memctl window health session.jsonl --json", "All metrics, alarms and trends, for a program."),
+)
+@click.argument("file", required=False, metavar="[FILE|-]")
+@looking
+@json_option
+@click.pass_context
+def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **given: Any) -> None:
+    """Judge a window by six metrics: their values now, what alarms, and trends over the last ten requests.
+
+    What a file does not tell is not measured: evictions and fidelity are known to the program that manages a window.
+    """
+    source = WindowSource(ctx, file, given)
+    seen = source.read()
+    limit = source.limit(seen)
+    found = status.judge(seen, limit, source.config)
+    monitoring = source.config.health_monitoring
+    begun: list[tuple[int, Alert]] = []
+    monitor = ContextHealthMonitor(
+        thresholds=monitoring.alerts,
+        metrics=monitoring.metrics,
+        on_alert=lambda alert: begun.append((monitor.history[-1].turn, alert)),
+    )
+    for snapshot in found.history:
+        monitor.observe(snapshot)
+    last = found.history[-1] if found.history else HealthSnapshot()
+    alerts, trends = monitor.check_alerts(), monitor.trend_report()
+    if as_json:
+        plain = msgspec.to_builtins
+        data = {"file": output.name(source.file), "snapshot": plain(last), "alerts": plain(alerts)}
+        data["begun"] = [{"turn": turn, **plain(alert)} for turn, alert in begun]
+        data["broken_lines"] = messages.broken_in(seen.opened.transcript)
+        output.json("window_health", {**data, "watch": plain(_watched(last, alerts)), "trends": plain(trends)})
+    else:
+        output.text(output.name(source.file))
+        output.columns([_row(name, last, trends[name]) for name in METRICS])
+        for alert in (*alerts, *_watched(last, alerts)):
+            level = click.style(
+                alert.level.value, fg=_ALERT_COLOURS[alert.level], bold=alert.level is not AlertLevel.INFO
+            )
+            output.styled(f"\n{level}: {alert.message}\n  {alert.action}")
+        if not alerts:
+            output.text("\nnothing alarms")
+        _print_past(begun, {alert.metric for alert in alerts})
+    source.warn(seen, limit)
+    ctx.exit(REFUSED if alerts else OK)
+
+
+def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
+    """What alarmed earlier, with the requests at which it began."""
+    rows = []
+    for metric in METRICS:
+        turns = [turn for turn, alert in begun if alert.metric == metric]
+        turns = turns[:-1] if metric in now else turns
+        if turns:
+            listed = ", ".join(map(str, turns[-_MOST_NAMED:]))
+            more = f"{len(turns)} times, last " if len(turns) > _MOST_NAMED else ""
+            rows.append(("earlier", metric, f"{more}at request {listed}"))
+    if rows:
+        output.text()
+        output.columns(rows)
+
+
+def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
+    """What is out of its healthy range and does not alarm."""
+    alarming = {alert.metric for alert in alerts}
+    return [one for one in watch(last) if one.metric not in alarming]
+
+
+def _row(name: str, last: HealthSnapshot, trend: Trend) -> tuple[str, ...]:
+    return (name, _shown(name, last.value(name)), trend.direction.replace("_", " "), METRICS[name].measures)
+
+
+def _shown(name: str, value: float | None) -> str:
+    if value is None:
+        return "not measured"
+    if name in _PERCENT:
+        return f"{value:.1%}"
+    return f"{value:.1f}x" if name == "compression_ratio" else f"{value:,.0f}"

@@ -24,12 +24,14 @@ from memctl.record import frontmatter, ids, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import DECISION
-from memctl.record.record import Record, parse, problems
+from memctl.record.parsing import parse, problems
+from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text.credentials import describe, find, lines
+from memctl.text.phrases import quantity
 from memctl.write.create import Draft, complete, written
 from memctl.write.edit import rewrite
 
@@ -224,7 +226,7 @@ def import_folder(
     return Imported(
         change=Change(
             op="import",
-            title=f"{len(added):,} decision{'s' if len(added) != 1 else ''} of {folder.name or folder}",
+            title=f"{quantity(len(added), 'decision')} of {folder.name or folder}",
             ids=(*added.values(), *(record.id for record, _ in changes)),
             writes=tuple(writes),
         ),

@@ -156,6 +156,9 @@ _LONGEST_NAMES = 200  # characters
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?")
 
 
+_NO_TITLE = "there is no title (a line `# Title`) above the first section; `memctl import FILE` reads other templates"
+
+
 class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a decision keeps of the file it came from, under the key `adr` of its front matter.
 
@@ -318,7 +321,7 @@ def _scan(text: str, file: str) -> tuple[Head, int]:
     if first is None or first.level != 1 or not first.title:
         end = start + first.start if first else len(text)
         line_number = text.count("\n", 0, end) + (end < len(text))
-        raise Malformed(max(line_number, 1), "", "there is no title (a line `# Title`) above the first section")
+        raise Malformed(max(line_number, 1), "", _NO_TITLE)
     position, below = start + first.start, start + first.end
     words, start = first.title, text.find(first.title, position, below)
     if start < 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
@@ -198,6 +197,3 @@ class History(Protocol):
 
     def ever(self, folder: str) -> Collection[str]:
         """Every path below a folder of the memory that its history ever had."""
-
-
-_HEAD = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")

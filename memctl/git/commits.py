@@ -20,10 +20,9 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, locks
-from memctl.git.repository import Repository
+from memctl.git.repository import UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
-_UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until an operation of Git's is over
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 # fast-import.c, and refs/files-backend.c twice: neither is translated
 _MOVED = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
@@ -118,12 +117,7 @@ def forbid_if_unsafe(repository: Repository) -> None:
     if "GIT_INDEX_FILE" in os.environ or git.committing():
         raise AllPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
-        raise AllPending(operation + _UNDER_WAY)
-
-
-def is_over(repository: Repository, why: str) -> bool:
-    """Whether a commit waited for an operation of Git's that is over, by the words of its CommitPending."""
-    return why.endswith(_UNDER_WAY) and why != repository.under_way() + _UNDER_WAY
+        raise AllPending(operation + UNDER_WAY)
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
@@ -391,6 +385,7 @@ class Preparation:
 
 
 _COMMAND = ("fast-import", "--quiet", "--date-format=raw")
+_NOWHERE = "refs/memctl/unborn"  # the branch that `fast-import` takes a commit for; it is never written
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -403,12 +398,12 @@ class Made(msgspec.Struct, frozen=True):
 class Importer:
     """A `git fast-import`, started and waiting for what to do.
 
-    It ends without having done anything if we die, or forget it, before `finish`.
+    It leaves all branches as they are if we die, or forget it, before `finish`.
     """
 
     def __init__(self, repository: Repository) -> None:
         self._process = git.start_writing(_COMMAND, repository.top)
-        self._undo = b""
+        self._branch, self._is_given = "", False
 
     def give(
         self,
@@ -418,11 +413,11 @@ class Importer:
         message: str,
         identities: Sequence[str],
     ) -> None:
-        """Let it make a commit, which is on no branch until `finish`."""
+        """Let it write a commit with its files and trees, which is on no branch until `finish`."""
         author, committer = identities
         text = message.encode()
-        head = [f"commit {branch}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
-        parts = [b"feature done\nfeature get-mark\n", os.fsencode("\n".join(head)), b"\n", text, b"\n"]
+        head = [f"commit {_NOWHERE}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
+        parts = [b"feature done\nfeature get-mark\n", "\n".join(head).encode(), b"\n", text, b"\n"]
         if parent:
             parts.append(f"from {parent}\n".encode())
         for path, content in files.items():
@@ -430,7 +425,10 @@ class Importer:
                 parts.append(b"D " + _quoted(path) + b"\n")
             else:
                 parts += [b"M 100644 inline ", _quoted(path), f"\ndata {len(content)}\n".encode(), content, b"\n"]
-        self._undo = os.fsencode(f"reset {branch}\n{f'from {parent}' if parent else ''}\n\ndone\n")
+        # A checkpoint writes the objects at once, and the refs of branches that have commits: the reset one has none.
+        # The second line end is what it would wait for before it begins.
+        parts.append(f"reset {_NOWHERE}\ncheckpoint\n\n".encode())
+        self._branch, self._is_given = branch, True
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # `finish` says why it has ended
             self._process.stdin.write(b"".join(parts))
@@ -439,18 +437,19 @@ class Importer:
     def close(self) -> None:
         """End it; what it was given is on no branch then, unless it has finished.
 
-        It is told to leave the branch where it is: if its input ended before "done", it would report a crash in a file.
+        It is told that this is all: if its input ended before "done", it would report a crash in a file.
         """
         if self._process.returncode is None:
             with suppress(BrokenPipeError):
-                self._process.communicate(self._undo)
+                self._process.communicate(b"done\n" if self._is_given else b"")
 
     def finish(self) -> str:
         """Move the branch to the commit, and return its id.
 
         Raises GitFailed, also if the branch is no longer at the `parent` that was given ("" for none).
         """
-        return git.finish(self._process, _COMMAND, b"get-mark :1\ndone\n").decode().strip()
+        move = os.fsencode(f"reset {self._branch}\nfrom :1\n\nget-mark :1\ndone\n")
+        return git.finish(self._process, _COMMAND, move).decode().strip()
 
 
 def _quoted(path: str) -> bytes:

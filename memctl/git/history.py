@@ -144,16 +144,17 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
     """What the latest commits of HEAD changed, newest first; Git looks no further than it is asked for."""
     if not repository.has_head():
         return
-    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}"]
+    args = ["log", "--no-show-signature", "-z", "--name-status", "--no-renames", f"--max-count={limit}"]
     date, subject, paths = "", "", list[str]()
-    for item in git.stream([*args, "--format=%x1e%ct %s"], repository.top):
+    items = git.stream([*args, "--format=%x1e%ct %s"], repository.top)
+    for item in items:
         if item.startswith(b"\x1e"):
             if date:
                 yield Changed(date, tuple(paths), subject)
             seconds, _, said = item[1:].partition(b" ")
             date, subject, paths = timestamps.from_epoch(int(seconds)), said.decode(errors="replace"), []
-        elif path := git.name(item.lstrip(b"\n")):
-            paths.append(path)
+        elif item:  # the status of a path, which follows: that may begin with any character
+            paths.append(git.name(next(items)))
     if date:
         yield Changed(date, tuple(paths), subject)
 

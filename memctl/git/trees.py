@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import coprocess, git
+from memctl.git import git
 from memctl.git.repository import Repository
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def submodules(repository: Repository, revision: str, paths: Iterable[str]) -> l
 
 def blobs_on_disk(repository: Repository, paths: Iterable[str]) -> dict[str, str]:
     """The blobs that Git would make of some files of the worktree, by path; raises GitFailed if one can't be read."""
+    from memctl.git import coprocess
+
     asked = list(paths)
     found = repository.hashes.answers([_question(path) for path in asked], lambda out: coprocess.line(out).decode())
     return {path: blob.strip() for path, blob in zip(asked, found, strict=True)}

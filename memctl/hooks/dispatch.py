@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.git import trust
 from memctl.git.repository import open_repository
-from memctl.hooks import daemonize, imports, live_sessions, log, responses, time_limit
+from memctl.hooks import daemonize, event_payload, live_sessions, log, opening
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, Payload, parse
 from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
@@ -104,7 +104,9 @@ def answer(
         for do in left:
             do()
     return (
-        responses.spoken(host, payload.event, text) if text and (what in (AGENT, STOP) or what in host.speaks) else text
+        event_payload.spoken(host, payload.event, text)
+        if text and (what in (AGENT, STOP) or what in host.speaks)
+        else text
     )
 
 
@@ -118,7 +120,7 @@ def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, st
         return ""
     with suppress(OSError):
         folder.tidy()
-    return responses.spoken(host, payload.event, _UNTRUSTED)
+    return event_payload.spoken(host, payload.event, _UNTRUSTED)
 
 
 def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
@@ -154,14 +156,14 @@ def _attempted(call: _EventCall, make: Callable[[], str]) -> str:
 
 def _in_time(call: _EventCall, make: Callable[[], str]) -> str:
     """Return what `make` returns within the time that a start has; "" if it takes longer, or fails."""
-    return time_limit.within(time_limit.seconds(call.environ), lambda: _attempted(call, make)) or ""
+    return daemonize.within(daemonize.seconds(call.environ), lambda: _attempted(call, make)) or ""
 
 
 def _tool(call: _EventCall) -> str:
-    from memctl.hooks import tool_counter
+    from memctl.hooks import pressure
 
     _attempt(call, lambda: _look(call))
-    suggestion = tool_counter.after_tool(call.host, call.payload, call.folder, call.environ)
+    suggestion = pressure.after_tool(call.host, call.payload, call.folder, call.environ)
     return _owed_context(call) or suggestion
 
 
@@ -191,15 +193,15 @@ def _agent(call: _EventCall) -> str:
 
 
 def _note_prompt(call: _EventCall) -> None:
-    from memctl.hooks import prompt_log
+    from memctl.hooks import session_state
 
-    job_queue.alone(call.folder, lambda: prompt_log.note(call.folder, call.payload.prompt), _PATIENCE)
+    job_queue.alone(call.folder, lambda: session_state.note_prompt(call.folder, call.payload.prompt), _PATIENCE)
 
 
 def _note_answer(call: _EventCall) -> None:
-    from memctl.hooks import prompt_log
+    from memctl.hooks import session_state
 
-    job_queue.alone(call.folder, lambda: prompt_log.note_answer(call.folder, call.payload.answer), _PATIENCE)
+    job_queue.alone(call.folder, lambda: session_state.note_answer(call.folder, call.payload.answer), _PATIENCE)
 
 
 def _look(call: _EventCall) -> None:
@@ -232,8 +234,8 @@ def _owed_context(call: _EventCall) -> str:
 def _within(call: _EventCall, make: Callable[[], str], spent: float = 0.0) -> tuple[str, bool]:
     """What is made within the time that a start has, of which some seconds are spent, or that it is missing; whether it
     is there."""
-    seconds = time_limit.seconds(call.environ)
-    text = time_limit.within(seconds - spent, make)
+    seconds = daemonize.seconds(call.environ)
+    text = daemonize.within(seconds - spent, make)
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
@@ -242,13 +244,13 @@ def _start_context(call: _EventCall, memory: "Memory") -> str:
     _attempt(call, lambda: _settle(call, _PATIENCE))
     if call.payload.source != COMPACTED:
         memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
-    from memctl.hooks import other_memctl, remote_pages, session_start, session_state
+    from memctl.hooks import other_memctl, session_start, session_state
     from memctl.store import load
 
     state = session_state.read(call.folder)
     texts = [
         _attempted(call, lambda: session_start.context(memory, call.host, call.payload, state)),
-        _attempted(call, lambda: remote_pages.line(memory, call.folder.root)),
+        _attempted(call, lambda: session_start.pages_elsewhere(memory, call.folder.root)),
         _attempted(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]
     if left_out := load.left_out(memory):
@@ -260,7 +262,7 @@ def _start(call: _EventCall) -> str:
     begun = time.monotonic()
     if call.payload.source != COMPACTED and (job_queue.notes(call.folder.root) or _left_behind(call)):
         # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
-        time_limit.within(time_limit.seconds(call.environ) / 2, lambda: _take_up(call))
+        daemonize.within(daemonize.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _open(call)
     from memctl.hooks import primer, recall, session_start, session_state  # before the copy, which needs them, too
 
@@ -291,7 +293,7 @@ def _take_up(call: _EventCall) -> str:
     """Do what sessions have left that were killed, some at a time."""
     from memctl.hooks import jobs
 
-    waiting = time_limit.seconds(call.environ) / 2
+    waiting = daemonize.seconds(call.environ) / 2
     _attempt(call, lambda: jobs.settle_all(call.folder.root, call.environ, waiting))
     _attempt(call, lambda: jobs.end_killed(_open(call), _left_behind(call), _MOST_AT_ONCE, waiting))
     return ""
@@ -402,7 +404,7 @@ def _open_for_search(call: _EventCall) -> "Memory":
 
 def _open(call: _EventCall) -> "Memory":
     """The memory, with the agent as who is at work."""
-    imports.import_msgspec()
+    opening.import_msgspec()
     from memctl.store.memory import open_for_agent
 
     agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all

@@ -1,8 +1,13 @@
-"""What a host says of an event, on standard input: a JSON object of which unknown fields are left aside."""
+"""What a host says of an event, on standard input, and what it is answered.
+
+An event is a JSON object of which unknown fields are left aside; an answer is text for the model, in the form and of
+the length that the host takes.
+"""
 
 import json
 from typing import Any, NamedTuple
 
+from memctl.hooks.hosts import Host
 from memctl.store.session_dir import key
 
 COMPACTED = "compact"  # the source of a session that goes on after a compaction
@@ -68,3 +73,24 @@ def _asked(prompt: str) -> str:
 def _text(values: dict[str, Any], name: str) -> str:
     value = values.get(name)
     return value if isinstance(value, str) and "\0" not in value else ""
+
+
+def spoken(host: Host, event: str, text: str) -> str:
+    """An answer as the host takes it."""
+    text = _within(text, host.most_bytes) if host.most_bytes else text
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+
+
+def _within(text: str, most: int) -> str:
+    """A text of at most so many bytes: without lines before its last one, which says what else was left out."""
+    lines = text.rstrip("\n").split("\n")
+    sizes = [len(line.encode(errors="surrogatepass")) + 1 for line in lines]
+    room, kept = most - sizes[-1], list[str]()
+    if sum(sizes) <= most:
+        return text
+    for line, size in zip(lines[:-1], sizes, strict=False):
+        if size > room:
+            break
+        kept.append(line)
+        room -= size
+    return "\n".join([*kept, lines[-1], ""])

@@ -82,9 +82,11 @@ def give(folder: SessionDir, made: str, end: int) -> str:
 
 def _line(left: Sequence[Extract]) -> str:
     """The line that names decisions."""
-    from memctl.hooks import prompt_log
+    from memctl.hooks import session_state
 
-    quotes = [f'"{_quoted(_shortened(prompt_log.line(_statement(one)).rstrip(" .")))}"' for one in left[:_MOST]]
+    quotes = [
+        f'"{_quoted(_shortened(session_state.checkpoint_line(_statement(one)).rstrip(" .")))}"' for one in left[:_MOST]
+    ]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"
@@ -105,7 +107,8 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 
 def _is_decision(found: Extract) -> bool:
     """Whether something found is a decision beyond doubt."""
-    from memctl.session import extraction, labels
+    from memctl.session import extraction
+    from memctl.statements import labels
     from memctl.transcript.events import PROMPT
 
     if found.label != labels.DECISION or _NONE.match(found.text):

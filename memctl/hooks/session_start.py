@@ -11,6 +11,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -26,6 +27,7 @@ from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.text.fit import LIMIT, length
 
+_ELSEWHERE = "elsewhere"
 _RESUMED = ("resume", "fork")
 _SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
 _LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no room; how many of them at least
@@ -120,3 +122,27 @@ def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
     branch, commit = memory.repository.branch()
     dirty = () if host.reads else tuple(one.path for one in differences.changed_in_worktree(memory.repository))
     return Running(folder.key, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), "", dirty)
+
+
+def pages_elsewhere(memory: Memory, root: Path) -> str:
+    """How to get the pages of sessions that a remote keeps beside its branches, once in a clone; "" if there are such
+    pages here, nobody keeps any there, or it was said before."""
+    from memctl.git import hook_commits, private
+    from memctl.store import sessions_ref
+
+    repository = memory.repository
+    if sessions_ref.now(memory) or (root / _ELSEWHERE).exists():
+        return ""
+    are_kept_there = repository.own_setting(hook_commits.SETTING).lower() == hook_commits.RECORDS
+    if not are_kept_there and not (repository.common_dir / "refs" / "memctl" / "remotes").is_dir():
+        return ""
+    from memctl.write import install  # mostly there is nothing to say
+
+    remote = install.fetched_remote(repository)
+    if not remote:
+        return ""
+    is_known = bool(repository.tip(sessions_ref.tracking(remote)))
+    if not is_known and not are_kept_there:
+        return ""
+    private.make_file(root / _ELSEWHERE)
+    return f"Pages of earlier sessions may be at {remote} and are not here yet: `memctl sync` brings them. (memctl)\n"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from memctl.record.required_text import LONGEST_LINE
 from memctl.session.active import Running
 from memctl.store import files
 from memctl.store.session_dir import SessionDir
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from memctl.transcript.events import Event
 
 _STATE = "state.json"
+# Of a host of whose transcripts only tool calls are read, events tell the session's task and what was decided.
+_LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next steps stand
+_ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginning, which may stand before these
+_LOOKED_AT = 8 * LONGEST_LINE  # characters: somebody waits for a hook, and what is pasted may be long
 MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
 MOST_ANSWERS = 30
 MOST_ISSUES, MOST_LESSONS, MOST_ERRORS = 15, 10, 10
@@ -99,3 +104,31 @@ def changed(folder: SessionDir, **values: Any) -> SessionState:
 def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:
     """Two lists as one, each item once, the newest first."""
     return tuple(dict.fromkeys((*new, *old)))[:most]
+
+
+def note_prompt(folder: SessionDir, prompt: str) -> None:
+    """Keep what was asked last, and as the session's task what was asked first. Without credentials."""
+    from memctl.record.required_text import is_said
+
+    asked = checkpoint_line(prompt)
+    if is_said(asked):
+        state = read(folder) or SessionState()
+        changed(folder, intent=state.intent or asked, prompt=asked)
+
+
+def note_answer(folder: SessionDir, answer: str) -> None:
+    """Keep the last words of a turn, with their lines. Without credentials."""
+    from memctl.text.credentials import redact
+
+    said = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]
+    state = read(folder) or SessionState()
+    if said not in state.answers:
+        changed(folder, answers=(*state.answers, said)[-MOST_ANSWERS:])
+
+
+def checkpoint_line(text: str) -> str:
+    """A text as a line of a checkpoint: without credentials, and cut where it is too long for one."""
+    from memctl.text.characters import redacted_line
+
+    made = redacted_line(text[:_LOOKED_AT])
+    return made if len(made) <= LONGEST_LINE else f"{made[: LONGEST_LINE - 2]} …"

@@ -13,12 +13,13 @@ import msgspec
 
 from memctl.hooks import draft_page, log, session_state
 from memctl.hooks.hosts import Host
-from memctl.hooks.prompt_log import line as _line
 from memctl.hooks.session_state import SessionState, TaskCall
+from memctl.hooks.session_state import checkpoint_line as _line
 from memctl.record.session_page import NEXT, STATE, SessionPage
-from memctl.session import collect, extraction, labels, merge, page_builder, steps, tasks, trail
+from memctl.session import collect, extraction, merge, page_builder, steps, tasks, trail
 from memctl.session.summary import SessionSummary
 from memctl.session.trail import Places
+from memctl.statements import labels
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.text.characters import redacted_line

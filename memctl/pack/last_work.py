@@ -19,7 +19,8 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.record import Record
 from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
-from memctl.record.snapshot import Catalogue, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Catalogue
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import first_sentence, one_line
 

@@ -62,7 +62,7 @@ def places(ranked: Sequence[Result]) -> list[Result]:
 
 def item(snapshot: Snapshot, place: Result) -> Item:
     """A page, a headed part of one, or what matches of a session or a checkpoint, as an item of a pack."""
-    text = snapshot.texts.bodies([place.number])[place.number].strip("\n")
+    text = snapshot.texts.bodies([place.number]).get(place.number, "").strip("\n")  # it may be gone since it was found
     page = snapshot.outline.find(_page_of(place.id)) if place.kind == "page" else None
     if page is None:
         title = f"{place.kind.capitalize()} {place.id}: {place.title}"

@@ -15,7 +15,8 @@ from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.pages import Page
 from memctl.record.record import Record
-from memctl.record.snapshot import Catalogue, Files, Snapshot, Texts
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Catalogue, Files, Texts
 from memctl.record.withheld import Withheld
 from memctl.store import load
 from memctl.store.memory import Memory

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import cached_property
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pages import repository_paths
 from memctl.record import ids, pages
 from memctl.record.kinds import CHECKPOINTS, HANDOFF, SESSIONS
 from memctl.record.mentions import MARKER
@@ -74,6 +73,8 @@ class Links:
         """Where a § marker leads, "" if nowhere or to more than one place."""
         if not marker.startswith("§4."):
             return self._anchors.get(marker, "")
+        from memctl.pages import repository_paths  # most pages name no file
+
         path = marker[3:]
         found = repository_paths.resolve(self._known, path)
         if len(found) != 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -250,7 +249,7 @@ def _scalar(value: Any) -> str:
         return value
     if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED and value.isprintable():
         return value
-    return _escape(json.dumps(value, ensure_ascii=False))
+    return _quoted(value)
 
 
 def _flow(value: Any) -> str:
@@ -259,6 +258,8 @@ def _flow(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
+    import json  # 1 ms, and most texts need no quotes
+
     return _escape(json.dumps(text, ensure_ascii=False))
 
 
@@ -339,6 +340,8 @@ def _read_scalar(text: str) -> Any:
     if text[:1] == '"':
         if not text.isprintable() or "\\ud" in text or "\\uD" in text or "\\/" in text:
             return _OTHER
+        import json
+
         try:
             return json.loads(text)
         except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from memctl.record.kinds import BY_PREFIX, Kind
 from memctl.text.lazy_regex import lazy_regex
@@ -47,6 +47,12 @@ def series(identifier: str) -> tuple[str, int]:
     """Split an id into its series (`DEC-2025-11-04`) and its number."""
     head, _, number = identifier.rpartition("-")
     return head, int(number)
+
+
+def numbers(names: Iterable[str], series: str) -> list[int]:
+    """The numbers that records' files have in a series, by their names."""
+    matches = (PATTERN.match(name) for name in names if name.startswith(series + "-"))
+    return [int(match[3]) for match in matches if match]
 
 
 def path_of(identifier: str, title: str) -> str:

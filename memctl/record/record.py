@@ -1,24 +1,15 @@
-"""A record: the fields of its front matter, their order, and what each may hold."""
+"""A record: the fields of its front matter, their types and their order; `parsing` says what else each may hold."""
 
 # Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
-import re
-from collections.abc import Iterable, Mapping
-from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
-from memctl.errors import MemctlError
-from memctl.record import frontmatter, ids, timestamps
-from memctl.record.errors import Malformed
-from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import KINDS, SEVERITIES, Kind
-from memctl.text.lazy_regex import lazy_regex
 
 TITLE_LIMIT = 100  # characters; rules.md#records
 _AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session
-_COUNTERS = ("access_count", "last_accessed")
 
 if TYPE_CHECKING:
     TypeName: TypeAlias = str
@@ -86,6 +77,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def recorded(self) -> int | None:
         """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says,
         which has no time if the record was imported."""
+        from memctl.record import ids, timestamps  # for the cache: mostly it knows
+
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.made(self.memory_id)) <= _AFTERWARDS else None
 
@@ -97,193 +90,4 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
-_LINKS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "aliases")
-# Line ends, other control characters, and those that change the order in which text is shown.
-STEERING = lazy_regex("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-_UUID = lazy_regex("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-SECTION = lazy_regex(r"§[1-4](?:\.[\w./-]*\w)?")
-
 ORDER = Record.__struct_fields__[:-1]  # of the keys in a file
-_OPTIONAL = dict(zip(reversed(Record.__struct_fields__), reversed(Record.__struct_defaults__), strict=False))
-_REQUIRED = tuple(name for name in ORDER if _OPTIONAL.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT)
-_DEFAULTS: dict[str, Any] = {**_OPTIONAL, **dict.fromkeys(_REQUIRED), **{name: [] for name in LISTS}}
-_KEYS_OF = itemgetter(*ORDER)
-_ALLOWED = {
-    "id": ids.ALLOWED,
-    "memory_id": "a UUID in lower case",
-    "memory_type": "one of " + ", ".join(KINDS),
-    "title": f"a text of 1 to {TITLE_LIMIT} characters",
-    "importance": "a whole number from 1 to 10",
-    "severity": "one of " + ", ".join(SEVERITIES),
-    "completion_percentage": "a whole number from 0 to 100",
-    "section": "a section marker such as §2.1",
-    "is_archived": "true or false",
-    "access_count": "a whole number, 0 or more",
-    "tags": "a list of texts without commas or control characters",
-    "code_refs": "a list of paths inside the repository, such as src/auth.py or src/auth.py:10",
-    **dict.fromkeys(TIMES, timestamps.ALLOWED),
-    **dict.fromkeys(_LINKS, "a list of ids"),
-}
-
-
-def parse(text: str, path: str) -> tuple[Record, str]:
-    """Read a record file: its record and its body. `path` is relative to `.memory/`.
-
-    Raises InvalidRecord naming every fault with its line.
-    """
-    text = frontmatter.clean_newlines(text)
-    values, body = take_apart(text, path)
-    record, wrong = _read(values, path)
-    if record is None:
-        raise invalid(text, path, wrong)
-    return record, body
-
-
-def build(values: Mapping[str, Any], path: str) -> Record:
-    """Make a record of values in which `problems` finds nothing; keys that are not memctl's are left aside."""
-    record, wrong = _read(values, path)
-    assert record is not None, wrong
-    return record
-
-
-def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """What is wrong with the values of a front matter: pairs of field and message, in the order of the fields."""
-    return _read(values, path)[1]
-
-
-def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tuple[str, str]]]:
-    """The record that the values of a front matter make, or None and what is wrong with them."""
-    if None in values.values():
-        values = {name: value for name, value in values.items() if value is not None}
-    try:
-        # The path comes last; a key of that name in a file is somebody else's.
-        record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
-    except msgspec.ValidationError:
-        return None, wrong_types(values, Record, _REQUIRED, _ALLOWED)
-    times, wrong_times = _times(record)
-    wrong = [*_wrong_values(record, wrong_times), *_wrong_references(record), *_wrong_place(record, path)]
-    if wrong:
-        return None, wrong
-    return msgspec.structs.replace(record, **times) if times else record, []
-
-
-def _times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """The times of a record that are not written in canonical form, so written; and what are no times."""
-    other: dict[str, str] = {}
-    wrong: list[tuple[str, str]] = []
-    for name in TIMES:
-        if (value := getattr(record, name)) is not None:
-            try:
-                canonical = timestamps.parse(value)
-            except ValueError:
-                wrong.append((name, found_allowed(value, timestamps.ALLOWED)))
-            else:
-                other |= {name: canonical} if canonical != value else {}
-    return other, wrong
-
-
-def _wrong_values(record: Record, wrong_times: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    wrong: list[tuple[str, str]] = []
-    if record.status not in record.kind.statuses:
-        wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(record.kind.statuses))))
-    wrong += wrong_times
-    if record.section is not None and not SECTION.fullmatch(record.section):
-        wrong.append(("section", found_allowed(record.section, _ALLOWED["section"])))
-    for tag in record.tags:
-        if not tag.strip() or "," in tag or _steers(tag):
-            wrong.append(("tags", found_allowed(record.tags, _ALLOWED["tags"])))
-            break
-    for name in ("title", "agent_id", "project_id"):
-        if _steers(getattr(record, name)):
-            wrong.append((name, found_allowed(getattr(record, name), "one line of text without control characters")))
-    return wrong
-
-
-def _steers(text: str) -> bool:
-    return not text.isprintable() and STEERING.search(text) is not None
-
-
-def _wrong_references(record: Record) -> list[tuple[str, str]]:
-    # Patterns are checked here and not by msgspec, which would check them again for every record out of the cache.
-    wrong: list[tuple[str, str]] = []
-    for name in ("memory_id", "parent_memory_id"):
-        if (value := getattr(record, name)) is not None and _UUID.fullmatch(value) is None:
-            wrong.append((name, found_allowed(value, _ALLOWED["memory_id"])))
-    for name in _LINKS:
-        for identifier in getattr(record, name):
-            if ids.PATTERN.fullmatch(identifier) is None:
-                wrong.append((name, found_allowed(identifier, _ALLOWED[name])))
-    wrong += [("code_refs", found_allowed(ref, _ALLOWED["code_refs"])) for ref in record.code_refs if leads_out(ref)]
-    return wrong
-
-
-def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
-    kind = ids.kind_of(record.id)
-    if kind is None:
-        return [("id", found_allowed(record.id, ids.ALLOWED))]
-    if kind is not record.kind:
-        return [("id", f"{record.id} is not the id of a record of the type {record.memory_type}")]
-    if path and ids.id_in_path(path) != record.id:
-        return [("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}")]
-    return []
-
-
-def refuse_transition(record: Record, status: str) -> None:
-    """Raise MemctlError unless the record may go to `status` (staying where it is always may)."""
-    step, allowed = record.kind.step(record.status), record.kind.statuses
-    if status not in allowed or step is None:
-        raise MemctlError(f"status: {found_allowed(status, 'one of ' + ', '.join(allowed))}")
-    if status != record.status and status not in step.following:
-        what = f"from {record.status} it can become {' or '.join(step.following)}"
-        hint = what if step.following else "nothing follows that"
-        raise MemctlError(f"{record.id} is {record.status} and can't become {status}", hint)
-
-
-def leads_out(path: str) -> bool:
-    """Whether a path in a record is not plainly one inside the repository."""
-    parts = path.split("/")
-    return (
-        not path.strip()
-        or ".." in parts
-        or path.startswith(("/", "~"))
-        or parts[0].lower() == ".git"
-        or "\\" in path
-        or re.match("[A-Za-z]:[/\\\\]", path) is not None
-        or not path.isprintable()
-    )
-
-
-def found_allowed(found: object, allowed: str) -> str:
-    """The wording of every complaint about a value."""
-    shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
-    if len(shown) > 60:
-        return f"found {shown[:57] + '…'!r} ({len(shown):,} characters), allowed is {allowed}"
-    return f"found {shown!r}, allowed is {allowed}"
-
-
-def only_counted(base: str, now: str) -> bool:
-    """Whether a version of a record's file differs from another in nothing but how often the record was read."""
-    try:
-        (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
-    except Malformed:
-        return False
-    counted = dict.fromkeys(_COUNTERS)
-    return body == body_now and {**before, **counted} == {**after, **counted}
-
-
-def wrong_types(
-    values: Mapping[str, Any], form: type[msgspec.Struct], required: Iterable[str], allowed: Mapping[str, str]
-) -> list[tuple[str, str]]:
-    """Which values are not of the types that the fields of a struct have, in their order, and what is missing."""
-    wrong = [(name, "is missing") for name in required if values.get(name) is None]
-    for field in msgspec.structs.fields(form):
-        if (value := values.get(field.name)) is None or field.name == "path":
-            continue
-        try:
-            msgspec.convert(value, field.type)
-        except msgspec.ValidationError:
-            what = allowed.get(field.name, "a text")
-            if isinstance(value, (int, float)) and field.type in (str, str | None, TITLE):
-                what += " (put numbers in quotes)"
-            wrong.append((field.name, found_allowed(value, what)))
-    return wrong

@@ -5,13 +5,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from memctl.record.kinds import SEVERITIES
 from memctl.record.record import Record
-from memctl.record.snapshot import Condition
+
+if TYPE_CHECKING:
+    from memctl.record.source import Condition
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):

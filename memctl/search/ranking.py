@@ -6,19 +6,23 @@ about equally well.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from memctl.record import foreign_names, ids, timestamps
 from memctl.record.config import SearchWeights
-from memctl.record.kinds import KINDS
+from memctl.record.kinds import CHECKPOINTS, KINDS, SESSIONS
 from memctl.record.record import Record
-from memctl.record.snapshot import CHECKPOINT, PAGE, SESSION, Hit, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import CHECKPOINT, PAGE, SESSION, Hit
 from memctl.search.filters import Filters
 from memctl.text.lazy_regex import lazy_regex
 
 RECORDS = tuple(KINDS)
+_KIND_IN = {SESSIONS: SESSION, CHECKPOINTS: CHECKPOINT, **{kind.folder: kind.name for kind in KINDS.values()}}
 PLACES = (PAGE, SESSION, CHECKPOINT)  # what is found beside records
 FILE = "file"  # of the repository: `sources.file_search` finds them
 ALL = (*RECORDS, *PLACES)
@@ -40,7 +44,7 @@ _ALIKE = (
 _EXACT = lazy_regex(r'"|\*(?:\s|$)')  # who asks for a phrase or a beginning wants that and nothing like it
 _SPACE = lazy_regex(r"\s")
 _NAMED = 10  # results among which one is looked for that a query names
-_FEW = 100  # records that are read one by one; to read all takes as long
+_FEW = 1_000  # records that are read by their paths; to read all of 10,000 takes as long
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -100,19 +104,40 @@ def search(
     Only records have what a filter asks for: one that asks for anything leaves out the rest. Of a session's page it is
     the section that matches best.
     """
-    if msgspec.structs.replace(filters, archived=False) != Filters():
-        kinds = [kind for kind in kinds if kind in KINDS]
-    found = matches(snapshot, query, kinds, most)
-    records = _records(snapshot, found, filters, most)
-    titles = snapshot.texts.titles([one.hit.number for one in found if one.hit.kind in PLACES])
-    weights = shares(snapshot.config.search_weights)
-    ranked = [
-        _result(one, records.get(one.hit.path), titles, now, weights)
-        for one in found
-        if one.hit.kind in PLACES or one.hit.path in records
-    ]
-    ranked.sort(key=lambda result: (-result.score, result.id, result.number))
-    return _named_first(snapshot, query, _one_a_session(ranked)[:most])
+    found = matches(snapshot, query, _kinds(filters, kinds), most)
+    found.sort(key=lambda one: -one.share)
+    are_enough = most is not None and len(found) >= most
+    weights = limits(shares(snapshot.config.search_weights))
+    ranked: list[Result] = []
+    while found and (most is None or len(ranked) < most):
+        # A score is not less than the text's part of its match, nor more than all of it: what matches too weakly for
+        # the first so many is not read.
+        missing = len(found) if most is None else min(most - len(ranked), len(found))
+        least = found[missing - 1].share * weights["text"]
+        read = bisect_right(found, -least, key=lambda one: -one.share)
+        ranked += _results(snapshot, found[:read], filters, now, weights)
+        ranked.sort(key=lambda result: (-result.score, result.id, result.number))
+        ranked, found = _one_a_session(ranked), found[read:]
+    if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
+        return search(snapshot, query, now, filters, kinds)[:most]
+    return _named_first(snapshot, query, ranked[:most])
+
+
+def count(snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL) -> int:
+    """Return how many results `search` has without a limit, from the words alone."""
+    paths: dict[str, list[str]] = defaultdict(list)
+    for path in snapshot.texts.paths(query):
+        paths[_KIND_IN.get(path.partition("/")[0], PAGE)].append(path)
+    wanted = _kinds(filters, kinds)
+    records = [path for kind in wanted if kind in KINDS for path in paths[kind]]
+    places = (set(paths[kind]) if kind == SESSION else paths[kind] for kind in wanted if kind in PLACES)
+    return sum(map(len, places)) + snapshot.catalogue.count_at(records, filters.conditions())
+
+
+def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:
+    """Those of some kinds that can have what a filter asks for."""
+    asks = msgspec.structs.replace(filters, archived=False) != Filters()
+    return [kind for kind in kinds if kind in KINDS] if asks else kinds
 
 
 def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, most: int | None = None) -> list[Match]:
@@ -138,15 +163,19 @@ def _of_best(found: Sequence[Match]) -> list[Match]:
     return [Match(one.hit, one.own / best, one.around / best, one.meaning / best) for one in found]
 
 
-def _records(snapshot: Snapshot, found: Sequence[Match], filters: Filters, most: int | None) -> dict[str, Record]:
-    """Return the records that match and that a filter accepts, by path."""
+def _results(
+    snapshot: Snapshot, found: Sequence[Match], filters: Filters, now: str, weights: Mapping[str, float]
+) -> list[Result]:
+    """Return the results that some matches are, but for records that a filter does not accept."""
     paths = {one.hit.path for one in found if one.hit.kind in KINDS}
-    if most is not None or len(paths) <= _FEW:
-        named = (snapshot.catalogue.find(ids.id_in_path(path) or "") for path in sorted(paths))
-        records: Iterable[Record] = (record for record in named if record is not None and record.path in paths)
-    else:
-        records = (record for record in snapshot.records if record.path in paths)
-    return {record.path: record for record in filters.keep(records)}
+    records = snapshot.catalogue.at(paths) if len(paths) <= _FEW else snapshot.records
+    kept = {record.path: record for record in filters.keep(records) if record.path in paths}
+    titles = snapshot.texts.titles([one.hit.number for one in found if one.hit.kind in PLACES])
+    return [
+        _result(one, kept.get(one.hit.path), titles, now, weights)
+        for one in found
+        if one.hit.kind in PLACES or one.hit.path in kept
+    ]
 
 
 def _named_first(snapshot: Snapshot, query: str, ranked: list[Result]) -> list[Result]:
@@ -203,9 +232,8 @@ def _with_meaning(found: list[Match], meanings: Mapping[str, float]) -> list[Mat
     if not meanings:
         return found
     missing = {path for path, near in meanings.items() if near >= _ALIKE} - {one.hit.path for one in found}
-    kinds = {kind.folder: kind.name for kind in KINDS.values()}
     alike = [
-        Match(Hit(path, 0.0, 0.0, kind=kinds[path.partition("/")[0]], key=ids.id_in_path(path) or ""), 0.0)
+        Match(Hit(path, 0.0, kind=_KIND_IN[path.partition("/")[0]], key=ids.id_in_path(path) or ""), 0.0)
         for path in sorted(missing)
     ]
     words = 1 - _MEANING
@@ -229,9 +257,11 @@ def limits(weights: SearchWeights) -> dict[str, float]:
     return {name: value / sum(most.values()) for name, value in most.items()}
 
 
-def _result(one: Match, record: Record | None, titles: Mapping[int, str], now: str, weights: SearchWeights) -> Result:
+def _result(
+    one: Match, record: Record | None, titles: Mapping[int, str], now: str, most: Mapping[str, float]
+) -> Result:
     """Score one result. All parts are multiplied by how well it matches, so that weight lifts no weak match."""
-    most, hit, share = limits(weights), one.hit, one.share
+    hit, share = one.hit, one.share
     importance, recency, access = _PLACE_IMPORTANCE, 0.0, 0
     if record is not None:
         age = 0.0 if record.timestamp >= now else timestamps.days_between(record.timestamp, now)

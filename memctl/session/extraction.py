@@ -7,16 +7,16 @@ how people put such things, and may be wrong; nothing becomes a record before so
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
 import msgspec
 
 from memctl.record.required_text import is_said
-from memctl.session import dialogue, labels
-from memctl.session.labels import Labelled
-from memctl.statements import cues, plans, statements, units
+from memctl.session import dialogue
+from memctl.statements import cues, labels, lines, plans, reader, statements, units
 from memctl.statements.dialogue import USER, FreeStatement
+from memctl.statements.statement import Statement
 from memctl.text.markdown import one_line
 from memctl.text.similar import comparable
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
@@ -55,6 +55,11 @@ _LABELS = {
 }
 _MOST_LEARNED = 3  # in one message; more are a report
 CHOSEN = "The user chose it."  # why, where the agent asked
+_OVER = re.compile(r"\W*(?:resolved|fixed|closed|solved|done|won't fix)\b", re.IGNORECASE)
+_SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson"}
+_OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
+    ("next_actions", "substeps_remaining"), labels.NEXT
+)
 _SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
 _LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
 _MOST = 200_000  # characters of what is said; more is pasted
@@ -64,7 +69,7 @@ class Extract(msgspec.Struct, frozen=True):
     """Something found: which kind (one of the labels), in whose words, why, instead of what, and where.
 
     `source` is the kind of the event, and `line` where that stands in the transcript; what stands in code has its
-    `path`.
+    `path`, what has a label its whole `statement`.
     """
 
     label: str
@@ -75,6 +80,7 @@ class Extract(msgspec.Struct, frozen=True):
     source: str = ANSWER
     moment: str = ""
     path: str = ""
+    statement: Statement | None = None
     line: int = 0
 
 
@@ -118,12 +124,13 @@ def _of_event(event: Event) -> Iterator[Extract]:
     if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
         if event.kind == PROMPT and plans.read(event.text) is not None:
             return  # it is one decision, and what its headings name is its context
-        made = [one for one in _labelled(event.text) if event.kind != DIGEST or one.label != labels.ISSUE]
-        if event.kind == ANSWER:
+        made: Sequence[Extract] = _labelled(event.text)
+        if event.kind == DIGEST:
+            made = [one for one in made if one.label != labels.ISSUE]  # it tells of what was solved as well
+        elif event.kind == ANSWER:
             made = _reported(made)
-        yield from (
-            msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line) for one in made
-        )
+        for one in made:
+            yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
         if event.kind != DIGEST:
             for one in _all_said(event.text) if len(event.text) <= _MOST else ():
                 if event.kind == ANSWER and one.label == labels.DECISION and _is_next(one):
@@ -135,12 +142,13 @@ def _of_event(event: Event) -> Iterator[Extract]:
         yield from _answered(event)
 
 
-def _reported(made: list[Extract]) -> list[Extract]:
+def _reported(made: Sequence[Extract]) -> Sequence[Extract]:
     """What an agent says under labels, with many learnings of one message as one: it reports what it saw."""
     learned = [one for one in made if one.label == labels.LEARNING]
     if len(learned) <= _MOST_LEARNED:
         return made
-    whole = msgspec.structs.replace(learned[0], text="; ".join(one.text.rstrip(".") for one in learned)[:_LONG])
+    text = "; ".join(one.text.rstrip(".") for one in learned)[:_LONG]
+    whole = msgspec.structs.replace(learned[0], text=text, statement=None)
     return [*(one for one in made if one.label != labels.LEARNING), whole]
 
 
@@ -149,38 +157,45 @@ def _is_next(decision: Extract) -> bool:
     return not decision.alternatives and bool(_STEP.match(decision.text) or _RELATIVE.match(decision.text))
 
 
-def _labelled(text: str) -> Iterator[Extract]:
-    """What has a label; reasons and alternatives belong to the decision before them."""
-    waiting: Extract | None = None
-    has_text = False
-    for one in labels.read(text):
-        if _is_of_nothing(one):
-            if waiting is not None and one.label not in (labels.REASON, labels.ALTERNATIVE):
-                yield waiting
-                waiting = None
-            continue
-        if waiting is not None and (joined := _joined(waiting, one, has_text)) is not None:
-            waiting, has_text = joined, True
-            continue
-        if waiting is not None:
-            yield waiting
-        if one.text.endswith(":") or (one.label == labels.DECISION and _UNDECIDED.match(one.text)):
-            waiting = None
-            continue
-        waiting, has_text = None, one.is_below
-        if one.label == labels.DECISION:
-            waiting = _decision(one.text, explicit=True)
-        elif one.label not in (labels.REASON, labels.ALTERNATIVE, labels.RESOLVED):
-            yield Extract(one.label, one.text, True)
-    if waiting is not None:
-        yield waiting
+@lru_cache(maxsize=1024)  # as below
+def _labelled(text: str) -> tuple[Extract, ...]:
+    """What has a label."""
+    return tuple(msgspec.structs.replace(one, statement=made) for made in reader.read(text) for one in _of(made))
 
 
-def _is_of_nothing(one: Labelled) -> bool:
-    """Whether a label has nothing behind it. Where the work stands and what is next, "none" does say."""
-    if one.label in (labels.NEXT, labels.STATE):
-        return not is_said(one.text)
-    return is_nothing(one.text)
+def _of(made: Statement) -> Iterator[Extract]:
+    """What a statement under a label comes to; one of the state of the work comes to each of its parts."""
+    if made.kind == labels.STATE:
+        yield from _of_state(made)
+        return
+    text = one_line(made.title or made.text(_SAYS_MOST.get(made.kind, "")))
+    if is_nothing(text) or text.endswith(":") or (made.kind == labels.DECISION and _UNDECIDED.match(text)):
+        return
+    if made.kind == labels.DECISION:
+        reason = one_line(made.text("rationale"))
+        alternatives = tuple(one_line(one) for one in made.items("alternatives_considered") if not is_nothing(one))
+        yield Extract(labels.DECISION, text, True, "" if is_nothing(reason) else reason, alternatives)
+    elif made.kind == labels.ISSUE:
+        if not (made.text("resolution") or _OVER.match(made.text("investigation_status"))):
+            yield Extract(labels.ISSUE, text, True)
+    elif made.kind in (labels.LEARNING, labels.DETAIL):
+        yield Extract(labels.LEARNING, text, True)
+    elif made.kind in (labels.TODO, labels.SCOPE):
+        yield Extract(made.kind, text, True)
+
+
+def _of_state(made: Statement) -> Iterator[Extract]:
+    percent = made.values.get("completion_percentage")
+    if percent is not None:
+        yield Extract(labels.STATE, f"{percent} % complete", True)
+    for field in made.content:
+        label = _OF_STATE.get(field, "") if field != "substeps_remaining" or not made.title else ""
+        for text in map(one_line, made.items(field) if label else ()):
+            if label == labels.STATE and _PERCENT.fullmatch(text):
+                continue
+            # Where the work stands and what is next, "none" does say.
+            if not is_nothing(text) if label == labels.BLOCKER else is_said(text):
+                yield Extract(label, text, True)
 
 
 def is_nothing(text: str) -> bool:
@@ -198,30 +213,17 @@ def _nothing() -> re.Pattern[str]:
     return re.compile(rf"[\W_]*(?:there (?:is|are|was|were) )?(?:{said})(?: (?:{more}|{told}))*[\W_]*", re.IGNORECASE)
 
 
-def _joined(decision: Extract, one: Labelled, has_text: bool) -> Extract | None:
-    """A decision with what follows it, None if that is none of its."""
-    if decision.label != labels.DECISION:
-        return None
-    if one.label == labels.REASON:
-        return msgspec.structs.replace(decision, reason=f"{decision.reason} {one.text}".strip())
-    if one.label == labels.ALTERNATIVE:
-        return msgspec.structs.replace(decision, alternatives=(*decision.alternatives, one.text))
-    if one.label == labels.DECISION and one.is_below and not one.is_item and not has_text:
-        return msgspec.structs.replace(decision, reason=f"{one.text} {decision.reason}".strip())
-    return None
-
-
-def _decision(text: str, *, explicit: bool) -> Extract:
+def _decision(text: str) -> Extract:
     """A decision, with its reason and what it was taken instead of where the same sentence says so."""
-    if not explicit and (first := _REASON_FIRST.fullmatch(text)):
+    if first := _REASON_FIRST.fullmatch(text):
         why, what = [first[1]], first[2]
     else:
         what, *why = _BECAUSE.split(text, maxsplit=1)
     what = what.rstrip(" .")
     instead: tuple[str, ...] = ()
-    if not explicit and len(what) <= _LONGEST_CHOICE and (match := _INSTEAD.fullmatch(what)):
+    if len(what) <= _LONGEST_CHOICE and (match := _INSTEAD.fullmatch(what)):
         what, instead = match[1] or match[2], (match[3],)
-    return Extract(labels.DECISION, what, explicit, why[0].rstrip() if why else "", instead)
+    return Extract(labels.DECISION, what, False, why[0].rstrip() if why else "", instead)
 
 
 @lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
@@ -233,7 +235,7 @@ def _all_said(text: str) -> tuple[Extract, ...]:
 def _said(text: str) -> Iterator[Extract]:
     before: Extract | None = None
     for unit in units.units(text):
-        if unit.form == units.SENTENCE and not labels.is_labelled(unit.text):
+        if unit.form == units.SENTENCE and not lines.is_labelled(unit.text):
             sentence = cues.NUMBERED.sub("", one_line(unit.text.replace("**", "")))
             stated = statements.stated(sentence)
             made = list(_of_sentence(sentence, stated))
@@ -259,7 +261,7 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
     if not _SHORT <= len(sentence) <= _LONG or sentence.endswith(("?", ":")):
         return
     if stated in (statements.DECISION, statements.REJECTED):
-        yield _decision(sentence, explicit=False)
+        yield _decision(sentence)
     elif stated == statements.LESSON:
         yield Extract(labels.LEARNING, sentence, False)
     else:

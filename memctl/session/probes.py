@@ -21,11 +21,12 @@ import msgspec
 from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.record.session_page import printable
-from memctl.session import labels, trail
+from memctl.session import trail
 from memctl.session.extraction import is_nothing
 from memctl.session.file_actions import CREATED, DELETED, MODIFIED
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import Places
+from memctl.statements import labels
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.text import headings

@@ -11,10 +11,11 @@ import msgspec
 from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
 from memctl.record.record import Record
 from memctl.record.required_text import is_said
-from memctl.session import labels, tasks
+from memctl.session import tasks
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
+from memctl.statements import labels
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.similar import comparable

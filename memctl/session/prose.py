@@ -16,9 +16,9 @@ from xml.etree import ElementTree
 import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed, json_object
-from memctl.session import labels
 from memctl.session.extraction import Extract
 from memctl.session.summary import Prose, SessionSummary
+from memctl.statements import labels
 from memctl.text import xml
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word

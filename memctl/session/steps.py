@@ -34,7 +34,10 @@ _RUNS = (
     r" (?:test|build|check|vet|clippy)|(?:npm|pnpm|yarn|bun) run [\w:-]+"
 )
 # Further programs that say whether the work is good, and tasks and scripts whose names say that they do.
-_OF_CHECKS = r"[\w:.-]*(?:tests?|lint|checks?|fmt|format|build|ci|vet|types?|verify|coverage|compile|deploy|publish|migrate)(?![a-z])[\w:.-]*"
+_OF_CHECKS = (
+    r"[\w:.-]*(?:tests?|lint|checks?|fmt|format|build|ci|vet|types?|verify|coverage|compile|deploy|publish|migrate)"
+    r"(?![a-z])[\w:.-]*"
+)
 _JUDGES = (
     r"golangci-lint|gofmt|gofumpt|staticcheck|shellcheck|pre-commit run|black|isort|prettier|biome|rubocop|phpstan"
     rf"|bazel (?:test|build)|tflint|hadolint|markdownlint|(?:mise run|mise|just|task|rake|invoke|nx|turbo) {_OF_CHECKS}"

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.record import timestamps
-from memctl.session import extraction, failures, labels, tasks
+from memctl.session import extraction, failures, tasks
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.file_actions import CREATED, DELETED, MODIFIED
 from memctl.session.tasks import Task
 from memctl.session.trail import Trail
+from memctl.statements import labels
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage

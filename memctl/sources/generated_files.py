@@ -51,7 +51,7 @@ class Generated:
 
     def reason(self, path: str) -> str:
         """Why a file is taken to be written by a program, "" if it is not."""
-        if _LOCK_NAMES.fullmatch(path.rpartition("/")[2]):
+        if is_lock(path):
             return LOCK
         return GENERATED if path in self._by_text or path in self._by_attribute else ""
 

@@ -1,1 +1,1 @@
-"""Sentences of what people and models write: where each begins and ends, and what it states."""
+"""What a text states: under labels (`reader`), and in sentences of free words (`statements`)."""

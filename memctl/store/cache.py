@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
@@ -22,43 +20,15 @@ from memctl import __version__
 from memctl.errors import MemctlError
 from memctl.git import private
 from memctl.record.errors import Fault
-from memctl.record.kinds import BY_FOLDER, KINDS
+from memctl.record.kinds import KINDS
 from memctl.record.record import Record
-from memctl.store import files, schema
-
-if TYPE_CHECKING:
-    from memctl.record.mentions import Mention
-
-# How many token counts and digests to keep; most are of texts that will not be seen again.
-_LOGGED = 1_000  # changed files of which it is noted in which update they changed
-_LIMITS = {"tokens": 20_000, "clean": 20_000}
-_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 26)})"
-_ENCODE = msgspec.msgpack.Encoder().encode
-
-
-class ParsedFile(msgspec.Struct):
-    """What one file came to: a record with its body and what that refers to, or faults; of any other file its blob.
-
-    `blob` is the id that Git would give the text; "" if the file says nothing that can be searched.
-    """
-
-    path: str
-    stat: str  # "" if the file is as HEAD has it
-    record: Record | None
-    body: str
-    mentions: list[Mention]
-    faults: list[Fault]
-    weight: int = 0  # see Catalogue.heavy
-    is_suspicious: bool = False
-    has_controls: bool = False
-    blob: str = ""
-
 
 _READING = 3  # raise it when something is read out of a file of the repository in another way: a purpose, an outline
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
 # What says which values are stored: the tables, the types of records and references, what is read out of a text.
-_SOURCES = ("record/record.py", "record/kinds.py", "record/mentions.py", "store/schema.py", "store/objects.py")
+_RECORD = [f"record/{name}.py" for name in ("record", "parsing", "kinds", "mentions")]
+_SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
 
 
 def _schema() -> str:
@@ -185,56 +155,6 @@ class Cache:
     def paths(self) -> set[str]:
         return {row[0] for row in self.database.execute("SELECT path FROM records")}
 
-    def update(
-        self, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
-    ) -> bool:
-        """Put parsed files in and take the files that are gone out, if the cache still is for the HEAD of `before`.
-
-        A HEAD is a commit and a mark of what is checked out. Returns whether it was done.
-        """
-        with self.transaction("BEGIN IMMEDIATE"):
-            state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
-            if (state.get("commit", ""), state.get("sparse", "")) != before:
-                return False
-            new = {"commit": now[0], "sparse": now[1]}
-            if parsed or removed:  # most commits are of code alone
-                changed = {**dict.fromkeys(removed, ""), **self._unlike(parsed)}
-                self._replace(parsed, removed)
-                if changed:
-                    number = int(state.get("updates", "0")) + 1
-                    new["updates"] = str(number)
-                    if not self._log(number, changed):
-                        new["logged_from"] = str(number)
-                if any(files.is_record_path(path, BY_FOLDER) for path in changed):
-                    self._forget()
-                    new["changes"] = str(int(state.get("changes", "0")) + 1)
-            self.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())
-            return True
-
-    def _unlike(self, parsed: Iterable[ParsedFile]) -> dict[str, str]:
-        """The blobs of files that have another text than when they were last read, or were no valid ones, by path."""
-        find = "SELECT 1 FROM records WHERE path = ? AND blob = ? AND blob <> ''"
-        rows = ((item, self.database.execute(find, (item.path, item.blob)).fetchone()) for item in parsed)
-        return {item.path: item.blob for item, row in rows if row is None}
-
-    def _log(self, number: int, changed: Mapping[str, str]) -> bool:
-        """Note which files an update changed; False if they are many, and what was noted before is forgotten."""
-        logged = self.database.execute("SELECT count(*) FROM updates").fetchone()[0]
-        if logged + len(changed) > _LOGGED:
-            self.database.execute("DELETE FROM updates")
-            return False
-        rows = ((number, path, blob) for path, blob in changed.items())
-        self.database.executemany("INSERT INTO updates VALUES (?, ?, ?)", rows)
-        return True
-
-    def _forget(self) -> None:
-        """Drop what was made of the records, and counts of tokens where they have become many."""
-        self.database.execute("DELETE FROM packed")
-        self.database.execute("DELETE FROM kept")
-        for table, limit in _LIMITS.items():
-            if self.database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > limit:
-                self.database.execute(f"DELETE FROM {table}")
-
     @contextmanager
     def transaction(self, begin: str) -> Iterator[None]:
         """All of what is done within, or nothing."""
@@ -245,39 +165,6 @@ class Cache:
             self.database.execute("ROLLBACK")
             raise
         self.database.execute("COMMIT")
-
-    def _replace(self, parsed: Sequence[ParsedFile], removed: Iterable[str]) -> None:
-        last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
-        for path in (*removed, *(item.path for item in parsed if last is not None)):
-            self._remove(path)
-        numbered = list(enumerate(parsed, (last or 0) + 1))
-        with nullcontext() if last is not None else schema.without_indexes(self.database):
-            self.database.executemany(_INSERT, (_row(number, item) for number, item in numbered))
-        self._count_tags([item.record for item in parsed if item.record is not None], 1)
-
-    def _remove(self, path: str) -> None:
-        row = self.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
-        if row:
-            if row[1] is not None:
-                try:
-                    self._count_tags([msgspec.msgpack.decode(row[1], type=Record)], -1)
-                except msgspec.MsgspecError:
-                    raise undecodable(self.database) from None
-            self.database.execute("DELETE FROM records WHERE number = ?", row[:1])
-
-    def _count_tags(self, records: Iterable[Record], step: int) -> None:
-        """Keep count of how many open records have a tag at a place."""
-        counts: Counter[tuple[str, str]] = Counter()
-        for record in records:
-            if record.is_open:
-                place = record.place
-                counts.update((tag, place) for tag in set(record.tags))
-        self.database.executemany(
-            "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
-            [(tag, place, step * count) for (tag, place), count in counts.items()],
-        )
-        if step < 0:
-            self.database.execute("DELETE FROM tags WHERE count = 0")
 
     def _packed_rows(self, only_open: bool) -> bytes:
         """Records by path, as one array: it decodes four times as fast as each row alone."""
@@ -293,25 +180,12 @@ class Cache:
             if (row[0] if row else "0") == changes:
                 self.database.execute("INSERT OR REPLACE INTO packed VALUES (?, ?)", (only_open, packed))
 
-    def erase(self) -> None:
-        """Leave in the file nothing of what rows were replaced or taken out."""
-        with self.transaction("BEGIN IMMEDIATE"):
-            self._forget()
-        self.database.execute("VACUUM")
-
     def copy(self) -> Cache:
         """The same in memory."""
         copied = sqlite3.connect(":memory:", isolation_level=None)
         self.database.backup(copied)
         copied.execute("UPDATE state SET value = ? WHERE key = 'id'", (os.urandom(8).hex(),))
         return Cache(copied)
-
-    def without(self, paths: Collection[str]) -> Cache:
-        """Return the same in memory, without the records at some paths."""
-        copied = self.copy()
-        head = copied.state().head
-        copied.update([], paths, head, head)
-        return copied
 
     def token_count(self, key: bytes) -> int | None:
         """A token count that was kept under a digest, or None."""
@@ -361,32 +235,9 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError("of another form")
     database.execute("BEGIN IMMEDIATE")
     if not {row[0] for row in database.execute("SELECT name FROM sqlite_master")}:  # nobody was faster
+        from memctl.store import schema  # a cache is made once
+
         schema.make(database)
         made = {"version": _schema(), "id": os.urandom(8).hex()}
         database.executemany("INSERT INTO state VALUES (?, ?)", made.items())
     database.execute("COMMIT")
-
-
-def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
-    record = item.record
-    packed = None if record is None else _ENCODE(record)
-    faults = _ENCODE(item.faults) if item.faults else None
-    mentions = _ENCODE(item.mentions) if item.mentions else None
-    stored = (item.path, number, item.stat, packed, faults, mentions)
-    if record is None:
-        return *stored, *(None,) * 19, item.blob
-    asked = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
-    marks = (item.weight, int(item.is_suspicious), int(item.has_controls))
-    dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
-    lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
-    return (
-        *stored,
-        *asked,
-        *dated,
-        int(record.is_archived),
-        record.section,
-        record.agent_id,
-        *lists,
-        record.expires_at,
-        item.blob,
-    )

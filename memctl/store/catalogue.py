@@ -16,13 +16,12 @@ from memctl.record import ids
 from memctl.record.errors import Fault
 from memctl.record.kinds import HANDOFF, SEVERITIES
 from memctl.record.record import Record
-from memctl.record.snapshot import Condition
-from memctl.search.filters import ORDERS
 from memctl.store import access
-from memctl.store.cache import Cache, undecodable
+from memctl.store.cache import Cache, Undecodable, undecodable
 
 if TYPE_CHECKING:
     from memctl.record.mentions import Mention
+    from memctl.record.source import Condition
 
 T = TypeVar("T")
 
@@ -47,12 +46,16 @@ _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
 class StoredCatalogue:
-    """The catalogue of a cache that is up to date; `counts` is the folder that has the retrievals of this clone."""
+    """The catalogue of a cache that is up to date; `counts` is the folder that has the retrievals of this clone.
 
-    def __init__(self, cache: Cache, counts: Path | None = None) -> None:
+    `renew` makes the cache anew, once, if a record in it can't be decoded.
+    """
+
+    def __init__(self, cache: Cache, counts: Path | None = None, renew: Callable[[], Cache] | None = None) -> None:
         self._database = cache.database
         self._counts = counts
         self._open: dict[str, dict[str, int]] = {}
+        self._renew = renew
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
         if place is None:
@@ -82,11 +85,9 @@ class StoredCatalogue:
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
     ) -> tuple[list[Record], int]:
-        where, values = ["is_archived NOT NULL"], []
-        for field, test, value in conditions:
-            where.append(_TESTS[test].format("type" if field == "memory_type" else field))
-            values.append(encode(value).decode() if test == "in" else f",{value}," if test == "has" else value)
-        condition = " AND ".join(where)
+        from memctl.search.filters import ORDERS
+
+        condition, values = _where(conditions)
         if order == "access":  # which counts are no part of
             key, large_first = ORDERS[order]
             found = access.counted(self._counts, self._records(f"{condition} ORDER BY path", *values))
@@ -118,6 +119,17 @@ class StoredCatalogue:
             return []
         start = f"{kind.folder}/{identifier[4:11]}/{identifier}"
         return self._records("path BETWEEN ? AND ? AND id = ? ORDER BY path", start, start + "~", identifier)
+
+    def at(self, paths: Iterable[str]) -> list[Record]:
+        asked = "path IN (SELECT value FROM json_each(?)) AND record NOT NULL ORDER BY path"
+        return access.counted(self._counts, self._records(asked, encode(list(paths)).decode()))
+
+    def count_at(self, paths: Iterable[str], conditions: Iterable[Condition]) -> int:
+        condition, values = _where(conditions)
+        wanted = "(SELECT value AS wanted FROM json_each(?))"
+        asked = f"SELECT count(*) FROM {wanted} CROSS JOIN records ON path = wanted WHERE {condition}"
+        found: int = self._database.execute(asked, (encode(list(paths)).decode(), *values)).fetchone()[0]
+        return found
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         aside = "" if with_handoffs else HANDOFF.name
@@ -180,7 +192,9 @@ class StoredCatalogue:
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
 
     def without(self, paths: Collection[str]) -> StoredCatalogue:
-        return StoredCatalogue(Cache(self._database).without(paths), self._counts) if paths else self
+        from memctl.store import cache_update
+
+        return StoredCatalogue(cache_update.without(Cache(self._database), paths), self._counts) if paths else self
 
     @cached_property
     def _changes(self) -> bytes:
@@ -191,7 +205,13 @@ class StoredCatalogue:
     def _records(self, condition: str, *values: Any) -> list[Record]:
         rows = self._database.execute(f"SELECT record FROM records WHERE {condition}", values)
         decode = self._decoder(Record)
-        return [decode(row[0]) for row in rows]
+        try:
+            return [decode(row[0]) for row in rows]
+        except Undecodable:
+            if self._renew is None:
+                raise
+            self._database, self._renew = self._renew().database, None
+            return self._records(condition, *values)
 
     def _decoder(self, form: type[T]) -> Callable[[bytes], T]:
         """What decodes values of the cache; raises Undecodable."""
@@ -204,3 +224,12 @@ class StoredCatalogue:
                 raise undecodable(self._database) from None
 
         return checked
+
+
+def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
+    """What SQLite is to ask of records that meet all conditions, and the values in it."""
+    where, values = ["is_archived NOT NULL"], []
+    for field, test, value in conditions:
+        where.append(_TESTS[test].format("type" if field == "memory_type" else field))
+        values.append(encode(value).decode() if test == "in" else f",{value}," if test == "has" else value)
+    return " AND ".join(where), values

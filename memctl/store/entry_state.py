@@ -29,7 +29,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.git import commits, git, history, trees
+from memctl.git import git, trees
 from memctl.record.change import Change
 from memctl.record.frontmatter import clean_newlines
 from memctl.store import files, journal
@@ -158,7 +158,7 @@ def reason(memory: Memory, entry: PendingEntry) -> str:
         return f"{WHY}; {AGAIN}"
     if entry.stage == WRITING:
         return "interrupted, `memctl commit` finishes it"
-    if commits.is_over(memory.repository, entry.why):
+    if memory.repository.is_over(entry.why):
         return "its commit can be made now: `memctl commit`"
     return entry.why
 
@@ -214,6 +214,8 @@ def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) ->
 def _is_in_a_commit(memory: Memory, entry: PendingEntry, path: str, old: str | None, text: str | None) -> bool:
     """Whether a commit made after an entry has its change of a path: the very text, or one near it that was authored
     since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
+    from memctl.git import history  # few changes wait, and fewer have been overtaken
+
     tracked = memory.tracked(path)
     found = dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base, _MOST_COMMITS))
     blobs = list(dict.fromkeys(blob for _, blob in found if blob))

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.store import files, lock, search_index
+from memctl.store import cache_update, files, lock, search_index
 from memctl.store.cache import Cache
 
 _CACHE = "cache.db"
@@ -119,7 +119,7 @@ def _forget(file: Path, dry_run: bool) -> None:
         try:
             if not cache.database.execute("PRAGMA database_list").fetchone()[2]:  # it could not be opened
                 raise MemctlError("it is in use", "run this again")
-            cache.erase()
+            cache_update.erase(cache)
         finally:
             cache.database.close()
 

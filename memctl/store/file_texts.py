@@ -12,7 +12,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -84,7 +84,8 @@ def matches(
         if file is None:
             raise
         if not isinstance(error, sqlite3.OperationalError):
-            discard(file)
+            with suppress(OSError):  # that it can't be used is said all the same
+                discard(file)
         index = SearchIndex.in_memory(f"{file} can't be used ({error})")
         with closing(index.database):
             found = _matches(index, texts, query, progress)

@@ -9,32 +9,30 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
-from memctl.git import git, trees
+from memctl.git import git
 from memctl.record.config import Config
-from memctl.record.errors import Fault, InvalidRecord
+from memctl.record.errors import Fault
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, files
-from memctl.store.cache import Cache, CacheState, ParsedFile
+from memctl.store.cache import Cache, CacheState
 from memctl.store.memory import Memory
 from memctl.store.sessions_ref import Both
 
 if TYPE_CHECKING:
+    from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import Searched
     from memctl.store.stored_texts import StoredTexts
 
-Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
-_RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
-_STEP = 250
 _TRIES = 3  # to bring the cache up to date before doing without it
-_GONE, _UNREADABLE = "gone", "unreadable"
 
 
 def left_out(memory: Memory) -> str:
@@ -123,6 +121,7 @@ class _Disk:
 
     def searched(self) -> Searched:
         """What there is to be searched."""
+        from memctl.git import trees
         from memctl.store import search_views
 
         cache, read = self._current(), self._reader.read
@@ -139,7 +138,8 @@ class _Disk:
     def catalogue(self) -> StoredCatalogue:
         from memctl.store.catalogue import StoredCatalogue
 
-        return StoredCatalogue(self._current(), self._memory.repository.shared)
+        renew = partial(synced, self._memory, self._progress, self._written)
+        return StoredCatalogue(self._current(), self._memory.repository.shared, renew)
 
     def files(self) -> FilesOnDisk:
         from memctl.store.repository_files import FilesOnDisk
@@ -224,12 +224,12 @@ def _sync(
     dirty = {short for path in asked.differing() if (short := _below(path, memory.prefix))}
     dirty |= {path for path in written if files.is_cached_path(path)}
     memory.differing = head[0], frozenset(map(memory.tracked, dirty))
-    stale = _changed_paths(memory, cache, state.head, head) | (set(state.differing) - dirty)
-    stale |= {path for path in dirty if _stat(memory, path) != state.differing.get(path)}
-    if not stale and head == state.head:
+    if head == state.head and not dirty and not state.differing:
         return True
-    parsed, removed = _parse_files(memory, stale, dirty, asked.started, progress)
-    return not stale if cache.update(parsed, removed, state.head, head) else None
+    from memctl.store import cache_update
+
+    said = cache_update.Disk(head, frozenset(dirty), asked.started)
+    return cache_update.from_disk(memory, cache, state, said, progress)
 
 
 def _sparse(memory: Memory) -> str:
@@ -243,89 +243,7 @@ def _sparse(memory: Memory) -> str:
     return ":".join(marks)
 
 
-def _parse_files(
-    memory: Memory, stale: set[str], dirty: set[str], started: int, progress: Progress | None
-) -> tuple[list[ParsedFile], list[str]]:
-    """Read the files that may have changed: what they came to, and which are gone."""
-    reader = files.FolderReader(memory.folder)
-    parsed: list[ParsedFile] = []
-    removed: list[str] = []
-    for number, path in enumerate(sorted(stale)):
-        if progress and number % _STEP == 0:
-            progress(number, len(stale))
-        item = _parse_file(reader, memory, path, path in dirty, started)
-        if item is None:
-            removed.append(path)
-        else:
-            parsed.append(item)
-    if progress and stale:
-        progress(len(stale), len(stale))
-    return parsed, removed
-
-
-def _parse_file(
-    reader: files.FolderReader, memory: Memory, path: str, is_dirty: bool, started: int
-) -> ParsedFile | None:
-    """What the file at a path comes to now; None if there is none, and HEAD has none either."""
-    from memctl.store import objects  # mostly no file has changed
-
-    status = _status(memory, path)
-    if status == _GONE and "\\x" in path:
-        return objects.broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
-    if status == _GONE:  # if HEAD has it, that must be remembered: it may come back without anything else changing
-        return objects.broken(path, [], _GONE) if is_dirty else None
-    racy = isinstance(status, str) or status.st_mtime_ns > started - _RACY
-    mark = _mark(status) if is_dirty or racy else ""
-    try:
-        text = reader.read(path, None if isinstance(status, str) else status)
-        return objects.parsed(text, path, mark, trees.blob_of(text.encode(), [memory.repository.null_id]))
-    except InvalidRecord as error:
-        return objects.broken(path, error.faults, mark)
-    except OSError as error:
-        fault = Fault(path, 1, "", f"the file can't be read: {error.strerror}")
-        return objects.broken(path, [fault], _mark(status))
-
-
-def _stat(memory: Memory, path: str) -> str:
-    return _mark(_status(memory, path))
-
-
-def _status(memory: Memory, path: str) -> os.stat_result | str:
-    try:
-        return os.lstat(f"{memory.folder}/{path}")
-    except (FileNotFoundError, NotADirectoryError):
-        return _GONE
-    except OSError:
-        return _UNREADABLE
-
-
-def _mark(status: os.stat_result | str) -> str:
-    if isinstance(status, str):
-        return status
-    return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
-
-
 def _below(path: str, prefix: str) -> str:
     """The path below `.memory/` of a file that the cache knows; "" for any other."""
     short = path[len(prefix) + 1 :]
     return short if files.is_cached_path(short) else ""
-
-
-def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: tuple[str, str]) -> set[str]:
-    """The paths that may differ between the HEAD that the cache is for and the one there is."""
-    if known == head:
-        return set()
-    top = memory.repository.top
-    before, now = (f"{commit}:{memory.prefix}" if commit else "" for commit in (known[0], head[0]))
-    try:
-        if before and now and known[1] == head[1]:
-            out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
-            names = {git.name(name) for name in out.split(b"\0") if name}
-            return {name for name in names if files.is_cached_path(name)}
-    except git.GitFailed:
-        pass  # the older commit is no longer there, or one of them has no memory
-    names = cache.paths()
-    with suppress(git.GitFailed):  # HEAD has no memory
-        listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else b""
-        names |= set(map(git.name, listed.split(b"\0")))
-    return {name for name in names if files.is_cached_path(name)}

@@ -114,12 +114,12 @@ class Memory:
                 f"this clone is trusted from now on: hooks of agents may write here (`git config {trust.SETTING}`)"
             )
 
-    @property
+    @cached_property
     def private(self) -> Path:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
         return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
 
-    @property
+    @cached_property
     def hooks(self) -> Path:
         """Where hooks keep what they know of sessions, in what all worktrees share."""
         return self.repository.shared / "hooks" / self.private.name
@@ -127,7 +127,7 @@ class Memory:
     @property
     def has_jobs(self) -> bool:
         """Whether a hook may have left work to be done (`store.job_queue`)."""
-        return (self.hooks / JOBS).is_dir()
+        return os.path.isdir(self.hooks / JOBS)
 
     def ask(self) -> StatusProcess:
         """What differs from HEAD: as asked ahead, but that answer serves only once."""

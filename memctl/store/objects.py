@@ -8,25 +8,22 @@ from typing import TYPE_CHECKING
 
 from memctl.git import index, trees
 from memctl.git.trees import TreeEntry
-from memctl.record import mentions
 from memctl.record.config import Config
 from memctl.record.config import parse as parse_config
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.kinds import BY_FOLDER
-from memctl.record.record import Record, parse
-from memctl.store import files
-from memctl.store.cache import Cache, ParsedFile
+from memctl.record.record import Record
+from memctl.store import cache_update, files
+from memctl.store.cache import Cache
+from memctl.store.cache_update import ParsedFile
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.store.repository_files import FilesInGit
-from memctl.text import characters
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.search_views import Searched
     from memctl.store.stored_texts import StoredTexts
 
-_IGNORE = f"\n{mentions.IGNORE}:"
 Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
 
 
@@ -141,42 +138,17 @@ class InGit:
             cache = cache.copy()
             self._fetch(stale)
             head = cache.state().head
-            cache.update([self._parse(path) for path in stale], there - paths, head, head)
+            cache_update.update(cache, [self._parse(path) for path in stale], there - paths, head, head)
         return cache
 
     def _parse(self, path: str) -> ParsedFile:
         try:
-            return parsed(self.read(path), path, "", self._entries[path].blob)
+            return cache_update.parsed(self.read(path), path, "", self._entries[path].blob)
         except InvalidRecord as error:
-            return broken(path, error.faults)
+            return cache_update.broken(path, error.faults)
 
     def _fetch(self, paths: Sequence[str]) -> None:
         """Read some files at once: each question to Git takes a process."""
         entries = [self._entries[path] for path in paths]
         wanted = [entry.blob for entry in entries if entry.is_regular and entry.blob not in self._contents]
         self._contents |= trees.blobs(self._memory.repository, wanted, files.MAX_BYTES)
-
-
-def parsed(text: str, path: str, stat: str, blob: str) -> ParsedFile:
-    """What the text of a file that the cache knows comes to; raises InvalidRecord."""
-    if not files.is_record_path(path, BY_FOLDER):
-        return ParsedFile(path, stat, None, "", [], [], blob=blob)
-    record, body = parse(text, path)
-    first_line = text.count("\n", 0, len(text) - len(body)) + 1
-    found = mentions.in_text(body, first_line)
-    if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
-        found.append(mentions.Mention(1, mentions.IGNORE))
-    weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
-    controls = bool(characters.first_in(text))
-    return ParsedFile(path, stat, record, body, found, [], weight, _has_credential(text), controls, blob)
-
-
-def _has_credential(text: str) -> bool:
-    from memctl.text.credentials import is_in  # 1 ms, and most commands parse nothing
-
-    return is_in(text)
-
-
-def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
-    """What a file comes to that is not valid, or not there at all."""
-    return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])

@@ -6,6 +6,7 @@ share, in no commit. They can be deleted at any time.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -75,7 +76,7 @@ def models(folder: Path) -> list[str]:
 
 def _read(folder: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
     file = folder / _FILE
-    if not file.exists():
+    if not os.path.exists(file):  # nor where only its owner may look
         return []
     try:
         database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)

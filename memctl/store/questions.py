@@ -20,14 +20,13 @@ Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word
 
 
 class FtsQuery(msgspec.Struct, frozen=True):
-    """A query in FTS5's language: what results have, or have if there are no such, and what one has that has all of it.
+    """A query in FTS5's language: what results have, or have if there are no such.
 
     Each is "" if the query has nothing of that. `words` are what `without_phrases` has between its "OR"s.
     """
 
     any_of_it: str
     without_phrases: str
-    all_of_it: str
     instead: dict[str, tuple[str, ...]]  # by words that occur nowhere
     words: tuple[str, ...] = ()
 
@@ -35,7 +34,7 @@ class FtsQuery(msgspec.Struct, frozen=True):
 def read(query: str, instead: Instead) -> FtsQuery:
     """Understand a query."""
     phrases: list[str] = []
-    needed: list[str] = []  # an expression for each word
+    beside = 0  # words beside the phrases
     wanted: list[str] = []
     replaced: dict[str, tuple[str, ...]] = {}
     chunks = re.findall(r'"[^"]*"|\S+', _POSSESSIVE.sub("", query))
@@ -44,22 +43,20 @@ def read(query: str, instead: Instead) -> FtsQuery:
         if chunk.startswith('"'):
             phrases += [_quoted(words)] if words else []
         elif chunk.endswith("*") and words:
-            needed.append(_quoted(words) + "*")
-            wanted.append(needed[-1])
+            beside += 1
+            wanted.append(_quoted(words) + "*")
         else:
             if len(words) > 1:  # an identifier, a path: its words together say more than each
                 wanted.append(_quoted(words))
             for word in words:
                 if len(words) == 1 or word.lower() not in STOP_WORDS:
-                    alternatives, every = _alternatives(word, instead, replaced)
-                    wanted += alternatives
-                    needed.append(every)
+                    beside += 1
+                    wanted += _alternatives(word, instead, replaced)
     wanted = list(dict.fromkeys(wanted))
     anything = " OR ".join([*phrases, *wanted])
-    is_exact = phrases and len(needed) < _PASTED
+    is_exact = phrases and beside < _PASTED
     any_of_it = " AND ".join([*phrases, f"({anything})"]) if is_exact else anything
-    all_of_it = " AND ".join([*phrases, *needed])
-    return FtsQuery(any_of_it, anything if wanted else "", all_of_it, replaced, tuple(wanted))
+    return FtsQuery(any_of_it, anything if wanted else "", replaced, tuple(wanted))
 
 
 def _without_stop_words(chunks: list[str]) -> list[str]:
@@ -67,17 +64,14 @@ def _without_stop_words(chunks: list[str]) -> list[str]:
     return [chunk for chunk in chunks if not set(map(str.lower, whole_words(chunk))) <= STOP_WORDS] or chunks
 
 
-def _alternatives(word: str, instead: Instead, replaced: dict[str, tuple[str, ...]]) -> tuple[list[str], str]:
-    """What to look for to find a word, and the expression that says that it was found."""
+def _alternatives(word: str, instead: Instead, replaced: dict[str, tuple[str, ...]]) -> list[str]:
+    """What to look for to find a word: its spellings, or the whole of an identifier and those of its parts."""
     parts = parts_of(word)
     if not parts:
-        found = _spellings(word.lower(), instead, replaced)
-        return found, f"({' OR '.join(found)})"
-    whole = _quoted([word.lower()])
+        return _spellings(word.lower(), instead, replaced)
     spelled = {part: _spellings(part, instead, replaced) for part in parts}
     wanted = [each for part, found in spelled.items() if part not in STOP_WORDS for each in found]
-    every = " AND ".join(f"({' OR '.join(found)})" for found in spelled.values())
-    return [whole, *wanted], f"({whole} OR ({every}))"
+    return [_quoted([word.lower()]), *wanted]
 
 
 def _spellings(word: str, instead: Instead, replaced: dict[str, tuple[str, ...]]) -> list[str]:

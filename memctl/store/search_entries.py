@@ -11,7 +11,8 @@ from typing import NamedTuple
 from memctl.record import checkpoint, pages, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.record import ORDER, Record
-from memctl.record.snapshot import CHECKPOINT, PAGE, SESSION, body_of
+from memctl.record.snapshot import body_of
+from memctl.record.source import CHECKPOINT, PAGE, SESSION
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 

@@ -70,22 +70,19 @@ class SearchIndex:
     def open(cls, memory: Memory) -> SearchIndex:
         """Open the index, making it anew if it is missing, damaged or of an older form."""
         file = memory.repository.shared / NAME
-        for _ in range(2):
-            try:
+        try:
+            for _ in range(2):
                 private.make_file(file)
-            except OSError as error:
-                if not file.is_file():
-                    return cls.in_memory(f"{file} can't be written ({error.strerror})")
-            try:
-                return cls(_connect(file))
-            except _Newer:
-                return cls.in_memory(f"{file} is of a newer memctl")
-            except sqlite3.OperationalError as error:
-                if "locked" in str(error) or "readonly" in str(error) or "unable to open" in str(error):
-                    return cls.in_memory(f"{file} can't be opened ({error})")
-                discard(file)
-            except sqlite3.DatabaseError:
-                discard(file)
+                try:
+                    return cls(_connect(file))
+                except _Newer:
+                    return cls.in_memory(f"{file} is of a newer memctl")
+                except sqlite3.DatabaseError as error:
+                    if any(word in str(error) for word in ("locked", "readonly", "unable to open")):
+                        return cls.in_memory(f"{file} can't be opened ({error})")
+                    discard(file)
+        except OSError as error:
+            return cls.in_memory(f"{file} can't be written ({error.strerror})")
         return cls.in_memory(f"{file} can't be opened")
 
     @classmethod

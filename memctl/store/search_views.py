@@ -92,9 +92,12 @@ def instead(memory: Memory, index: SearchIndex, searched: Searched, *, is_damage
     """An index in memory instead of one that another process keeps for long, or that is damaged and is deleted."""
     file = index.file
     index.database.close()
-    if is_damaged and file is not None:
-        discard(file)
     remark = "" if is_damaged else f"{file} is in use by another process"
+    if is_damaged and file is not None:
+        try:
+            discard(file)
+        except OSError as error:
+            remark = f"{file} is damaged and can't be deleted ({error.strerror})"
     return _in_memory(memory, SearchIndex.in_memory(remark), searched)
 
 

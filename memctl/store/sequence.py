@@ -117,6 +117,4 @@ def _highest(folder: Path, series: str) -> int:
 
 
 def _highest_of(names: list[str], series: str) -> int:
-    found = [ids.id_in_path(name) for name in names if name.startswith(series + "-")]
-    numbers = (ids.series(identifier)[1] for identifier in found if identifier)
-    return max((number for number in numbers if number < ids.FIRST_DERIVED), default=0)
+    return max((number for number in ids.numbers(names, series) if number < ids.FIRST_DERIVED), default=0)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memctl.record.config import Config
     from memctl.record.errors import Fault
     from memctl.record.record import Record
-    from memctl.record.snapshot import Catalogue, Files, Source, Texts
+    from memctl.record.source import Catalogue, Files, Source, Texts
     from memctl.store.objects import InGit
     from memctl.store.search_views import Searched
 
@@ -44,9 +44,8 @@ def tracking(remote: str) -> str:
 
 def now(memory: Memory) -> str:
     """The commit that the ref is at, "" if there is none. Files say so."""
-    from memctl.git import refs  # what reads records alone needs no ref
 
-    return refs.tip(memory.repository, REF)
+    return memory.repository.tip(REF)
 
 
 def as_of(memory: Memory, revision: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from memctl.record.kinds import KINDS
-from memctl.record.snapshot import Excerpt, Hit
+from memctl.record.source import Excerpt, Hit
 from memctl.store import questions, search_views, vocabulary
 from memctl.store.memory import Memory
 from memctl.store.questions import FtsQuery
@@ -35,25 +35,22 @@ _HEADING = lazy_regex(r"(?m)^#+ +(\S(?:.*\S)?)\s*$")
 # `CROSS JOIN` keeps SQLite to this order: what matches is looked up in the view, one by one.
 _LIVE = "FROM texts CROSS JOIN {live} AS live ON live.number = texts.rowid"
 _JOINED = f"{_LIVE} CROSS JOIN entries ON entries.number = texts.rowid"
-_MATCH = (  # FTS5 gives the best match the smallest number; nothing is -0.0
-    f"SELECT texts.rowid, path, 0 - bm25(texts, 1, 0, 0, 0), 0 - bm25(texts, {_WEIGHTS}), kind, key"
-    f" {_JOINED} WHERE texts MATCH ? AND kind IN ({{kinds}})"
+# The best of all that match, before they are looked up: of 7,600 that takes a quarter of the time. FTS5 gives the best
+# match the smallest number; nothing is -0.0.
+_BEST = f"SELECT rowid, 0 - bm25(texts, {_WEIGHTS}) AS score FROM texts WHERE texts MATCH ?"
+# Not `rowid IN`: FTS5 would be asked anew for each of them. `+` keeps it to one pass, in which others are not scored.
+_WITHIN = " AND +rowid IN (SELECT rowid FROM texts WHERE texts MATCH ?)"
+_MATCH = (
+    "SELECT best.rowid, path, score, kind, key FROM ({best} ORDER BY score DESC LIMIT ?) AS best"
+    " CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
+    " WHERE kind IN ({kinds})"
 )
+_PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ?"
 _MATCH_AROUND = (
     f"SELECT number, path, 0 - bm25(around, {_AROUND}), kind, key FROM around"
     " CROSS JOIN {live} AS live ON live.list = around.rowid CROSS JOIN entries USING (number)"
     " WHERE around MATCH ? AND kind IN ({kinds})"
 )
-# The best of all that match, before they are looked up: of 7,600 that takes a quarter of the time.
-_MATCH_BEST = (
-    "SELECT best.rowid, path, in_title, in_text, kind, key FROM (SELECT rowid, 0 - bm25(texts, 1, 0, 0, 0) AS in_title,"
-    f" 0 - bm25(texts, {_WEIGHTS}) AS in_text FROM texts WHERE texts MATCH ? ORDER BY in_text DESC LIMIT {{most}})"
-    " AS best CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
-    " WHERE kind IN ({kinds})"
-)
-# Not `rowid IN`: FTS5 would be asked anew for each of them. `+` keeps it to one pass, in which others are not scored.
-_MATCH_WITHIN = f"{_MATCH} AND +texts.rowid IN (SELECT rowid FROM texts WHERE texts MATCH ?)"
-_NUMBERS = "SELECT rowid FROM texts WHERE texts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
     f"SELECT rowid, CASE WHEN length(body) <= {_PIECE} THEN {_SNIPPET} END FROM texts"
@@ -65,7 +62,9 @@ _BEST_PIECE = (
 )
 _EACH = "FROM {live} AS live CROSS JOIN texts ON texts.rowid = live.number"
 _AT_ONCE = 1_000  # entries
-_SPARE = 4  # times as many as are asked for are looked up, as some may be of other views or kinds
+# Times as many as are asked for are looked up, and how many at least: some may be of other views or kinds, and others
+# move up by what stands around them. On bench/labelled the first ten are found as well as among all that match.
+_SPARE, _LEAST = 4, 100
 _AMONG = "+around.rowid IN (SELECT list FROM json_each(?) CROSS JOIN {live} ON number = value)"
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
 _COUNT_LIVE = f"SELECT count(*) FROM (SELECT 1 {_LIVE} WHERE texts MATCH ? LIMIT ?)"
@@ -109,34 +108,33 @@ class StoredTexts:
         rows = self._best(asked, most, kinds) if most is not None and asked.any_of_it == asked.without_phrases else []
         for expression in (asked.any_of_it, asked.without_phrases):
             rows = rows or self._matching(expression, kinds, most)
-        within = json.dumps([row[0] for row in rows])
-        complete = {row[0] for row in self._found(_NUMBERS, asked.all_of_it, within)} if rows else set()
-        return [
-            Hit(path, title, text, number in complete, kind, key, number)
-            for number, path, title, text, kind, key in rows
-        ]
+        return [Hit(path, text, kind, key, number) for number, path, text, kind, key in rows]
 
     def around(
         self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
     ) -> list[Hit]:
         words = " OR ".join(self._asked(query).words)
-        statement = _MATCH_AROUND.replace("{kinds}", ", ".join("?" * len(kinds)))
+        statement = _of_kinds(_MATCH_AROUND, kinds)
         if numbers is None:
             rows = self._found(statement, words, *kinds)
         else:
             rows = self._found(f"{statement} AND {_AMONG}", words, *kinds, json.dumps(list(numbers)))
-        return [Hit(path, 0.0, text, False, kind, key, number) for number, path, text, kind, key in rows]
+        return [Hit(path, text, kind, key, number) for number, path, text, kind, key in rows]
 
-    def _matching(self, expression: str, kinds: Collection[str], most: int | None, within: str = "") -> list[Any]:
-        def find(statement: str) -> list[Any]:
-            statement = statement.replace("{kinds}", ", ".join("?" * len(kinds)))
-            return self._found(statement, expression, *kinds, *filter(None, [within]))
+    def paths(self, query: str) -> list[str]:
+        asked = self._asked(query)
+        found = self._found(_PATHS, asked.any_of_it) or self._found(_PATHS, asked.without_phrases)
+        return [row[0] for row in found]
 
-        if most is None or within:
-            return find(_MATCH_WITHIN if within else _MATCH)
-        best = find(_MATCH_BEST.replace("{most}", str(_SPARE * most)))
-        # If some of the best are of other views or kinds, the best of this one may be below them.
-        return best if len(best) >= most else find(_MATCH)
+    def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
+        """The rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
+        statement = _of_kinds(_MATCH, kinds).replace("{best}", _BEST + (_WITHIN if rarer else ""))
+        limit = -1 if most is None else max(_SPARE * most, _LEAST)
+        rows = self._found(statement, expression, *filter(None, [rarer]), limit, *kinds)
+        if most is None or rarer or len(rows) >= most:
+            return rows
+        # Some of the best may be of other views or kinds, and the best of this one below them.
+        return self._matching(expression, kinds, None)
 
     def _best(self, asked: FtsQuery, most: int, kinds: Collection[str]) -> list[Any]:
         """The rows of a match but for texts that have none of its rarer words; [] if one of those may be among the
@@ -153,9 +151,8 @@ class StoredTexts:
             rest -= given[word]
         if not rarer or 2 * sum(counts[word] for word in rarer) > total:
             return []
-        rows = self._matching(asked.any_of_it, kinds, None, " OR ".join(rarer))
-        rows.sort(key=lambda row: -row[3])
-        return rows[: _SPARE * most] if len(rows) >= most and rows[most - 1][3] > rest else []
+        rows = self._matching(asked.any_of_it, kinds, most, " OR ".join(rarer))
+        return rows if sum(score > rest for _, _, score, _, _ in rows) >= most else []
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         return self._asked(query).instead
@@ -187,7 +184,7 @@ class StoredTexts:
 
     def _of_best_piece(self, number: int, asked: FtsQuery) -> str:
         """The excerpt with marks of a long text, "" if no piece of it matches."""
-        body = self.bodies([number])[number]
+        body = self.bodies([number]).get(number, "")  # another process may have just taken it out
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute(TEXTS)
             pieces = ((body[start : start + _PIECE + _OVERLAP],) for start in range(0, len(body), _PIECE))
@@ -263,6 +260,10 @@ class StoredTexts:
 
     def _ask(self, statement: str, values: Sequence[str | bytes | int]) -> list[Any]:
         return self._index.database.execute(statement.replace("{live}", self._live), values).fetchall()
+
+
+def _of_kinds(statement: str, kinds: Collection[str]) -> str:
+    return statement.replace("{kinds}", ", ".join("?" * len(kinds)))
 
 
 def _most_given(total: int, count: int) -> float:

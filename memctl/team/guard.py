@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,10 +18,11 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.record.record import Record
 from memctl.record.required_text import is_said
-from memctl.store.file_sections import around, parent_on_disk, sections
 from memctl.store.memory import Memory
-from memctl.team import ref_state
-from memctl.team.state import Ownership, State
+from memctl.team.coordination_ref import ref
+
+if TYPE_CHECKING:
+    from memctl.team.state import Ownership, State
 
 _SHOWN = 5  # refused files that a message names
 
@@ -60,10 +62,11 @@ def refuse(memory: Memory, change: Change) -> None:
 
 def denied(memory: Memory, change: Change) -> list[Denied]:
     """The files of a change that who is at work may not write; what they were and what they become both count."""
-    state = ref_state.read(memory).state
-    agent, now = memory.actor, memory.now
-    if not forbidding(state, agent, now):
+    state, agent, now = _state(memory), memory.actor, memory.now
+    if state is None or not forbidding(state, agent, now):
         return []
+    from memctl.store.file_sections import parent_on_disk, sections
+
     texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
     texts += [(delete.path, delete.old) for delete in change.deletes]
     found: dict[str, Denied] = {}
@@ -76,9 +79,11 @@ def denied(memory: Memory, change: Change) -> list[Denied]:
 
 def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
     """The records that who is at work may not write, by path, each with the ownership that says so in words."""
-    state, agent, now = ref_state.read(memory).state, memory.actor, memory.now
-    if not forbidding(state, agent, now):
+    state, agent, now = _state(memory), memory.actor, memory.now
+    if state is None or not forbidding(state, agent, now):
         return {}
+    from memctl.store.file_sections import around, parent_on_disk
+
     parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers
     found = {}
     for record in records:
@@ -86,6 +91,16 @@ def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
         if held and not held.lets_write(agent):
             found[record.path] = held.told
     return found
+
+
+def _state(memory: Memory) -> State | None:
+    """The state that agents share; None if there is none, and so nobody owns a section."""
+    commit = memory.repository.tip(ref(memory))
+    if not commit:
+        return None
+    from memctl.team import ref_state  # most memories have one agent
+
+    return ref_state.at(memory, commit).state
 
 
 def forbidding(state: State, agent: str, now: str) -> list[Ownership]:

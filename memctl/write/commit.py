@@ -226,10 +226,11 @@ def commit_paths(
         _refuse_hidden(memory, set(least) - differing)
         if differing.isdisjoint(least or paths):
             return ""
+        contents = _contents(memory, differing)
         try:
             made = commits.commit(
                 memory.repository,
-                _contents(memory, differing),
+                contents,
                 text,
                 prepared or _prepare(memory, differing),
                 by_agent=memory.by_agent,
@@ -240,7 +241,7 @@ def commit_paths(
                 raise
             is_fresh, prepared = False, None
     if made.parent is not None:
-        following.follow(memory, differing, made.parent, made.commit)
+        following.follow(memory, differing, made.parent, made.commit, contents)
     if _DETACHED not in memory.remarks and not memory.repository.branch()[0]:
         memory.remarks.append(_DETACHED)
     return made.commit

@@ -23,11 +23,10 @@ from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
-from memctl.record.record import parse
+from memctl.record.parsing import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
-from memctl.tokens.families import family_of, markdown_estimator
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -122,13 +121,17 @@ def unused_templates(memory: Memory, snapshot: Snapshot) -> str:
 
 
 def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
-    return Renderer(
-        snapshot, markdown_estimator(snapshot.config.model), memory.private / "templates", trusted=memory.is_trusted
-    )
+    def estimate(text: str) -> float:
+        from memctl.tokens.families import markdown_estimator  # of pages alone it matters how long they are
+
+        return markdown_estimator(snapshot.config.model)(text)
+
+    return Renderer(snapshot, estimate, memory.private / "templates", trusted=memory.is_trusted)
 
 
 def counter(memory: Memory) -> Counter:
     from memctl.tokens.count import Counter  # only the page of the files counts
+    from memctl.tokens.families import family_of
 
     return Counter(family_of(memory.config.model), load.open_cache(memory))
 

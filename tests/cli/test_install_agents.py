@@ -574,7 +574,7 @@ def test_own_settings_name_a_memctl_in_a_folder_with_blanks(
 ) -> None:
     program = str(tmp_path / "my apps" / "memctl")
     monkeypatch.setattr("memctl.write.install.own_program", lambda *_: program)
-    monkeypatch.setattr("memctl.cli.install_agents._is_on_path", lambda _: False)
+    monkeypatch.setattr("memctl.cli.install._is_on_path", lambda _: False)
     memctl("install", "claude-code", "--local", "--yes")
     hooks = json.loads((repo / ".claude" / "settings.local.json").read_text())["hooks"]
     assert hooks["Stop"][0]["hooks"][0]["command"] == program

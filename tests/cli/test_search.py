@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,25 @@ def test_search_finds_and_explains(memctl: Memctl) -> None:
     assert memctl("search", "nothing-like-it").err == "nothing matches\n"
     assert memctl("search", '"pool sizes connection"', "--json").data["total"] == 0
     assert memctl("search", "connec*", "--json").data["total"] == 2
+
+
+def test_of_equal_matches_the_record_that_was_retrieved_more_often_comes_first(memctl: Memctl) -> None:
+    often = memctl("learn", "Pools", "--lesson", "connection pool sizes").id
+    seldom = memctl("learn", "Pools", "--lesson", "connection pool sizes").id
+    for _ in range(3):
+        memctl("show", often)
+    results = memctl("search", "pools", "--json").data["results"]
+    assert [(r["id"], r["record"]["access_count"]) for r in results] == [(often, 3), (seldom, 0)]
+    assert [r["access"] > 0 for r in results] == [True, False]
+
+
+def test_records_of_one_id_are_all_found(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Tea", "--lesson", "a kettle")
+    one = repo / made.out.split()[1]
+    text = one.read_text().replace("Tea", "Coffee").replace("memory_id: 0", "memory_id: 1")
+    one.with_name(f"{made.id}-coffee.md").write_text(text)
+    results = memctl("search", "kettle", "--json", code=None).data["results"]
+    assert sorted(result["title"] for result in results) == ["Coffee", "Tea"]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +84,32 @@ def test_results_come_in_the_order_asked_for_and_pages_last(memctl: Memctl, monk
         first = results[0]["record"]["id"]
         related = memctl("search", "--related", first, "--sort", order, "--json").data["results"]
         assert [r["record"]["title"] for r in related] == expected[1:3]
+
+
+def test_with_a_limit_the_first_results_and_their_number_are_as_without(memctl: Memctl, tmp_path: Path) -> None:
+    """Far more records match than are looked at for a few results, and of the best none is shown: they are archived."""
+    records = [
+        {
+            "memory_type": ("learning", "decision")[number % 2],
+            "title": f"Lantern {number}" if number > 20 else f"Number {number}",
+            "importance": number % 10 + 1,
+            "tags": ["few"] if number in (3, 9, 14) else [],
+            "is_archived": number > 20,
+            ("lesson", "rationale")[number % 2]: "lantern " + "oil " * (number % 7),
+        }
+        for number in range(1, 171)
+    ]
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, records)))
+    memctl("import", str(tmp_path / "records.jsonl"))
+    memctl("section", "add", "Lantern", "--overview", "The lantern.")
+    assert memctl("search", "lantern", "--json").data["total"] == 21
+    for more in ([], ["--all"], ["--tag", "few"], ["--type", "decision"], ["--type", "page"], ["--importance", "8"]):
+        every = memctl("search", "lantern", "oil", "--json", "--limit", "0", *more).data
+        assert len(every["results"]) == every["total"] > 0
+        for limit in (1, 2, 10):
+            first = memctl("search", "lantern", "oil", "--json", "--limit", str(limit), *more).data
+            assert first["total"] == every["total"]
+            assert [one["id"] for one in first["results"]] == [one["id"] for one in every["results"]][:limit]
 
 
 def test_a_misspelt_word_is_told_and_searched_for(memctl: Memctl) -> None:

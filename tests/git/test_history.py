@@ -38,3 +38,13 @@ def test_a_repository_without_a_commit_has_no_history(tmp_path: Path) -> None:
     repository = open_repository(tmp_path)
     assert history.commits(repository, ["."]) == history.paths_ever(repository, ".") == []
     assert introductions.last_changes(repository, ["a"]) == introductions.last_commits(repository, ["a"]) == {}
+
+
+def test_a_name_that_begins_as_the_head_of_a_commit_is_a_path(repo: Path) -> None:
+    names = ("\x01a", "\x1e1 b")
+    for name in names:
+        (repo / name).write_text("x\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "odd")
+    first = next(history.latest(open_repository(repo), 1))
+    assert (first.paths, first.subject) == (names, "odd")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import prompt_log, session_state
+from memctl.hooks import session_state
 from memctl.hooks.hosts import CODEX, GEMINI, STOP, Host
 from memctl.store.session_dir import SessionDir
 from tests.conftest import Memctl
@@ -65,7 +65,7 @@ def test_a_page_names_the_errors_that_the_hosts_transcript_tells_of(repo: Path, 
 def test_a_key_of_which_an_answer_keeps_only_the_end_is_redacted(session: Session) -> None:
     key = "\n".join(f"{number:08x}".upper() * 8 for number in range(80))
     folder = SessionDir(session.root, "one")
-    prompt_log.note_answer(
+    session_state.note_answer(
         folder, f"-----BEGIN {'PRIVATE'} KEY-----\n{key}\n-----END {'PRIVATE'} KEY-----\nWe decided."
     )
     state = session_state.read(folder)

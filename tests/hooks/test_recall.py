@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import recall, time_limit
+from memctl.hooks import daemonize, recall
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, Host
 from tests.conftest import Memctl, git
 from tests.generated import COUNTERS
@@ -77,9 +77,9 @@ def test_every_host_gives_the_model_what_a_prompt_is_answered() -> None:
 def test_a_prompt_whose_answer_is_late_gets_nothing_and_the_next_one_gets_it(
     session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(time_limit.SETTING, "0")
+    monkeypatch.setenv(daemonize.SETTING, "0")
     assert asks(session) == ""
-    monkeypatch.delenv(time_limit.SETTING)
+    monkeypatch.delenv(daemonize.SETTING)
     assert decided in asks(session)
     assert session.faults() == []
 
@@ -87,9 +87,9 @@ def test_a_prompt_whose_answer_is_late_gets_nothing_and_the_next_one_gets_it(
 def test_what_a_late_start_did_not_show_is_shown_at_the_prompt(
     session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(time_limit.SETTING, "0")
+    monkeypatch.setenv(daemonize.SETTING, "0")
     assert decided not in session.said("SessionStart", source="startup")
-    monkeypatch.delenv(time_limit.SETTING)
+    monkeypatch.delenv(daemonize.SETTING)
     assert decided in asks(session)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.hooks import time_limit
+from memctl.hooks import daemonize
 from memctl.hooks.compaction import INSTRUCTIONS
 from tests.conftest import Memctl
 from tests.hooks.session import Session
@@ -44,7 +44,7 @@ def test_a_hook_that_is_killed_before_it_answers_leaves_the_line_to_the_next_sto
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(time_limit, "within", killed)
+        patch.setattr(daemonize, "within", killed)
         with pytest.raises(KeyboardInterrupt):
             stops(session)
     assert NAMED in stops(session)

@@ -194,6 +194,7 @@ _READERS = """
 import resource
 from memctl.text import credentials
 from memctl.session import extraction, shell
+from memctl.statements import reader
 from memctl.transcript import events, plain_text
 from memctl.window.results import forms
 resource.setrlimit(resource.RLIMIT_CPU, ({seconds},) * 2)
@@ -206,6 +207,8 @@ for text in ('"$(cat <<A\\n' * (n // 10), "echo {{" + "," * n, '"$(cat <<A\\n' +
 for text in ("./" * n, "a.a." * n, "/" * n, "a/1-" * n, "= 1 passed " * n, "Tests:" + " " * n, "ok" + "\\n" * n):
     forms.HIT.match(text), forms.RAN.search(text)
 extraction.of_events([events.Event(events.ANSWER, "We " + "chose " * n + ".")])
+for text in ("DECISION: " * n, "> " * n, "| Next " * n, "2025-01-01 " * n, "Attempted: " + "a (b), " * n, "**a" * n):
+    reader.read(text)
 """
 
 

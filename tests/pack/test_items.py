@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memctl.pack import items
+from memctl.pack import items, relevance
+from memctl.search import ranking
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl
@@ -37,3 +38,17 @@ def test_a_text_with_a_credential_is_found_however_often_it_is_asked_for(repo: P
     for _ in range(2):
         assert items.screened(snapshot, "Use the token.") == "Use the token."
         assert KEY not in items.screened(snapshot, f"Use {KEY}.")
+
+
+def test_a_page_that_another_process_changes_after_it_was_found_is_an_item_by_its_title(
+    repo: Path, memctl: Memctl
+) -> None:
+    memctl("section", "add", "Billing", "--overview", "Zebra invoices are quarterly.")
+    memory = open_memory(repo, os.environ)
+    snapshot = load.disk(memory)
+    [found] = ranking.search(snapshot, "zebra", memory.now)
+    page = repo / ".memory" / found.path
+    page.write_text(page.read_text().replace("quarterly", "monthly"))
+    assert "monthly" in memctl("search", "zebra").out
+    item = relevance.item(snapshot, found)
+    assert (item.title, item.body) == ("Billing", "")

@@ -16,9 +16,11 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import ORDER
-from memctl.record.snapshot import Files, Snapshot
-from memctl.store import files, objects
-from memctl.store.cache import Cache, ParsedFile
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Files
+from memctl.store import cache_update, files
+from memctl.store.cache import Cache
+from memctl.store.cache_update import ParsedFile
 from memctl.store.catalogue import StoredCatalogue
 from tests.snapshots import SHOP, Given, no_match, renderer
 
@@ -49,15 +51,15 @@ class InHand(Given):
         self._contents = contents
         for path in sorted(path for path in texts if files.is_record_path(path, BY_FOLDER)):
             try:
-                self._parsed.append(objects.parsed(texts[path], path, "", ""))
+                self._parsed.append(cache_update.parsed(texts[path], path, "", ""))
             except InvalidRecord as error:
-                self._parsed.append(objects.broken(path, error.faults))
+                self._parsed.append(cache_update.broken(path, error.faults))
         records = [item.record for item in self._parsed if item.record is not None]
         super().__init__(records, texts, no_match, config, "disk", [f for item in self._parsed for f in item.faults])
 
     def catalogue(self) -> StoredCatalogue:
         cache = Cache.open(None)
-        cache.update(self._parsed, [], ("", ""), ("", ""))
+        cache_update.update(cache, self._parsed, [], ("", ""), ("", ""))
         return StoredCatalogue(cache)
 
     def files(self) -> Files:

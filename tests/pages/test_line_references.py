@@ -280,6 +280,20 @@ class TestAnswer:
             memctl("decide", f"Number {number}", "--code", FILE)
         assert memctl("why", FILE, "--json").data["perhaps"] == []  # enough is known
 
+    def test_a_control_character_in_the_name_of_an_author_is_as_any_other(
+        self, shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MEMCTL_SESSION", "abc")
+        memctl("decide", "Count from one", "--rationale", "People do.")
+        raw = git(shop, "cat-file", "commit", "HEAD").replace("\nauthor ", "\nauthor A\x1fB ", 1)
+        git(shop, "reset", "-q", "--soft", git(shop, "hash-object", "-t", "commit", "-w", "--stdin", stdin=raw).strip())
+        monkeypatch.setenv("GIT_AUTHOR_NAME", git(shop, "log", "-1", "--format=%an").strip())
+        monkeypatch.setenv("GIT_COMMITTER_DATE", NOW)
+        write(shop, FILE, HEAD + API)
+        committed(shop, "docs: a head", "src")
+        data = memctl("why", f"{FILE}:1", "--json").data
+        assert (data["session"], [one["record"]["title"] for one in data["of_session"]]) == ("abc", ["Count from one"])
+
     def test_what_was_decided_in_the_session_of_the_lines_commit_is_told(
         self, shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
     ) -> None:

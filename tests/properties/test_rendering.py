@@ -14,7 +14,7 @@ from memctl.record import content_fields
 from memctl.record.config import Config
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
-from memctl.record.record import parse
+from memctl.record.parsing import parse
 from memctl.text import markdown
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.pages.test_render import Shown, seen

@@ -8,7 +8,8 @@ import pytest
 
 from memctl.record.config import Config, SearchWeights
 from memctl.record.record import Record
-from memctl.record.snapshot import Hit, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Hit
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.search.ranking import Result
@@ -38,7 +39,7 @@ def snapshot(records: list[Record], hits: list[Hit]) -> Snapshot:
 
 
 def hit(record: Record, text: float) -> Hit:
-    return Hit(record.path, 0.0, text, kind=record.memory_type, key=record.id, number=int(record.id[-3:]))
+    return Hit(record.path, text, kind=record.memory_type, key=record.id, number=int(record.id[-3:]))
 
 
 def search(records: list[Record], hits: list[Hit], filters: Filters | None = None) -> list[Result]:
@@ -129,7 +130,7 @@ def test_what_stands_around_a_text_counts_as_much_as_the_text(monkeypatch: pytes
 
 
 def test_a_page_counts_as_a_record_of_middling_importance() -> None:
-    page = Hit("details/3.1-a.md", 0, 1, kind="page", key="§3.1.2", number=7)
+    page = Hit("details/3.1-a.md", 1, kind="page", key="§3.1.2", number=7)
     [result] = search([], [page])
     assert (result.kind, result.id, result.record, result.opener) == ("page", "§3.1.2", None, "memctl show §3.1.2")
     assert result.importance == pytest.approx(0.5 * SEED["importance"])
@@ -137,13 +138,13 @@ def test_a_page_counts_as_a_record_of_middling_importance() -> None:
 
 
 def test_of_a_session_the_section_that_matches_best_is_the_result() -> None:
-    parts = [Hit("sessions/a.md", 0, text, kind="session", key="a", number=text) for text in (1, 3, 2)]
+    parts = [Hit("sessions/a.md", text, kind="session", key="a", number=text) for text in (1, 3, 2)]
     assert [result.number for result in search([], parts)] == [3]
 
 
 def test_a_filter_of_records_leaves_out_the_rest() -> None:
     record = made(1, importance=9)
-    hits = [hit(record, 1), Hit("sessions/a.md", 0, 2, kind="session", key="a", number=9)]
+    hits = [hit(record, 1), Hit("sessions/a.md", 2, kind="session", key="a", number=9)]
     view = snapshots.snapshot([record], match=lambda _: hits)
     assert [r.id for r in ranking.search(view, "x", NOW, Filters(importance_gte=5))] == [record.id]
     assert [r.id for r in ranking.search(view, "x", NOW, Filters())] == ["a", record.id]

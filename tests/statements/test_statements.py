@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from memctl.pack import summary_rules
-from memctl.session import extraction, labels
+from memctl.session import extraction
 from memctl.session.extraction import Extract
-from memctl.statements import statements
+from memctl.statements import labels, statements
 from memctl.statements.statements import DECISION, LESSON, REJECTED
 from memctl.statements.units import units
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event

@@ -15,7 +15,8 @@ import pytest
 from memctl.record import frontmatter, mentions
 from memctl.record.kinds import KINDS, KNOWLEDGE
 from memctl.record.record import ORDER, Record
-from memctl.record.snapshot import Catalogue, Snapshot
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Catalogue
 from memctl.search.filters import ORDERS, Filters, select
 from memctl.store import load
 from memctl.store.memory import open_memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from memctl.git import git as plumbing
 from memctl.store import following, load
 from memctl.store.memory import Memory, open_memory
+from memctl.write import commit as write_commit
 from tests.conftest import Memctl, git
 
 NOBODYS = "decisions/2025-11/DEC-2025-11-04-999-nobodys.md"
@@ -96,9 +98,37 @@ def test_a_commit_of_code_alone_leaves_all_of_it_as_it_is(repo: Path, memctl: Me
 def test_a_cache_that_has_not_seen_it_all_stays_where_it_is(repo: Path, memctl: Memctl, case: str) -> None:
     made = memctl("decide", "One")
     seen = made.out.split()[1].removeprefix(".memory/")
+    memctl("edit", made.id, "--add", "tags=x", "--no-commit")
     before = commit_of_cache(repo)
     paths = {"a record it has not seen": [seen, NOBODYS], "too many": [seen] * 101}.get(case, [seen])
     following.follow(opened(repo), paths, "0" * 40 if case == "another commit" else before, "1" * 40)
     assert commit_of_cache(repo) == before
     following.follow(opened(repo), [seen, "docs/INDEX.md"], before, "1" * 40)
     assert commit_of_cache(repo) == "1" * 40
+
+
+def test_a_record_just_committed_is_not_read_again(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "One")
+    file = repo / made.out.split()[1]
+    assert load.open_cache(opened(repo)).state().differing == {}
+    file.write_text(file.read_text().replace("title: One", "title: Own"))  # as long, and in the same moment
+    assert "Own" in memctl("list").out
+    git(repo, "checkout", "-q", ".memory")
+    assert "One" in memctl("list").out
+
+
+def test_a_record_that_was_changed_while_it_was_committed_is_read_again(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = write_commit._contents
+
+    def changed(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:
+        (file,) = (repo / ".memory/decisions").rglob("*.md")
+        file.write_text(file.read_text().replace("title: One", "title: Own"))
+        return contents(memory, paths)
+
+    monkeypatch.setattr(write_commit, "_contents", changed)
+    memctl("decide", "One")
+    assert "Own" in git(repo, "show", "HEAD")
+    assert "Own" in memctl("list").out
+    assert is_right(repo)

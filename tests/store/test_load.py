@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memctl.record.snapshot import Snapshot
-from memctl.store import cache, load
+from memctl.store import cache, cache_update, load
 from memctl.store.cache import Cache, Undecodable
 from memctl.store.catalogue import StoredCatalogue
 from memctl.store.files import FolderReader
@@ -41,8 +41,8 @@ def cached_and_fresh(repo: Path) -> tuple[Snapshot, Snapshot]:
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
-    def hits(snapshot: Snapshot) -> list[tuple[str, float, float]]:
-        return sorted((h.path, round(h.title, 6), round(h.text, 6)) for h in snapshot.match("lesson"))
+    def hits(snapshot: Snapshot) -> list[tuple[str, float]]:
+        return sorted((h.path, round(h.text, 6)) for h in snapshot.match("lesson"))
 
     return one.records == other.records and one.faults == other.faults and hits(one) == hits(other)
 
@@ -174,16 +174,16 @@ def test_a_cache_that_turns_bad_in_the_middle_is_done_without(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(repo, memctl, 2)
-    real = Cache.update
+    real = cache_update.update
     calls: list[int] = []
 
-    def fails_once(self: Cache, *args: object) -> bool:
+    def fails_once(cache: Cache, *args: object) -> bool:
         calls.append(1)
         if len(calls) == 1:
             raise sqlite3.DatabaseError("database disk image is malformed")
-        return real(self, *args)  # type: ignore[arg-type]
+        return real(cache, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Cache, "update", fails_once)
+    monkeypatch.setattr(cache_update, "update", fails_once)
     assert len(load.disk(opened(repo)).records) == 2
 
 
@@ -194,18 +194,18 @@ def test_an_update_that_fails_half_way_leaves_the_cache_as_it_was(
     memctl("list")
     for file in files:
         file.write_text(file.read_text().replace("importance: 5", "importance: 9"))
-    real, calls = Cache._remove, []
+    real, calls = cache_update._remove, []
 
-    def fails(self: Cache, path: str) -> None:
+    def fails(cache: Cache, path: str) -> None:
         calls.append(path)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        real(self, path)
+        real(cache, path)
 
     cache = Cache.open(repo / ".git" / "memctl" / ".memory" / "cache.db")
     before = cache.view()
     with monkeypatch.context() as patch:
-        patch.setattr(Cache, "_remove", fails)
+        patch.setattr(cache_update, "_remove", fails)
         with pytest.raises(KeyboardInterrupt):
             _ = load.disk(opened(repo)).records
     assert cache.view() == before
@@ -307,11 +307,11 @@ def test_a_search_while_another_process_writes_finds_the_same(repo: Path, memctl
     snapshot = read(opened(repo))
     other = sqlite3.connect(repo / ".git" / "memctl" / ".memory" / "cache.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    while_writing = [(hit.path, hit.title, hit.text) for hit in snapshot.match('"lesson 1"')]
+    while_writing = [(hit.path, hit.text) for hit in snapshot.match('"lesson 1"')]
     other.execute("ROLLBACK")
     other.close()
     assert len(while_writing) == 1
-    assert [(hit.path, hit.title, hit.text) for hit in read(opened(repo)).match('"lesson 1"')] == while_writing
+    assert [(hit.path, hit.text) for hit in read(opened(repo)).match('"lesson 1"')] == while_writing
 
 
 def test_the_index_of_words_follows_the_files_from_when_it_is_made(repo: Path, memctl: Memctl) -> None:

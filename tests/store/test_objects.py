@@ -176,5 +176,5 @@ def test_the_index_says_the_same_with_a_cache_of_the_worktree_and_without(
         assert cached == (fresh.records, fresh.faults, fresh.catalogue.mentions(), hits(fresh, "text")), (turn, action)
 
 
-def hits(snapshot: Snapshot, query: str) -> list[tuple[str, float, float]]:
-    return sorted((hit.path, round(hit.title, 6), round(hit.text, 6)) for hit in snapshot.match(query))
+def hits(snapshot: Snapshot, query: str) -> list[tuple[str, float]]:
+    return sorted((hit.path, round(hit.text, 6)) for hit in snapshot.match(query))

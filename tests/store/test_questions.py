@@ -19,13 +19,8 @@ def any_of(query: str) -> str:
     return questions.read(query, nothing).any_of_it
 
 
-def all_of(query: str) -> str:
-    return questions.read(query, nothing).all_of_it
-
-
 def test_any_word_may_occur_but_for_stop_words() -> None:
     assert any_of("how do the retries work") == '"retries" OR "work"'
-    assert all_of("how do the retries work") == '("retries") AND ("work")'
 
 
 def test_a_query_of_stop_words_alone_asks_for_them() -> None:
@@ -42,7 +37,6 @@ def test_an_identifier_is_looked_for_whole_and_in_parts() -> None:
     assert any_of("CardClient.payAll()") == (
         '"CardClient payAll" OR "cardclient" OR "card" OR "client" OR "payall" OR "pay" OR "all"'
     )
-    assert all_of("cardClient") == '("cardclient" OR (("card") AND ("client")))'
     assert any_of("src/db/pool.py") == '"src db pool py" OR "src" OR "db" OR "pool" OR "py"'
 
 
@@ -54,7 +48,7 @@ def test_a_word_is_replaced_by_what_is_like_it() -> None:
 
 @pytest.mark.parametrize("query", ["", "   ", '"', '""', "*", "()", '"?!"'])
 def test_a_query_of_nothing_is_empty(query: str) -> None:
-    assert any_of(query) == all_of(query) == ""
+    assert any_of(query) == ""
 
 
 @given(st.text() | st.text(alphabet='ab"*()-:^+ ANDORNEAR_é数'))
@@ -62,7 +56,7 @@ def test_no_query_is_an_error_to_fts5(query: str) -> None:
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
     asked = questions.read(query, nothing)
-    for expression in (asked.any_of_it, asked.without_phrases, asked.all_of_it):
+    for expression in (asked.any_of_it, asked.without_phrases):
         if expression:
             database.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (expression,)).fetchall()
     database.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.record.snapshot import Files
+from memctl.record.source import Files
 from memctl.store import load
 from memctl.store.files import MAX_BYTES
 from memctl.store.memory import open_memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from memctl.record.kinds import KINDS
-from memctl.record.snapshot import CHECKPOINT, PAGE, SESSION
+from memctl.record.source import CHECKPOINT, PAGE, SESSION
 from memctl.store import load, search_index
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, git
@@ -203,6 +204,30 @@ def test_where_the_git_directory_can_not_be_written_to_search_answers_and_says_s
     assert hits(shop, "zebra", memory=memory) == before
     assert ["can't be written" in remark for remark in memory.remarks] == [True]
     assert "can't be written" in memctl("search", "zebra").err
+
+
+def as_any_user() -> None:
+    """Take from root what lets it pass over permissions (linux/prctl.h, linux/capability.h)."""
+    prctl = ctypes.CDLL(None).prctl
+    assert [prctl(24, capability, 0, 0, 0) for capability in (1, 2, 3)] == [0, 0, 0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root can give files to somebody else")
+@pytest.mark.parametrize("mode", [0o700, 0o755], ids=["closed", "not writable"])
+@pytest.mark.parametrize("query", [["zebra"], ["print", "--type", "file"]], ids=["records", "files"])
+def test_a_clone_of_somebody_else_with_a_damaged_index_is_searched(
+    shop: Path, memctl: Memctl, mode: int, query: list[str]
+) -> None:
+    before = memctl("search", *query).out
+    file_of(shop).write_bytes(b"not a database at all" * 1000)
+    Path(f"{file_of(shop)}-journal").touch()
+    os.chown(folder := shop / ".git" / "memctl", 54321, 54321)
+    folder.chmod(mode)
+    command = [sys.executable, "-m", "memctl", "search", *query]
+    result = subprocess.run(command, cwd=shop, preexec_fn=as_any_user, capture_output=True, text=True)
+    os.chown(folder, 0, 0)
+    assert (result.returncode, result.stdout) == (0, before)
+    assert f"{file_of(shop)} can't be " in result.stderr or f"{file_of(shop)} is damaged" in result.stderr
 
 
 def test_while_another_process_writes_the_index_is_searched_as_it_was(

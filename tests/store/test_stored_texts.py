@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.record.snapshot import Snapshot, Texts
+from memctl.record.snapshot import Snapshot
+from memctl.record.source import Texts
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, Once
@@ -87,11 +88,6 @@ def test_a_word_that_is_gone_is_not_offered(repo: Path, memctl: Memctl) -> None:
     assert snapshot(repo).texts.instead("wombatts") == {"wombatts": ("wombats",)}
     memctl("delete", made.id)
     assert snapshot(repo).texts.instead("wombatts") == {}
-
-
-def test_a_record_with_all_words_is_known(texts: Texts) -> None:
-    assert [hit.has_all for hit in texts.match("nordpayClient connection")] == [True]
-    assert {hit.has_all for hit in texts.match("connection tea")} == {False}
 
 
 def test_an_excerpt_has_the_words_marked(texts: Texts) -> None:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.record import frontmatter
-from memctl.record.record import ORDER, only_counted, parse
+from memctl.record.parsing import only_counted, parse
+from memctl.record.record import ORDER
 from memctl.sync import merge_tree
 from memctl.tokens.count import Counter
 from memctl.write.merge import WHOLE, Lost

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.store import load
+from memctl.store import cache_update, load
 from memctl.store.cache import Cache
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, changed_in, commits, git, process, strides
@@ -238,9 +238,9 @@ def test_a_cache_brought_up_to_date_by_another_process_is_never_overwritten(
     file.write_text(file.read_text().replace("Title of main", "Title of other"))
     git(repo, "commit", "-qnam", "other")
     git(repo, "checkout", "-q", "main")
-    real, done = Cache.update, []
+    real, done = cache_update.update, []
 
-    def meanwhile(self: Cache, *args: object) -> bool:
+    def meanwhile(cache: Cache, *args: object) -> bool:
         if not done:
             done.append(1)
             git(repo, "checkout", "-q", "other")
@@ -248,12 +248,12 @@ def test_a_cache_brought_up_to_date_by_another_process_is_never_overwritten(
             process(repo, "list").wait()
             git(repo, "checkout", "-q", "main")
             os.utime(file, (2, 2))
-        return real(self, *args)  # type: ignore[arg-type]
+        return real(cache, *args)  # type: ignore[arg-type]
 
     (repo / ".memory" / "learnings" / "2025-11" / "LRN-2025-11-04-009-x.md").write_text("dirty\n")
-    monkeypatch.setattr(Cache, "update", meanwhile)
+    monkeypatch.setattr(cache_update, "update", meanwhile)
     _ = load.disk(open_memory(repo, os.environ)).records
-    monkeypatch.setattr(Cache, "update", real)
+    monkeypatch.setattr(cache_update, "update", real)
     assert [r.title for r in load.disk(open_memory(repo, os.environ)).records] == ["Title of main"]
 
 

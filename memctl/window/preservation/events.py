@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from memctl.session import extraction, failures, labels, tasks, trail
+from memctl.session import extraction, failures, tasks, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.file_actions import READ
 from memctl.session.tasks import Task
+from memctl.statements import labels
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import digest_text

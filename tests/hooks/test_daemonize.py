@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memctl.hooks import session_start, time_limit
+from memctl.hooks import daemonize, session_start
 from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import read
 from memctl.store import job_queue
@@ -19,11 +19,11 @@ from tests.hooks.session import Session
 
 def test_what_is_made_in_time_is_returned_whole() -> None:
     text = "é\udcff" * 200_000
-    assert time_limit.within(20, lambda: text) == text
+    assert daemonize.within(20, lambda: text) == text
 
 
 def test_what_fails_gives_nothing() -> None:
-    assert time_limit.within(20, lambda: str(1 // 0)) is None
+    assert daemonize.within(20, lambda: str(1 // 0)) is None
 
 
 def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
         return "late"
 
     begin = time.monotonic()
-    assert time_limit.within(0.05, slow) is None
+    assert daemonize.within(0.05, slow) is None
     assert time.monotonic() - begin < 0.4
     for _ in range(200):
         if done.exists() and done.read_text():
@@ -54,7 +54,7 @@ def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, mo
         return real(*given)
 
     monkeypatch.setattr(session_start, "context", slow)
-    monkeypatch.setenv(time_limit.SETTING, "0.2")
+    monkeypatch.setenv(daemonize.SETTING, "0.2")
     other = Session(session.repo, session.file, "late")
     begin = time.monotonic()
     text = other.said("SessionStart", source="startup")
@@ -72,7 +72,7 @@ def test_what_waits_for_killed_sessions_is_in_the_time_of_the_start(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[float] = []
-    real = time_limit.within
+    real = daemonize.within
 
     def watch(seconds: float, make: Callable[[], str]) -> str | None:
         given.append(seconds)
@@ -81,8 +81,8 @@ def test_what_waits_for_killed_sessions_is_in_the_time_of_the_start(
 
     session.folder.path.mkdir(parents=True)
     job_queue.leave(session.folder, {"what": "dance"})
-    monkeypatch.setattr(time_limit, "within", watch)
-    monkeypatch.setenv(time_limit.SETTING, "2")
+    monkeypatch.setattr(daemonize, "within", watch)
+    monkeypatch.setenv(daemonize.SETTING, "2")
     session.said("SessionStart", source="startup")
     assert given[0] == 1
     assert given[1] <= 1.8

@@ -1,25 +1,86 @@
-"""`own`: which agent may write which section."""
+"""`own` and `coordination`: which agent may write which section, who is at work, and on what."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.agreement import agreeing, carry_out, seen
-from memctl.cli.command import command, json_option
-from memctl.cli.groups import Group
+from memctl.cli.command import Group, command, json_option, options
+from memctl.cli.report import said
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
 from memctl.record import timestamps
 from memctl.record.pages import PROJECT_ID, Outline
+from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
-from memctl.team import ownership
+from memctl.store.memory import Memory
+from memctl.team import agents, ownership, ref_state, remote_state
 from memctl.team.ownership import Claim
-from memctl.team.state import TYPES, Ownership, State, agent_name
+from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
+from memctl.team.state import TYPES, Agent, Ownership, State, agent_name
+from memctl.write import transaction, two_phase
+
+# The options of every command that changes the shared state.
+agreeing = options(
+    json_option,
+    click.option("--reason", callback=said, help="Why; the history of the state keeps it."),
+    click.option("--remote", metavar="NAME", help="Agree with a remote too: fetch, change, push."),
+    click.option(
+        "--expect-version",
+        "expected",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Only if the state is at this version still.",
+    ),
+    click.option("--dry-run", "-n", is_flag=True, help="Say what would change, and change nothing."),
+)
+
+
+def seen(memory: Memory, remote: str | None) -> ReadState:
+    """The state as this clone has it, with what a remote has taken in if one is named."""
+    if remote is None:
+        return ref_state.read(memory)
+    taken = remote_state.take_in(memory, remote)
+    _tell(taken.lost)
+    return taken.seen
+
+
+def carry_out(
+    memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
+) -> None:
+    """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
+    remote = given["remote"]
+    if not given["dry_run"]:
+        two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
+    terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
+    alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
+    result = ref_state.update(memory, plan, terms) if alone else remote_state.update(memory, remote, plan, terms)
+    _tell(result.lost)
+    if given["as_json"]:
+        data = {
+            "op": result.step.op,
+            "title": result.step.title,
+            "changed": result.changed,
+            "sync_version": result.step.state.sync_version,
+            "commit": result.commit or None,
+            "lost": list(result.lost),
+        }
+        output.json("coordination-change", data)
+        return
+    done = f"{result.step.op} {result.step.title}"
+    output.text(f"would {done}" if terms.dry_run else then(result) if then else done)
+    if not result.changed:
+        output.note("nothing to change")
+
+
+def _tell(lost: tuple[str, ...]) -> None:
+    output.warnings(lost)
+
 
 own_command = Group(
     "own", help="Say who owns which section, and take, give back and hand over sections.", no_args_is_help=True
@@ -191,7 +252,7 @@ def check_command(
     else:
         for place, granted, held in rows:
             why = "; ".join(_said(one) if reading else one.told for one in held) or "nobody owns it"
-            output.text(output.plain(f"{place}: {'yes' if granted else 'no'}, {why}"))
+            output.text(f"{place}: {'yes' if granted else 'no'}, {why}")
     ctx.exit(OK if all(granted for _, granted, _ in rows) else REFUSED)
 
 
@@ -223,3 +284,150 @@ def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
         if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
             raise missing_section(outline, marker)
     return markers
+
+
+coordination_command = Group(
+    "coordination", help="Say which agents are at work, on what, and what stands in their way.", no_args_is_help=True
+)
+_REMOTE = click.option("--remote", metavar="NAME", help="Fetch the state of a remote first, and take it in.")
+
+
+@command(
+    "show",
+    ("memctl coordination show", "Who is at work, who has what, what blocks."),
+    ("memctl coordination show --remote origin --json", "Also what other machines have told, for a program."),
+    group=coordination_command,
+)
+@_REMOTE
+@json_option
+@click.pass_context
+def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> None:
+    """Show the state that all agents share, in every worktree of this clone."""
+    memory = opening.memory(ctx)
+    state = seen(memory, remote).state
+    if as_json:
+        output.json("coordination", msgspec.to_builtins(state))
+        return
+    for line in _lines(state, memory.now):
+        output.text(line)
+
+
+@command(
+    "join",
+    ("memctl coordination join --task 'Refunds'", "Tell the others that you are at work, and at what."),
+    group=coordination_command,
+)
+@click.option("--task", default="", metavar="TEXT", callback=said, help="What you work at.")
+@agreeing
+@click.pass_context
+def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
+    """Be among the agents at work. MEMCTL_AGENT is who you are."""
+    memory = opening.memory(ctx)
+    carry_out(memory, agents.join(memory.actor, memory.now, task), given)
+
+
+@command(
+    "leave",
+    ("memctl coordination leave --release", "Be gone, and give your sections back."),
+    group=coordination_command,
+)
+@click.option("--agent", default="", help="Somebody else, who is gone without saying so; needs --reason.")
+@click.option("--release", is_flag=True, help="Give all sections of the agent back.")
+@agreeing
+@click.pass_context
+def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
+    """No longer be among the agents at work. Sections stay owned unless they are released."""
+    memory = opening.memory(ctx)
+    if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
+        raise MemctlError("--agent needs --reason: it is recorded why", exit_code=USAGE)
+    carry_out(memory, agents.leave(agent or memory.actor, release=release), given)
+
+
+@command(
+    "assign",
+    ("memctl coordination assign elena 'Write the refund worker'", "Give an agent a task."),
+    ("memctl coordination assign elena 'Write the refund worker' --remove", "It is done, or somebody else's."),
+    group=coordination_command,
+)
+@click.argument("agent")
+@click.argument("task")
+@click.option("--remove", is_flag=True, help="Take the task from the agent.")
+@agreeing
+@click.pass_context
+def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
+    """Give an agent a task, or take one from it."""
+    if not remove:
+        refuse_stand_in(task, "TASK")
+    carry_out(opening.memory(ctx), agents.assign(agent, task, remove=remove), given)
+
+
+@command(
+    "block",
+    ("memctl coordination block 'Staging is down'", "Tell all that nobody can go on."),
+    group=coordination_command,
+)
+@click.argument("text", callback=said)
+@agreeing
+@click.pass_context
+def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
+    """Say what keeps all agents from going on."""
+    memory = opening.memory(ctx)
+    carry_out(memory, agents.block(text, memory.actor, memory.now), given)
+
+
+@command(
+    "unblock",
+    ("memctl coordination unblock 'Staging is down'", "It no longer is."),
+    group=coordination_command,
+)
+@click.argument("blocker")
+@agreeing
+@click.pass_context
+def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
+    """Take a blocker out, by its id or by its words."""
+    carry_out(opening.memory(ctx), agents.unblock(blocker), given)
+
+
+@command(
+    "share",
+    ("memctl coordination share staging 'elena, until noon'", "Tell all about something that they share."),
+    ("memctl coordination share staging ''", "Take it out."),
+    group=coordination_command,
+)
+@click.argument("name")
+@click.argument("value")
+@agreeing
+@click.pass_context
+def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) -> None:
+    """Tell all agents about a resource that they share; an empty value takes it out."""
+    carry_out(opening.memory(ctx), agents.share(name, value), given)
+
+
+def _by(agent: Agent) -> str:
+    """The handoffs that an agent is at work by, with the sections that it has of them."""
+    found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _lines(state: State, now: str) -> list[str]:
+    """The state for people; parts that are empty are left out."""
+    changed = f", last changed {state.last_sync_timestamp}" if state.last_sync_timestamp else ""
+    live = [held for _, held in sorted(state.section_ownership_map.items()) if held.is_live(now)]
+    parts = {
+        "at work": [
+            f"{name}, since {agent.joined_at}{f': {agent.task}' if agent.task else ''}{_by(agent)}"
+            for name, agent in sorted(state.active_agents.items())
+        ],
+        "owned": [held.told for held in live],
+        "assigned": [
+            f"{name}: {task}" for name, tasks in sorted(state.agent_task_assignments.items()) for task in tasks
+        ],
+        "blocked": [
+            f"{key} {item.text} ({item.agent_id}, {item.since})" for key, item in sorted(state.global_blockers.items())
+        ],
+        "shared": [f"{name}: {value}" for name, value in sorted(state.shared_resources.items())],
+    }
+    lines = [f"version {state.sync_version}{changed}"]
+    for title, items in parts.items():
+        lines += [f"{title}:", *(f"  {' '.join(item.split())}" for item in items)] if items else []
+    return lines

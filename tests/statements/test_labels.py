@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.session import extraction, labels
+from memctl.session import extraction
+from memctl.statements import reader
 from memctl.transcript.events import ANSWER, Event
 
 TEXT = """I looked around.
@@ -42,20 +43,16 @@ Current state of things has no label
 
 
 def test_every_label_is_read_with_what_belongs_to_it() -> None:
-    assert [(one.label, one.text) for one in labels.read(TEXT)] == [
-        ("decision", "Use Redis for carts because they expire."),
-        ("decision", "Adopt PostgreSQL"),
-        ("decision", "Selected PostgreSQL."),
-        ("reason", "ACID"),
-        ("reason", "Joins"),
-        ("decision", "tabs"),
-        ("next", "Write"),
-        ("next", "Test it"),
-        ("decision", "alpha"),
-        ("decision", "beta"),
-        ("blocker", "infra"),
-        ("issue", "BUG-12: it fails Current state of things has no label"),
-        ("learning", "order matters"),
+    assert [(one.kind, one.title, one.content) for one in reader.read(TEXT)] == [
+        ("decision", "Use Redis for carts", {"rationale": "they expire."}),
+        ("decision", "Adopt PostgreSQL", {"decision": "Selected PostgreSQL.", "rationale": "- ACID\n- Joins"}),
+        ("decision", "tabs", {}),
+        ("state", "", {"next_actions": ("Write", "Test\nit")}),
+        ("decision", "alpha", {}),
+        ("decision", "beta", {}),
+        ("state", "", {"blockers": ("infra",)}),
+        ("issue", "BUG-12: it fails Current state of things has no label", {}),
+        ("learning", "order matters", {}),
     ]
 
 
@@ -118,5 +115,5 @@ def test_what_is_decided_at_a_step_of_a_loop_is_a_decision_without_the_number() 
 
 def test_a_long_line_of_labels_is_read_in_no_time() -> None:
     """Looking at what stands before each label would take hours."""
-    list(labels.read("It is. TODO: x " * 30_000))
-    list(labels.read("TODO: x. " * 50_000))
+    reader.read("It is. TODO: x " * 30_000)
+    reader.read("TODO: x. " * 50_000)

@@ -1,0 +1,71 @@
+"""What a command begins with, before click is imported: its standard streams, its folder, and a question to Git.
+
+Git needs about as long to say which files differ from HEAD as Python to import click and a command.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl.errors import MemctlError
+
+if TYPE_CHECKING:
+    from memctl.git.changes import StatusProcess
+    from memctl.store.memory import Memory
+
+# Commands that need no answer of Git's about the files of the memory.
+_NOT_ASKING = (
+    "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
+    "guide",
+)  # fmt: skip
+_WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs it
+
+
+class Start:
+    """Where a command works, what Git was asked for it ahead of time, and the memory that it opened."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        _open_what_is_closed()
+        self.folder = Path(os.environ.get("MEMCTL_DIR") or ".")
+        self.asked: StatusProcess | None = None
+        self.memory: Memory | None = None
+        rest = list(arguments)
+        while rest[:1] == ["-C"] and rest[1:]:
+            self.folder, rest = Path(rest[1]), rest[2:]
+        if rest and not rest[0].startswith("-") and rest[0] not in _NOT_ASKING and _WITHOUT.isdisjoint(rest):
+            self._ask()
+
+    def _ask(self) -> None:
+        """Let Git look at the files of the memory."""
+        from memctl.store import place
+
+        with suppress(MemctlError, OSError):  # the command will find the same, and say it
+            self.asked = place.ask(self.folder)
+
+    def work_in(self, folder: Path | None) -> None:
+        """Take the folder that the options name, None for none; what was asked of another one is of no use."""
+        folder = folder or Path(os.environ.get("MEMCTL_DIR") or ".")
+        if folder != self.folder:
+            self.folder, self.asked = folder, None
+
+    @staticmethod
+    def finish_jobs(root: Path) -> bool:
+        """Do what hooks of agents have left to be done; whether nothing of it is left."""
+        from memctl.hooks import jobs  # reading commands import no hooks
+
+        return jobs.settle_all(root, os.environ)
+
+
+def _open_what_is_closed() -> None:
+    """A standard stream that the caller has closed leads nowhere; else the next file opened would take its number.
+
+    What is written to standard output then fails, so that nobody takes an answer for given.
+    """
+    for name, mode, access in (("stdin", "r", os.O_RDWR), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDWR)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))

@@ -1,0 +1,156 @@
+"""Records out of Markdown as people write it: a filled template, or statements under labels in any text.
+
+A text in memctl's own form, whose headings are those of a record, stays as it is. Of any other the fields are taken
+out; what no field has stays in the record's text, and is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.exchange import jsonl
+from memctl.record import content_fields, timestamps
+from memctl.record.change import Change
+from memctl.record.kinds import KINDS, Kind
+from memctl.record.snapshot import Snapshot
+from memctl.statements import labels, reader
+from memctl.statements.lines import role_of
+from memctl.statements.records import RecordValues, as_record
+from memctl.statements.statement import Statement, Unread
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence as IdSequence
+from memctl.text import headings
+from memctl.text.similar import comparable
+from memctl.write.create import Draft
+
+_SHOWN = 5  # places that are named
+_UNTAKEN = {labels.NUMBER: "the id (memctl gives its own)"}
+
+
+def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
+    """The draft that a whole text makes, with values of its front matter, and notes on what was not understood."""
+    own, unread, others = reader.read_record(text, kind.name)
+    found = as_record(own) if own else None
+    title, body = headings.take_title(text) if "title" not in values else ("", text)
+    in_form = content_fields.content(kind, body)
+    is_labelled = own is not None and bool(role_of(own.source.split("\n")[0]))
+    if own is None or found is None or not (is_labelled or own.values or set(own.content) - set(in_form)):
+        notes = [f"{_article(kind)} has no field for {told}"] if (told := _headings(unread)) else []
+        notes += _of_another(others, kind) if not title and "title" not in values else []
+        given = {**({"title": title} if title else {}), **values, "body": body}
+        return jsonl.draft_of(given, kind), notes
+    taken, notes = _accepted(found, kind)
+    lines = text.split("\n")
+    left = "\n\n".join("\n".join(lines[one.line - 1 : one.end]).strip("\n") for one in _joined(unread, lines))
+    notes += [f"in no field, so it stays in the text: {told}"] if (told := _places(unread, lines)) else []
+    notes += [f"line {one.line} begins another {one.kind}: `memctl import` takes several" for one in others[:_SHOWN]]
+    given = {"title": found.title, **taken, **values, "content": dict(found.content), "body": left}
+    return jsonl.draft_of(given, kind), notes
+
+
+def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
+    """The values that a record may have, and notes on the others."""
+    values: dict[str, Any] = dict(found.values)
+    notes = [f"{_UNTAKEN.get(name, name)} is not taken over" for name in found.untaken]
+    moment = values.get(labels.MOMENT)
+    if moment is not None:
+        try:
+            timestamps.parse(str(moment))
+        except ValueError:
+            notes.append(f"the time {values.pop(labels.MOMENT)!r} is not understood")
+    if "status" in values and values["status"] not in kind.statuses:
+        notes.append(f"the status {values.pop('status')!r} is none of {', '.join(kind.statuses)}")
+    return values, notes
+
+
+def _of_another(others: Iterable[Statement], kind: Kind) -> list[str]:
+    """A hint if a text without a title is that of another type."""
+    other = next((KINDS[one.kind] for one in others if one.kind in KINDS and one.kind != kind.name), None)
+    return [f"it reads as {_article(other)}: `memctl {other.verb} --file`"] if other else []
+
+
+def _article(kind: Kind) -> str:
+    return f"{'an' if kind.name[0] in 'aeiou' else 'a'} {kind.name}"
+
+
+def _headings(unread: Iterable[Unread]) -> str:
+    """The headings that are no field, with the nearest; "" if there is none."""
+    return "; ".join(_named(one) for one in list(filter(lambda one: one.name, unread))[:_SHOWN])
+
+
+def _named(one: Unread) -> str:
+    return f"{one.name!r} (line {one.line}{f'; did you mean {one.nearest}?' if one.nearest else ''})"
+
+
+def _joined(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
+    """What was not understood, with what stands right behind it as one."""
+    last: Unread | None = None
+    for one in unread:
+        if last and one.line > last.end and not any(line.strip() for line in lines[last.end : one.line - 1]):
+            last = msgspec.structs.replace(last, end=one.end)
+            continue
+        if last:
+            yield last
+        last = one
+    if last:
+        yield last
+
+
+def _places(unread: Iterable[Unread], lines: list[str]) -> str:
+    """Where the text has what was not understood: the labels by name, else the lines."""
+    places = [
+        _named(one) if one.name else f"line{'s' if one.end > one.line else ''} {one.line}"
+        + (f" to {one.end}" if one.end > one.line else "")
+        for one in _joined(unread, lines)
+    ]  # fmt: skip
+    return "; ".join(places[:_SHOWN]) + (f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else "")
+
+
+def is_markdown(source: str, text: str) -> bool:
+    """Whether a source of records is Markdown and not JSON Lines, by its name, or by what is in it."""
+    if source.lower().endswith((".md", ".markdown")):
+        return True
+    return not source.lower().endswith((".json", ".jsonl")) and not text.lstrip().startswith("{") and bool(_of(text))
+
+
+def _of(text: str) -> list[tuple[Statement, RecordValues]]:
+    return [(one, found) for one in reader.read(text) if (found := as_record(one))]
+
+
+def import_text(
+    memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str
+) -> tuple[Change, list[str]]:
+    """The Change that adds what a text states under labels, and notes; what is a record by its title is passed over.
+
+    Raises MemctlError if it states nothing, or, naming lines, if anything of it can't be added.
+    """
+    made = _of(text)
+    if not made:
+        raise MemctlError(
+            f"{source} states nothing under a label", "such as `## DECISION: …`, `BUG-12: …`, `Lesson: …`", USAGE
+        )
+    known = {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
+    lines = [""] * (text.count("\n") + 1 + len(made))
+    notes: list[str] = []
+    for one, found in made:
+        if identifier := known.get((found.type, comparable(found.title))):
+            notes.append(f"line {one.line}: there already: {identifier}")
+            continue
+        values, untaken = _accepted(found, KINDS[found.type])
+        notes += [f"line {one.line}: {note}" for note in untaken]
+        notes += [
+            f"no field of its {found.type}: {_named(more)}" for more in one.more if more.name and found.type == one.kind
+        ]
+        place = next(number for number in range(one.line - 1, len(lines)) if not lines[number])
+        given = {"memory_type": found.type, "title": found.title, **values, "content": dict(found.content)}
+        lines[place] = msgspec.json.encode(given).decode()
+    taken = {number for one, _ in made for number in range(one.line, one.end + 1)}
+    rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
+    if rest:
+        number = f"{len(rest):,} lines, the first of them {rest[0]}" if len(rest) > 1 else f"line {rest[0]}"
+        notes.append(f"under no label, and not imported: {number}")
+    return jsonl.import_lines(memory, sequence, snapshot, lines), notes

@@ -1,0 +1,228 @@
+"""What a Snapshot asks where it is read from: of records, texts and files, and what it gets for an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from memctl.record.kinds import KINDS
+
+if TYPE_CHECKING:
+    from memctl.record.config import Config
+    from memctl.record.errors import Fault
+    from memctl.record.mentions import Mention
+    from memctl.record.record import Record
+
+PAGE, SESSION, CHECKPOINT = "page", "session", "checkpoint"  # what is searched beside records
+
+
+class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
+    """How well a text answers a query: BM25 of it, with its title counting more; larger is better, never negative.
+
+    `kind` is a record's type, or "page", "session" or "checkpoint"; `key` is the id, marker or session that it is
+    called by, and `number` its entry in the index.
+    """
+
+    path: str
+    text: float
+    kind: str = ""
+    key: str = ""
+    number: int = 0
+
+
+class Excerpt(msgspec.Struct, frozen=True):
+    """A piece of a record's body, on one line, and where in it the words of a query stand: from, to (characters)."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+class Texts(Protocol):
+    """Questions about the words of records."""
+
+    @property
+    def semantic_model(self) -> str:
+        """The model that the user has set for similarity of meaning; "" for none."""
+
+    def remark(self, text: str) -> None:
+        """Have whoever asks be told something besides the answer, once."""
+
+    def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
+        """What of some kinds has a text that matches a query, in no order. With `most` some may be missing, but none
+        of the so many whose texts match best."""
+
+    def around(
+        self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
+    ) -> list[Hit]:
+        """What of some kinds has words of a query in its text or in its neighbours', in no order, or those of such
+        `numbers`; `text` is the BM25 of both."""
+
+    def paths(self, query: str) -> list[str]:
+        """The path of each entry that matches a query: of a page once for each of its headings that does."""
+
+    def instead(self, query: str) -> dict[str, tuple[str, ...]]:
+        """The words of a query that occur nowhere, and what was looked for instead."""
+
+    def titles(self, numbers: Sequence[int]) -> dict[int, str]:
+        """The titles of some entries, by their numbers."""
+
+    def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
+        """The texts of some entries below their titles, by their numbers."""
+
+    def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
+        """Where in the bodies of some entries the words of a query stand; an entry without any is left out."""
+
+    def alike(self, path: str) -> dict[str, float]:
+        """The records that share telling words with one of them: how many, weighed, as a share of all its own."""
+
+    def everything(self) -> Iterable[tuple[str, str]]:
+        """The text of each record by its path."""
+
+    def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """What was kept under keys that are digests of what it was made from."""
+
+    def keep(self, values: Mapping[bytes, bytes]) -> None:
+        """Keep what takes long to make from a text, under a digest of all that it was made from."""
+
+    def without(self, paths: Collection[str]) -> Texts:
+        """Return the same without the records at some paths."""
+
+
+# A field of a record, a test and what it is tested against: ("tags", "has", "api"). Tests are `is`, `in`, `>`, `>=`,
+# `<=`, `below` (a section, or below it) and `has` (of a list).
+Condition = tuple[str, str, Any]
+
+
+class Catalogue(Protocol):
+    """Questions about the records that are answered without reading all of them.
+
+    A `place` is the page that records belong to: §2.N or §3.N, "" for none.
+    """
+
+    def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
+        """The open records of a type, at a place or anywhere, most important first, then newest."""
+
+    def blocking(self, limit: int) -> list[Record]:
+        """The open issues of severity critical and high, the critical first, then newest."""
+
+    def count(self, memory_type: str, place: str) -> int:
+        """How many open records of a type there are at a place."""
+
+    def places(self) -> dict[str, int]:
+        """How many open records there are at each place, handoffs aside."""
+
+    def tags(self) -> list[tuple[str, str, int]]:
+        """For each tag and place, how many open records have it there."""
+
+    def select(
+        self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
+    ) -> tuple[list[Record], int]:
+        """The first `limit` records (0: all) that meet all conditions, in one of the orders of `search.filters`, with
+        the retrievals of this clone; and how many meet them."""
+
+    def named(self, identifier: str) -> list[Record]:
+        """The records that have an id, with the retrievals of this clone: several if clones gave it out twice."""
+
+    def renamed(self, identifier: str) -> list[Record]:
+        """The records that once had an id which is not theirs now."""
+
+    def find(self, identifier: str) -> Record | None:
+        """The record whose file is named by an id."""
+
+    def at(self, paths: Iterable[str]) -> list[Record]:
+        """The records at some paths, with the retrievals of this clone; those that are none are left out."""
+
+    def count_at(self, paths: Iterable[str], conditions: Iterable[Condition]) -> int:
+        """How many records at some paths meet all conditions."""
+
+    def latest(self, *, with_handoffs: bool = False) -> Record | None:
+        """The record with the latest timestamp."""
+
+    def titles(self, memory_type: str) -> list[str]:
+        """The titles of all records of a type."""
+
+    def recorded(self) -> list[int]:
+        """When records were recorded, in Unix seconds, earliest first; those brought in from elsewhere aside."""
+
+    def mentions(self) -> Mapping[str, Sequence[Mention]]:
+        """What the bodies of records refer to, by path."""
+
+    def heavy(self, weight: int) -> list[str]:
+        """The paths of records whose text weighs so much or more.
+
+        An ASCII character weighs 1, others from 3 to 7: their bytes in UTF-8 twice, less 1.
+        """
+
+    def severe(self, place: str) -> list[Record]:
+        """The open issues of severity critical or high at a place."""
+
+    def suspicious(self) -> list[str]:
+        """The paths of records in which something looks like a credential."""
+
+    def is_clean(self, key: bytes) -> bool:
+        """Whether the text of a digest was found to hold no credential."""
+
+    def keep_clean(self, keys: Sequence[bytes]) -> None:
+        """Keep that the texts of some digests hold no credential."""
+
+    def with_controls(self) -> list[str]:
+        """The paths of records in which a control character stands."""
+
+    def faults(self) -> list[Fault]:
+        """What is wrong with the files that are no valid records."""
+
+    def recall(self, key: bytes) -> bytes | None:
+        """What was kept under a key, if no record has changed since; None if nothing was."""
+
+    def keep(self, key: bytes, value: bytes) -> None:
+        """Keep what was found out, for as long as no record changes."""
+
+    def without(self, paths: Collection[str]) -> Catalogue:
+        """Return the same without the records at some paths."""
+
+
+class Files(Protocol):
+    """The repository's own files, level 4: all that Git has or would add, without the memory."""
+
+    def names(self) -> frozenset[str]:
+        """Their paths below the worktree's top."""
+
+    def blobs(self, paths: Iterable[str]) -> dict[str, str]:
+        """The ids of the contents of those of the paths that exist."""
+
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        """The same, with files that Git ignores: of some files, faster than which of them Git has."""
+
+    def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
+        """The contents of those of the paths that exist and have at most `limit` bytes (None: as a record may have)."""
+
+
+class Source(Protocol):
+    """Where a Snapshot is read from; `name` is "disk", "index" or a revision."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def prefix(self) -> str:
+        """The memory's folder below the worktree's top."""
+
+    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
+        """All records in the order of their paths, or the open ones, and the faults of files that are no valid ones."""
+
+    def read(self, path: str) -> str:
+        """The text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is no text."""
+
+    def names(self, folder: str) -> list[str]:
+        """The paths of all files below a folder of the memory ("" for all of it)."""
+
+    def texts(self) -> Texts: ...
+
+    def catalogue(self) -> Catalogue: ...
+
+    def files(self) -> Files: ...

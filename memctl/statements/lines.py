@@ -1,0 +1,264 @@
+"""The lines of a text as a reader of labels sees them: their marks, their labels, and how far in they begin.
+
+A label may stand behind marks of any kind and in any order: a quotation's, an item's, a heading's, a time, a step of a
+loop, a sign. A row of a table is a line for each of its cells; below a head of labels a cell has the label of its
+column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memctl.statements import cues, labels
+from memctl.text import headings
+from memctl.text.lazy_regex import lazy_regex
+
+DONE, OPEN = "done", "open"  # what a box says
+_MOMENT = (
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[ \t]?(?:Z|UTC|[+-]\d\d:?\d\d))?)?"
+    r"|\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?"
+)
+_QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?)+")
+_MARK = re.compile(
+    r"[ \t]*(?:(?P<heading>#{1,6})(?=[ \t])"
+    r"|(?P<box>\[[ xX~-]\](?=[ \t])|[\u2713\u2714\u2611\u2705\u2610\u29d6\u25fb\u25a1\u23f3]\ufe0f?)"
+    r"|(?P<item>(?:[-+*\u2022\u25cf\u25e6\u25aa\u2023\u23fa]|\d{1,3}[.)])(?=[ \t]))"
+    rf"|(?:\*\*|__)?[\[(]?(?P<moment>{_MOMENT})[\])]?(?=[ \t:])(?:[ \t]*[-\u2013\u2014:|](?=[ \t]))?"
+    rf"|(?i:{cues.NUMBER})"
+    r"|[^\x00-\x7f\w\s\u2018-\u201f\u00ab\u00a7]{1,3}[ \t]*)"
+)
+_RULE = re.compile(r"\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)+[ \t:-]*")
+_CELL = re.compile(r"(?<!\\)\|")
+_AROUND = "*_` \t:"  # what may stand around a label in a cell
+_TICKS = "\u2713\u2714\u2611\u2705"
+_MOST_MARKS = 8
+_LONGEST = 2_000  # characters of a row of a table
+
+
+class Line(msgspec.Struct):
+    """A line: its number, what it says behind its marks, and those marks.
+
+    `column` is where it begins: of an item its last mark, else its first character. `level` is that of a heading, 0 for
+    none; `is_code` if it stands in fenced code, where nothing is a mark.
+    """
+
+    number: int
+    raw: str
+    text: str = ""
+    column: int = 0
+    level: int = 0
+    is_item: bool = False
+    box: str = ""
+    moment: str = ""
+    is_code: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.text and not self.is_item and not self.level
+
+
+def lines_of(text: str) -> Iterator[Line]:
+    """The lines of a text."""
+    found = headings.outside_fences(text)
+    head: list[str] = []
+    is_of_pairs = False
+    for place, (raw, outside) in enumerate(found):
+        number = place + 1
+        if not outside or raw.lstrip().startswith(("```", "~~~")):
+            yield Line(number, raw, raw, is_code=True)
+            continue
+        bare = raw.lstrip(" \t>")
+        if not bare.startswith("|"):
+            head, is_of_pairs = [], False
+            yield parse(number, raw)
+            continue
+        if len(bare) > _LONGEST or _RULE.fullmatch(bare.rstrip()):
+            continue
+        cells = [cell.strip().replace("\\|", "|") for cell in _CELL.split(bare.strip().strip("|"))]
+        following = found[place + 1][0].lstrip(" \t>").rstrip() if place + 1 < len(found) else ""
+        if len(cells) > 1 and len(following) <= _LONGEST and _RULE.fullmatch(following) and _is_head(cells):
+            head = cells
+            continue
+        is_of_pairs = is_of_pairs or (len(cells) > 1 and bool(labels.look_up(cells[0].strip(_AROUND))[0]))
+        for cell in _in_columns(cells, head) if head else _of_cells(cells, is_of_pairs):
+            yield parse(number, cell, raw)
+        if head:
+            yield Line(number, "")  # a row ends what its last cell says
+
+
+def _is_head(cells: Sequence[str]) -> bool:
+    """Whether the cells name columns: the first what is stated, and another one a field of it."""
+    roles = [labels.look_up(cell.strip("*_: "))[0] for cell in cells]
+    return (roles[0] in labels.OPENERS and any(roles[1:])) or cells[0].strip("*_: ").lower() in ("file", "path")
+
+
+def _in_columns(cells: Sequence[str], head: Sequence[str]) -> Iterator[str]:
+    """The cells of a row with the labels of their columns; a file has what was done to it for a label."""
+    named = dict(zip((name.strip("*_: ") for name in head), cells, strict=False))
+    small = {name.lower(): cell for name, cell in named.items()}
+    for number, (name, cell) in enumerate(named.items()):
+        if number == 0 and name.lower() in ("file", "path"):
+            yield f"{(small.get('action') or labels.MODIFIED).strip('`*_')}: {cell.strip('`')}"
+        elif cell and name.lower() != "action":
+            yield f"{name}: {cell}"
+
+
+def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
+    """The cells of a row; of a table of pairs, the first with the others behind it, as a label and its text."""
+    name, *others = [cell for cell in cells if cell] or [""]
+    if is_of_pairs and others and (labels.look_up(name.strip(_AROUND))[0] or _SHORT.fullmatch(name.strip(_AROUND))):
+        yield f"{name.strip(_AROUND)}: {'; '.join(others)}"
+    else:
+        yield from cells
+
+
+def parse(number: int, line: str, raw: str | None = None) -> Line:
+    """A line without its marks."""
+    found = Line(number, line if raw is None else raw)
+    if quote := _QUOTE.match(line):
+        line = line[quote.end() :]
+    end, found.column = 0, len(line) - len(line.lstrip(" \t"))
+    for _ in range(_MOST_MARKS):
+        match = _MARK.match(line, end)
+        if match is None or match.end() == end:
+            break
+        if match["heading"]:
+            found.level = len(match["heading"])
+        elif match["item"]:
+            found.is_item, found.column = True, match.start("item")
+        elif match["box"]:
+            is_done = match["box"][0] in _TICKS or match["box"][1:2] in ("x", "X")
+            found.box = DONE if is_done else OPEN
+        elif match["moment"]:
+            found.moment = match["moment"]
+        end = match.end()
+    found.text = line[end:].strip()
+    if found.level:
+        found.text = found.text.rstrip("#").rstrip()
+    return found
+
+
+_NAME = r"[^\W\d_][^:*_`|\n]{0,60}?"
+_LABEL = re.compile(
+    rf"(?P<bold>[*_`]{{0,3}})(?P<name>\[?{_NAME})[ \t]*"
+    r"(?:(?P<closed>[*_`]{1,3})[ \t]*(?:\[(?P<rank>\w+)\][ \t]*)?(?P<colon>:|$)"
+    r"|:(?P<after>[*_`]{1,3})?(?=[ \t]|$)(?![:/]))[ \t]*"
+)
+_TIGHT = re.compile(r"(?P<name>[A-Za-z][A-Za-z ]{2,30}):(?![:/\s])")  # no space behind the colon
+_DASHED = re.compile(r"[*_]{0,3}(?P<name>[A-Z][A-Z -]{2,30}?)[*_]{0,3}[ \t]+[-\u2013\u2014][ \t]+(?=\S)")
+_SHORT = re.compile(r"[A-Z][\w'/-]*(?: [\w'/-]+){0,2}")  # a label that nobody knows has few words
+_LOOKED_AT = 120  # characters of a line in which a label ends
+
+
+class Label(NamedTuple):
+    """A label that a line begins with, as it is written, what it stands for ("": nobody knows), and the text behind."""
+
+    name: str
+    role: str
+    rest: str
+    number: str = ""
+    severity: str = ""
+    is_marked: bool = False  # in bold, or a heading
+
+
+def label_of(line: Line) -> Label | None:
+    """The label that a line begins with: a known one, or what looks like one."""
+    text = line.text
+    found = _LABEL.match(text, 0, _LOOKED_AT)
+    if found and (found["closed"] or ":" in found[0]):
+        end = found.end()
+        name = found["name"].strip() + (f" [{found['rank']}]" if found["rank"] else "")
+        is_marked = bool(found["bold"]) or line.level > 0
+        rest = text[end:]
+        if "`" in found["bold"] and not (found["closed"] or found["after"]):
+            return None  # code
+        if found["bold"] and not found["closed"] and not found["after"]:
+            rest = rest.removesuffix(found["bold"])  # **DECISION: all of it**
+        role, number, severity = labels.look_up(name)
+        if role or (_SHORT.fullmatch(name) and len(name) <= 30 and (is_marked or rest)):
+            return Label(name, role, rest.strip(), number, severity, is_marked)
+        return None
+    if line.level:
+        name = text.strip("*_` ")
+        role, number, severity = labels.look_up(name)
+        return Label(name, role, "", number, severity, is_marked=True)
+    for pattern in (_DASHED, _TIGHT):
+        if match := pattern.match(text, 0, _LOOKED_AT):
+            role, number, severity = labels.look_up(match["name"])
+            if role in labels.OPENERS:
+                return Label(match["name"], role, text[match.end() :].strip(" \t*_"), number, severity)
+    return None
+
+
+def is_labelled(line: str) -> bool:
+    """Whether a line begins with a label that is known."""
+    found = label_of(parse(1, line))
+    return found is not None and bool(found.role)
+
+
+def role_of(line: str) -> str:
+    """What the label that a line begins with stands for, "" if there is none."""
+    found = label_of(parse(1, line))
+    return found.role if found else ""
+
+
+LABELLED, WITHIN_A_LINE = 1.0, 0.9  # how sure: a label before a line, one in the middle of it
+# A label in the middle of a line stands where a sentence begins, in capitals or with one, and has a colon.
+_INLINE = lazy_regex(
+    r"(?:(?<=[.!?;)])[ \t]+|(?<=[\u2014\u2013(])[ \t]*)(?=(?:\*\*|__)?(?:TODO|FIXME|NEXT"
+    r"|Next(?: (?:actions?|steps?|up))?|Up next|DECISION|Decision|BLOCKER|Blocker|Blocked by"
+    r"|LESSON|Lessons?(?: learn(?:ed|t))?|Open (?:issues?|questions?))(?:\*\*|__)?:(?:\*\*|__)?[ \t])"
+)
+_FURTHER = lazy_regex(r"(?<=[.!?;)])[ \t]+(?=[*_]{0,3}([A-Za-z][A-Za-z' -]{1,30})[*_]{0,3}[ \t]*:[*_]{0,3}[ \t])")
+_SEPARATING = " \t(;\u2014\u2013"
+_LONGEST_LINE = 10_000  # characters of a line in the middle of which labels are looked for
+_ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,]?(?:[ \t]|$))")
+
+
+def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
+    """A line, cut where labels stand in it: such a label has the rest of its sentence, and nothing behind it.
+
+    In a line that begins with a label it has all up to the next one.
+    """
+    text = line.text[:_LONGEST_LINE]
+    if ":" not in text or line.level:
+        yield line, LABELLED
+        return
+    own = label_of(line)
+    is_of_labels = bool(own and own.role) and line.text.count(":") > 1
+    starts = [
+        match.end()
+        for match in (_FURTHER if is_of_labels else _INLINE).finditer(text)
+        if _is_prose(line.text[: match.end()]) and (not is_of_labels or _may_follow(match[1]))
+    ]
+    if not starts:
+        yield line, LABELLED
+        return
+    first = line.text[: starts[0]].rstrip(_SEPARATING)
+    if first:
+        yield msgspec.structs.replace(line, text=first), LABELLED
+    for start, end in zip(starts, [*starts[1:], len(line.text)], strict=True):
+        said = line.text[start:end].rstrip(_SEPARATING)
+        stop = None if is_of_labels else _ENDS.search(said)
+        yield Line(line.number, line.raw, said[: stop.start()] if stop else said), WITHIN_A_LINE
+        yield Line(line.number, line.raw), WITHIN_A_LINE
+
+
+def _may_follow(name: str) -> bool:
+    role = labels.look_up(name)[0]
+    return role in labels.OPENERS or role in (
+        labels.REASON,
+        labels.ALTERNATIVE,
+        labels.VALIDATION,
+        labels.AGENT,
+        labels.IMPACT,
+    )
+
+
+def _is_prose(before: str) -> bool:
+    """Whether what begins behind a text stands in no code span and no quotation."""
+    return before.count("`") % 2 == 0 and before.count('"') % 2 == 0

@@ -1,0 +1,112 @@
+"""What stands under a label: paragraphs, and items, of which a list ends where they are no further in than it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from memctl.statements.lines import Label, Line
+
+_WRAPPED = 60  # characters: a line that ends a sentence before is not cut to a width, so that the next is another one
+
+
+class Part(NamedTuple):
+    """A paragraph or an item: its lines, and the number of the first."""
+
+    is_item: bool
+    lines: list[str]
+    number: int
+
+
+class Passage:
+    """What stands under a label: paragraphs and items, each of lines."""
+
+    def __init__(self, label: Label, line: Line, *, is_section: bool) -> None:
+        self.label = label
+        self.column = line.column
+        self.is_item = line.is_item
+        self.is_section = is_section
+        self.first_item = -1
+        self.line = self.last = line.number
+        self.parts = [Part(False, [label.rest], line.number)] if label.rest else list[Part]()
+        self.has_gap = False
+
+    @property
+    def is_below(self) -> bool:
+        """Whether nothing stands behind the label itself."""
+        return not self.label.rest
+
+    @property
+    def has_items(self) -> bool:
+        return bool(self.parts) and self.parts[-1].is_item
+
+    def takes_item(self, line: Line) -> bool:
+        """Whether an item belongs to the list below the label, which ends at a dedent or a sibling of the label."""
+        if not (self.is_below or self.is_section):
+            return False
+        return line.column > self.column or (not self.is_item and line.column >= max(self.first_item, self.column))
+
+    def add_item(self, line: Line) -> None:
+        if 0 <= self.first_item < line.column and self.has_items:
+            self.parts[-1].lines.append(f"- {line.text}")
+        else:
+            self.first_item = line.column if self.first_item < 0 else min(self.first_item, line.column)
+            self.parts.append(Part(True, [line.text], line.number))
+        self.has_gap, self.last = False, line.number
+
+    def takes_text(self, line: Line) -> bool:
+        """Whether a line without marks goes on with what stands here."""
+        if not self.parts:
+            return True
+        if self.is_section:
+            return True
+        if self.has_gap:
+            return self.has_items and line.column > self.first_item >= 0
+        last = self.parts[-1].lines[-1]
+        ended = last.endswith((".", "!", "?")) and len(last) < _WRAPPED
+        return not (ended and line.text[:1].isupper() and not self.has_items)
+
+    def add_text(self, line: Line, text: str | None = None) -> None:
+        text = line.text if text is None else text
+        if not self.parts or (self.has_gap and not (self.has_items and line.column > self.first_item)):
+            self.parts.append(Part(False, [text], line.number))
+        else:
+            self.parts[-1].lines.append(text)
+        self.has_gap, self.last = False, line.number
+
+    def items(self) -> tuple[str, ...]:
+        found = tuple(plain("\n".join(part.lines)) for part in self.parts)
+        if len(found) == 1 and not self.has_items and "), " in found[0] and found[0].rstrip(".").endswith(")"):
+            return _explained(found[0])
+        return tuple(one for one in found if one)
+
+    def whole(self) -> str:
+        """All of it in Markdown."""
+        blocks: list[str] = []
+        was_item = False
+        for is_item, lines, _ in self.parts:
+            text = "\n".join(lines).strip("\n")
+            if is_item:
+                text = "- " + text.replace("\n", "\n  ")
+            if is_item and was_item:
+                blocks[-1] += f"\n{text}"
+            else:
+                blocks.append(text)
+            was_item = is_item
+        return "\n\n".join(blocks)
+
+
+def plain(text: str) -> str:
+    """An item without the marks that make its first words bold."""
+    return re.sub(r"^(\*\*|__)([^*_\n]{1,80})\1", r"\2", text.strip())
+
+
+def _explained(text: str) -> tuple[str, ...]:
+    """The items of `a (why), b (why)`: parted by commas behind brackets."""
+    found, depth, start = list[str](), 0, 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth <= 0 and text[place - 1] == ")":
+            found.append(text[start:place].strip())
+            start = place + 1
+    return tuple(part for part in (*found, text[start:].strip()) if part)

@@ -1,0 +1,213 @@
+"""The reader of statements: what a text states under labels, as kinds and fields of records, with the lines it is from.
+
+A label stands at the beginning of a line, behind marks of any kind (`lines`), and ends the field before it. What has a
+label was meant to be found: it is certain. What is stated in free words is another reader's (`statements.statements`).
+
+A list ends where its items are no further in than its label, or at an empty line with text behind it. A statement ends
+with the next one, and at a line that belongs to none of its fields; one whose label is a heading, at the next heading
+of its level that is no field of it.
+"""
+
+from __future__ import annotations
+
+from memctl.statements import labels
+from memctl.statements.labels import CHANGE, DECISION, FIELDS, OF_STATE, OPENERS, OWN, STATE, TASK, VALUES, VERDICT
+from memctl.statements.lines import DONE, Label, Line, label_of, lines_of, parse, parts_of
+from memctl.statements.passage import Passage
+from memctl.statements.statement import OpenStatement, Statement, Unread, finished, nearest_label, verdict_of
+from memctl.text.lazy_regex import lazy_regex
+
+_PATH = lazy_regex(r"`?[\w.@~+-]*(?:[/\\][\w.@~+ -]*)*[\w@~+-]\.\w{1,10}`?(?::\d+)?|`?(?:[\w.@~+-]+/)+[\w.@~+-]*`?")
+
+
+def read(text: str) -> list[Statement]:
+    """The statements that a text makes under labels, in their order."""
+    return _Reader(text).statements()
+
+
+def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], list[Statement]]:
+    """The statement of a kind that a whole text makes, what of the text is none of it, and other statements.
+
+    A heading of level 1 without a label is its title, and so is what stands behind the first label of the kind.
+    """
+    reader = _Reader(text, kind)
+    found = reader.statements()
+    own = next((one for one in found if one.kind == kind), None)
+    others = [one for one in found if one is not own]
+    taken = set[int]()
+    for one in found:
+        taken.update(range(one.line, one.end + 1))
+    unread = list(own.more) if own else []
+    unread += [
+        Unread(number, number, *_unknown_heading(line, kind))
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip() and number not in taken
+    ]
+    return own, sorted(unread, key=lambda one: one.line), others
+
+
+def _unknown_heading(line: str, kind: str) -> tuple[str, str]:
+    found = parse(1, line)
+    return (found.text, nearest_label(found.text, kind)) if found.level else ("", "")
+
+
+class _Reader:
+    """Takes the lines of a text, and gives the statements in it."""
+
+    def __init__(self, text: str, kind: str = "") -> None:
+        self._raw = text.split("\n")
+        self._lines = lines_of(text)
+        self._kind = kind
+        self._open: OpenStatement | None = None
+        self._field: Passage | None = None
+        self._gap = False
+        self._found: list[Statement] = []
+
+    def statements(self) -> list[Statement]:
+        for line in self._lines:
+            if line.is_code:
+                self._take_code(line)
+            elif line.is_empty:
+                self._gap = True
+                if self._field is not None:
+                    self._field.has_gap = True
+            else:
+                for part, certainty in parts_of(line):
+                    self._take(part, certainty)
+        self._close()
+        return self._found
+
+    def _take_code(self, line: Line) -> None:
+        """Code belongs to the section that it stands in, and ends any other text."""
+        if self._field is not None and self._field.is_section and self._open is not None:
+            self._field.add_text(line, line.raw)
+            self._open.last = line.number
+        else:
+            self._close()
+
+    def _take(self, line: Line, certainty: float) -> None:
+        if line.is_empty:
+            self._close_field()
+            return
+        label = label_of(line)
+        field = self._field
+        if self._kind and self._open is None and line.level == 1 and not (label and label.role):
+            self._start(self._kind, Label(line.text, "", line.text, is_marked=True), line, certainty)
+        elif label and label.role and self._take_label(label, line, certainty):
+            pass
+        elif line.level:
+            self._take_heading(line)
+        elif line.box and self._open is not None and self._open.kind == STATE and self._takes_box():
+            (self._open.done if line.box == DONE else self._open.left).append(line.text)
+            self._open.last = line.number
+        elif line.is_item:
+            if field is not None and field.takes_item(line):
+                field.add_item(line)
+                self._extend(line)
+            elif label and self._open is not None and not self._gap and self._open.column == line.column:
+                self._take_unknown(self._open, label, line)
+            else:
+                self._close()
+        elif label and self._open is not None and not self._gap and not self._in_section():
+            self._take_unknown(self._open, label, line)
+        elif field is not None and field.takes_text(line):
+            field.add_text(line)
+            self._extend(line)
+        else:
+            self._close()
+        self._gap = False
+
+    def _in_section(self) -> bool:
+        return self._field is not None and self._field.is_section
+
+    def _extend(self, line: Line) -> None:
+        if self._open is not None:
+            self._open.last = line.number
+
+    def _takes_box(self) -> bool:
+        """Whether boxes are the steps of the task, and not the items of a list that has a name."""
+        field = self._field
+        return field is None or field.label.role in (TASK, labels.PROGRESS, labels.STATUS) or not field.is_below
+
+    def _take_heading(self, line: Line) -> None:
+        """A heading that stands for nothing ends the statement, or if it is below its heading, only the field."""
+        found = self._open
+        if found is not None and found.level and line.level > found.level:
+            self._take_unknown(found, Label(line.text, "", "", is_marked=True), line)
+        else:
+            self._close()
+
+    def _take_unknown(self, found: OpenStatement, label: Label, line: Line) -> None:
+        self._field = Passage(label, line, is_section=line.level > 0)
+        found.more.append(self._field)
+        found.last = line.number
+
+    def _take_label(self, label: Label, line: Line, certainty: float) -> bool:
+        """Take a known label: as a field of the open statement, or as the beginning of another."""
+        found = self._open
+        if found is not None and (name := self._field_of(found, label, line)):
+            self._close_field()
+            is_section = line.level > 0 or (found.level > 0 and label.is_marked)
+            self._field = Passage(label, line, is_section=is_section)
+            found.fields.append((name, self._field))
+            found.last = line.number
+            return True
+        kind = _kind_of(label)
+        if not kind:
+            return False
+        self._close()
+        self._start(kind, label, line, certainty)
+        return True
+
+    def _field_of(self, found: OpenStatement, label: Label, line: Line) -> str:
+        """The field of the open statement that a label stands for here, "" if it is none of its."""
+        is_other = label.role in OPENERS and label.role != found.kind
+        if line.level and found.level and line.level < found.level + is_other:
+            return ""
+        name = FIELDS.get(found.kind, {}).get(label.role) or (label.role if label.role in VALUES else "")
+        if not name:
+            return ""
+        if label.role == found.kind or (found.kind == STATE and label.role == TASK):
+            # A second label of the kind is the statement itself where the first was a heading with the title.
+            is_itself = found.level > 0 and found.title is not None and not found.has(name) and not label.number
+            return name if is_itself and (not label.rest or line.level != found.level) else ""
+        is_near = not self._gap or found.level > 0
+        if not is_near and label.role not in OWN.get(found.kind, ()):
+            return ""
+        if label.role in OF_STATE and found.kind == STATE and found.has(name) and label.role != labels.STATUS:
+            return ""
+        return name
+
+    def _start(self, kind: str, label: Label, line: Line, certainty: float) -> None:
+        found = self._open = OpenStatement(kind, label, line, certainty)
+        self._field = Passage(label, line, is_section=line.level > 0)
+        if kind == STATE and label.role != TASK:
+            found.fields.append((FIELDS[STATE][label.role], self._field))
+        else:
+            found.title = self._field
+
+    def _close_field(self) -> None:
+        self._field = None
+
+    def _close(self) -> None:
+        found, self._open, self._field = self._open, None, None
+        if found is not None:
+            self._found += finished(found, self._raw)
+
+
+def _kind_of(label: Label) -> str:
+    """The kind of statement that a label begins, "" if it begins none."""
+    if label.role in (DECISION, VERDICT, labels.STATUS) and verdict_of(label.rest):
+        return VERDICT
+    if label.role == CHANGE and not _names_file(label):
+        return ""
+    if label.role in OF_STATE:
+        return STATE
+    return label.role if label.role in OPENERS else ""
+
+
+def _names_file(label: Label) -> bool:
+    """Whether a label of changes has a file behind it, or files below it."""
+    if not label.rest:
+        return "file" in label.name.lower()
+    return _PATH.match(label.rest.split(" ")[0].rstrip(",;")) is not None

@@ -1,0 +1,98 @@
+"""Statements as records: which type, which title, and what of it is a value or a content field (rules.md#records)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from memctl.statements import labels
+from memctl.statements.statement import Statement
+from memctl.text.fit import cut_at_word
+from memctl.text.lazy_regex import lazy_regex
+
+TITLE = 100  # characters, the longest that a record takes
+_TYPES = {labels.DETAIL: labels.LEARNING, labels.TODO: labels.ISSUE} | {
+    name: name for name in (labels.DECISION, labels.ISSUE, labels.STATE, labels.LEARNING)
+}
+_FIRST = {
+    labels.DECISION: "decision",
+    labels.ISSUE: "description",
+    labels.STATE: "task_description",
+    labels.LEARNING: "lesson",
+}
+_VALUES = {
+    labels.DECISION: ("status",),
+    labels.ISSUE: ("severity", "status"),
+    labels.STATE: ("completion_percentage", "status"),
+}
+# Statuses of records that a text may give where others say in words how far they are.
+_STATUSES = {labels.ISSUE: ("open", "in-progress", "resolved", "wontfix"), labels.STATE: ("active", "done")}
+_OF_ALL = (labels.AGENT, labels.IMPORTANCE, labels.TAGS, labels.MOMENT, labels.PROJECT, labels.SECTION)
+_PERCENT = lazy_regex(r"\d{1,3} ?%(?: complete| completed| done)?")
+_CRITICAL = 8  # of what is called critical: the least that is kept for ever (rules.md#importance)
+
+
+class RecordValues(msgspec.Struct, frozen=True):
+    """A record to be, by the names of rules.md#records: its type, title, front matter values, and content fields.
+
+    `untaken` are values of the statement that records have no place for.
+    """
+
+    type: str
+    title: str
+    values: Mapping[str, str | int | list[str]]
+    content: Mapping[str, str | list[str]]
+    untaken: tuple[str, ...] = ()
+
+
+def as_record(made: Statement) -> RecordValues | None:
+    """The record that a statement makes, None if it is of no type, or without a title."""
+    type_ = _TYPES.get(made.kind, "")
+    whole = made.title or made.text(_FIRST.get(type_, "")).split("\n")[0]
+    if not type_ or not whole:
+        return None
+    fields = labels.FIELDS[type_].values()
+    content: dict[str, str | list[str]] = {
+        name: value if isinstance(value, str) else list(value)
+        for name, value in made.content.items()
+        if name in fields and name not in ("status", "phase")
+    }
+    first = _FIRST[type_]
+    if made.kind == labels.DETAIL:
+        content |= _of_detail(made)
+    elif made.kind == labels.STATE:
+        content |= _with_standing(made)
+    if type_ == labels.LEARNING or len(whole) > TITLE:
+        content.setdefault(first, whole)
+    allowed = (*_OF_ALL, *_VALUES.get(type_, ()))
+    values = {n: list(v) if isinstance(v, tuple) else v for n, v in made.values.items() if n in allowed}
+    said = (made.text("investigation_status") or made.text("status")).strip(" .").lower().replace(" ", "-")
+    if said in _STATUSES.get(type_, ()):
+        values["status"] = said
+        content.pop("investigation_status", None)
+    if made.kind == labels.DETAIL:
+        values.setdefault(labels.IMPORTANCE, _CRITICAL)
+    if made.kind == labels.TODO:
+        values["severity"] = "low"
+    untaken = tuple(name for name in made.values if name not in allowed and (name, type_) != ("number", labels.ISSUE))
+    return RecordValues(type_, cut_at_word(whole, TITLE, "\N{HORIZONTAL ELLIPSIS}"), values, content, untaken)
+
+
+def _of_detail(made: Statement) -> dict[str, str | list[str]]:
+    """What is critical, with the lines under labels of its own, and why."""
+    lines = made.source.split("\n")
+    more = [line.strip() for one in made.more for line in lines[one.line - made.line : one.end - made.line + 1]]
+    found: dict[str, str | list[str]] = {"lesson": "\n".join([made.title, *filter(None, [made.text("detail"), *more])])}
+    if why := "\n\n".join(filter(None, (made.text("context"), made.text("rationale")))):
+        found["context"] = why
+    return found
+
+
+def _with_standing(made: Statement) -> dict[str, str | list[str]]:
+    """What the task is, and what was said of where it stands but for a bare percentage."""
+    told = (*_STATUSES[labels.STATE], "")  # which a value says
+    said = [line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told]
+    said += [f"Phase: {one}" for one in made.items("phase")]
+    text = "\n\n".join(filter(None, (made.text("task_description"), *said)))
+    return {"task_description": text} if text else {}

@@ -1,0 +1,236 @@
+"""What a text states under labels, and how it comes from what stands under each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from memctl.statements import labels
+from memctl.statements.labels import CHANGE, DECISION, DETAIL, FIELDS, ISSUE, LISTS, STATE, TASK, VALUES
+from memctl.statements.lines import LABELLED, Label, Line
+from memctl.statements.passage import Part, Passage, plain
+from memctl.text.lazy_regex import lazy_regex
+from memctl.text.words import nearest
+
+Values = dict[str, str | int | tuple[str, ...]]
+Content = dict[str, str | tuple[str, ...]]
+_VERDICT = lazy_regex(r"[*_`\"]*(?:(PROCEED|STOP|CLARIFY)\b|((?i:proceed|stop|clarify))(?=[*_`\".,;:!]|$))")
+_BECAUSE = lazy_regex(r",? (?:because|since|due to the fact that|so that)\b ", re.IGNORECASE)
+_PERCENT = lazy_regex(r"\b(\d{1,3}) ?%")
+_IMPORTANCE = lazy_regex(r"(10|[1-9])(?: ?/ ?10)?")
+_SEVERITIES = ("critical", "high", "medium", "low")
+_WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """What was read and understood nowhere: its first and last line, and of a label or heading the words and the
+    nearest that is known ("" if none is near)."""
+
+    line: int
+    end: int
+    name: str = ""
+    nearest: str = ""
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """What a text states: its kind (`labels`), what it is called, its values and content by the names of a record's.
+
+    `line` and `end` are its first and last lines, `source` what stands there. `certainty` is from 0 to 1. `more` are
+    labels within it that stand for nothing: they are part of its source, and of no field.
+    """
+
+    kind: str
+    title: str
+    line: int
+    end: int
+    source: str
+    values: Mapping[str, str | int | tuple[str, ...]] = {}
+    content: Mapping[str, str | tuple[str, ...]] = {}
+    more: tuple[Unread, ...] = ()
+    certainty: float = LABELLED
+
+    def text(self, name: str) -> str:
+        """A field's content as one text, "" if it has none."""
+        found = self.content.get(name, "")
+        return found if isinstance(found, str) else "\n".join(found)
+
+    def items(self, name: str) -> tuple[str, ...]:
+        """A field's content as items, none if it has none."""
+        found = self.content.get(name, ())
+        return (found,) if isinstance(found, str) and found else tuple(found)
+
+
+class OpenStatement:
+    """A statement that is being read."""
+
+    def __init__(self, kind: str, label: Label, line: Line, certainty: float) -> None:
+        self.kind = kind
+        self.label = label
+        self.level = line.level
+        self.column = line.column if line.is_item else -1
+        self.moment = line.moment
+        self.line = self.last = line.number
+        self.certainty = certainty
+        self.title: Passage | None = None
+        self.fields: list[tuple[str, Passage]] = []
+        self.done: list[str] = []
+        self.left: list[str] = []
+        self.more: list[Passage] = []  # what stands under labels that nobody knows
+
+    def has(self, name: str) -> bool:
+        return any(own == name for own, _ in self.fields)
+
+
+def finished(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
+    """The statements that an open one comes to: of a list below a label that says what is stated, one for each item."""
+    title = found.title
+    source = "\n".join(raw[found.line - 1 : found.last]).strip("\n")
+    if title is None:
+        yield from _statement(found, "", found.fields, source)
+    elif title.is_below and title.has_items and not found.fields:
+        for part in title.parts:
+            if part.is_item:
+                found.line = part.number
+                yield from _statement(found, plain("\n".join(part.lines)), [], source)
+    else:
+        words, below = _title_and_text(title)
+        fields = list(found.fields)
+        if below.parts:
+            name = FIELDS.get(found.kind, {}).get(_OWN_ROLE.get(found.kind, ""), "")
+            if name and not found.has(name) and found.label.role:
+                fields.insert(0, (name, below))
+            else:
+                found.more.append(below)
+        yield from _statement(found, plain(words), fields, source)
+
+
+def _title_and_text(title: Passage) -> tuple[str, Passage]:
+    """What a statement is called, and what else stands under its label: below a heading, all but the heading itself."""
+    below = Passage(Label("", "", ""), Line(title.line, ""), is_section=True)
+    below.last = title.last
+    first, *rest = title.parts or [Part(False, [""], title.line)]
+    words = first.lines
+    if title.is_section and not title.is_below and len(words) > 1:
+        words, rest = words[:1], [Part(False, words[1:], first.number + 1), *rest]
+    below.parts = rest
+    below.line = rest[0].number if rest else title.line
+    return "\n".join(words), below
+
+
+_OWN_ROLE = {DECISION: DECISION, ISSUE: labels.DESCRIPTION, STATE: TASK, labels.LEARNING: labels.LEARNING,
+             DETAIL: labels.DESCRIPTION, CHANGE: labels.CHANGES}  # fmt: skip
+
+
+def _statement(
+    found: OpenStatement, words: str, fields: Iterable[tuple[str, Passage]], source: str
+) -> Iterator[Statement]:
+    """The statement that an open one comes to, none if it says nothing."""
+    given = {labels.MOMENT: found.moment, labels.SEVERITY: found.label.severity, labels.NUMBER: found.label.number}
+    values: Values = {name: value for name, value in given.items() if value}
+    title, content = _of_title(found, " ".join(words.split()), values)
+    more = [_unread(passage, found.kind) for passage in found.more]
+    for name, passage in fields:
+        if name in VALUES or (name, found.kind) == ("status", DECISION):
+            value = _value(name, passage)
+            if value is None:
+                more.append(Unread(passage.line, passage.last, passage.label.name))
+            else:
+                values[name] = value
+        elif name in LISTS:
+            content[name] = (*_items(content.get(name, ())), *passage.items())
+        else:
+            content[name] = _joined(content.get(name, ""), name, passage)
+    if found.kind == STATE:
+        _complete_state(found, content, values)
+    content = {name: value for name, value in content.items() if value}
+    if title or content:
+        yield Statement(
+            found.kind, title, found.line, found.last, source, values, content, tuple(more), found.certainty
+        )
+
+
+def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Content]:
+    """What a statement is called, and what else its title says: why, or of a file what was done to it."""
+    if not found.label.role:  # the title of a whole text, as it is
+        return title, {}
+    if found.kind == DECISION:
+        words, *why = _BECAUSE.split(title, maxsplit=1)
+        return words.rstrip(" ."), {"rationale": why[0].rstrip()} if why else {}
+    if found.kind in (CHANGE, labels.READ):
+        if found.kind == CHANGE:
+            values["action"] = labels.action_of(found.label.name)
+        path, what = _path_and_reason(title)
+        return path, {"changes" if found.kind == CHANGE else "reason": what}
+    if found.kind == labels.VERDICT:
+        word = verdict_of(title)
+        return word, {"reason": title[len(word) :].strip('*_`" .,;:!')}
+    return (f"{found.label.number}: {title}" if found.label.number else title), {}
+
+
+def verdict_of(text: str) -> str:
+    """How a phase ended, as a text begins that says so: PROCEED, STOP or CLARIFY, else ""."""
+    match = _VERDICT.match(text)
+    return (match[1] or match[2]).upper() if match else ""
+
+
+def _joined(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
+    """What a field says, with what stood under an earlier label of it."""
+    said = passage.whole()
+    if passage.label.role in (labels.IMPACT, labels.CRITERIA) and name in ("description", "task_description"):
+        said = f"{passage.label.name}: {said}"
+    if not isinstance(before, str) or not (before and said):
+        return said or str(before)
+    return f"{before}\n\n{said}" if "\n" in said else f"{before} {said}"
+
+
+def _items(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) and value else tuple(value)
+
+
+def _complete_state(found: OpenStatement, content: Content, values: Values) -> None:
+    """The steps by their boxes, and how far the work is."""
+    if found.done:
+        content["substeps_completed"] = (*_items(content.get("substeps_completed", ())), *found.done)
+    if found.left:
+        content["substeps_remaining"] = (*_items(content.get("substeps_remaining", ())), *found.left)
+    match = _PERCENT.search(" ".join(_items(content.get("status", ()))))
+    if match and int(match[1]) <= 100:
+        values["completion_percentage"] = int(match[1])
+
+
+def _path_and_reason(text: str) -> tuple[str, str]:
+    """A file, and what stands behind it: `src/a.py - adds retries`."""
+    path, *why = _WHY.split(text, maxsplit=1)
+    if not why and path.endswith(")") and " (" in path:
+        path, _, reason = path.removesuffix(")").partition(" (")
+        why = [reason]
+    return path.strip("` "), why[0].strip() if why else ""
+
+
+def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
+    """A value as a record has it; None if it is none."""
+    said = " ".join(text.whole().split()).strip("`*_ ")
+    if name == labels.IMPORTANCE:
+        match = _IMPORTANCE.match(said)
+        return int(match[1]) if match else None
+    if name == labels.SEVERITY:
+        word = said.split(" ")[0].strip("[]().,").lower()
+        return word if word in _SEVERITIES else None
+    if name == "status":
+        return said.split(" ")[0].strip(".,;").lower() or None
+    if name == labels.TAGS:
+        parts = re.split(r"[,;\n]", "\n".join(text.items()))
+        return tuple(part.strip(" `#*_-") for part in parts if part.strip(" `#*_-")) or None
+    return said or None
+
+
+def _unread(text: Passage, kind: str) -> Unread:
+    return Unread(text.line, text.last, text.label.name, nearest_label(text.label.name, kind))
+
+
+def nearest_label(name: str, kind: str) -> str:
+    """The label of a kind that is spelled most like another one."""
+    near = nearest(name.lower().strip(": "), labels.phrases(kind))
+    return near[0].capitalize() if near else ""

@@ -1,0 +1,314 @@
+"""Bringing a cache up to date: which files may have changed, what each comes to now, and their rows.
+
+Most commands find a cache that is right, and need nothing of this.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from memctl.git import git, trees
+from memctl.record import mentions
+from memctl.record.errors import Fault, InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.mentions import Mention
+from memctl.record.parsing import parse
+from memctl.record.record import Record
+from memctl.store import files
+from memctl.store.cache import Cache, CacheState, undecodable
+from memctl.store.memory import Memory
+from memctl.text import characters
+
+Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
+_RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
+_STEP = 250
+_GONE, _UNREADABLE = "gone", "unreadable"
+_LOGGED = 1_000  # changed files of which it is noted in which update they changed
+# How many token counts and digests to keep; most are of texts that will not be seen again.
+_LIMITS = {"tokens": 20_000, "clean": 20_000}
+_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 26)})"
+_ENCODE = msgspec.msgpack.Encoder().encode
+_IGNORE = f"\n{mentions.IGNORE}:"
+
+
+class ParsedFile(msgspec.Struct):
+    """What one file came to: a record with its body and what that refers to, or faults; of any other file its blob.
+
+    `blob` is the id that Git would give the text; "" if the file says nothing that can be searched.
+    """
+
+    path: str
+    stat: str  # "" if the file is as HEAD has it
+    record: Record | None
+    body: str
+    mentions: list[Mention]
+    faults: list[Fault]
+    weight: int = 0  # see Catalogue.heavy
+    is_suspicious: bool = False
+    has_controls: bool = False
+    blob: str = ""
+
+
+class Disk(msgspec.Struct, frozen=True):
+    """What Git says of the worktree: HEAD and a mark of what is checked out, the files that differ from HEAD, and when
+    it was asked (ns)."""
+
+    head: tuple[str, str]
+    dirty: frozenset[str]
+    asked: int
+
+
+def from_disk(memory: Memory, cache: Cache, state: CacheState, disk: Disk, progress: Progress | None) -> bool | None:
+    """Bring a cache in a known state up to what is on the disk.
+
+    Returns whether it was right before; None if another process came between.
+    """
+    dirty = disk.dirty
+    stale = _changed_paths(memory, cache, state.head, disk.head) | (set(state.differing) - dirty)
+    stale |= {path for path in dirty if _mark(_status(memory, path)) != state.differing.get(path)}
+    if not stale and disk.head == state.head:
+        return True
+    parsed, removed = _parse_files(memory, stale, disk, progress)
+    return not stale if update(cache, parsed, removed, state.head, disk.head) else None
+
+
+def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: tuple[str, str]) -> set[str]:
+    """The paths that may differ between the HEAD that the cache is for and the one there is."""
+    if known == head:
+        return set()
+    top = memory.repository.top
+    before, now = (f"{commit}:{memory.prefix}" if commit else "" for commit in (known[0], head[0]))
+    try:
+        if before and now and known[1] == head[1]:
+            out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
+            names = {git.name(name) for name in out.split(b"\0") if name}
+            return {name for name in names if files.is_cached_path(name)}
+    except git.GitFailed:
+        pass  # the older commit is no longer there, or one of them has no memory
+    names = cache.paths()
+    with suppress(git.GitFailed):  # HEAD has no memory
+        listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else b""
+        names |= set(map(git.name, listed.split(b"\0")))
+    return {name for name in names if files.is_cached_path(name)}
+
+
+def _parse_files(
+    memory: Memory, stale: set[str], disk: Disk, progress: Progress | None
+) -> tuple[list[ParsedFile], list[str]]:
+    """Read the files that may have changed: what they came to, and which are gone."""
+    reader = files.FolderReader(memory.folder)
+    found: list[ParsedFile] = []
+    removed: list[str] = []
+    for number, path in enumerate(sorted(stale)):
+        if progress and number % _STEP == 0:
+            progress(number, len(stale))
+        item = _parse_file(reader, memory, path, path in disk.dirty, disk.asked)
+        if item is None:
+            removed.append(path)
+        else:
+            found.append(item)
+    if progress and stale:
+        progress(len(stale), len(stale))
+    return found, removed
+
+
+def _parse_file(
+    reader: files.FolderReader, memory: Memory, path: str, is_dirty: bool, started: int
+) -> ParsedFile | None:
+    """What the file at a path comes to now; None if there is none, and HEAD has none either."""
+    status = _status(memory, path)
+    if status == _GONE and "\\x" in path:
+        return broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
+    if status == _GONE:  # if HEAD has it, that must be remembered: it may come back without anything else changing
+        return broken(path, [], _GONE) if is_dirty else None
+    racy = isinstance(status, str) or status.st_mtime_ns > started - _RACY
+    mark = _mark(status) if is_dirty or racy else ""
+    try:
+        text = reader.read(path, None if isinstance(status, str) else status)
+        return parsed(text, path, mark, trees.blob_of(text.encode(), [memory.repository.null_id]))
+    except InvalidRecord as error:
+        return broken(path, error.faults, mark)
+    except OSError as error:
+        fault = Fault(path, 1, "", f"the file can't be read: {error.strerror}")
+        return broken(path, [fault], _mark(status))
+
+
+def _status(memory: Memory, path: str) -> os.stat_result | str:
+    try:
+        return os.lstat(f"{memory.folder}/{path}")
+    except (FileNotFoundError, NotADirectoryError):
+        return _GONE
+    except OSError:
+        return _UNREADABLE
+
+
+def _mark(status: os.stat_result | str) -> str:
+    if isinstance(status, str):
+        return status
+    return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
+
+
+def parsed(text: str, path: str, stat: str, blob: str) -> ParsedFile:
+    """What the text of a file that the cache knows comes to; raises InvalidRecord."""
+    if not files.is_record_path(path, BY_FOLDER):
+        return ParsedFile(path, stat, None, "", [], [], blob=blob)
+    record, body = parse(text, path)
+    first_line = text.count("\n", 0, len(text) - len(body)) + 1
+    found = mentions.in_text(body, first_line)
+    if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
+        found.append(mentions.Mention(1, mentions.IGNORE))
+    weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
+    controls = bool(characters.first_in(text))
+    return ParsedFile(path, stat, record, body, found, [], weight, _has_credential(text), controls, blob)
+
+
+def _has_credential(text: str) -> bool:
+    from memctl.text.credentials import is_in  # 1 ms, and pages and sessions need none
+
+    return is_in(text)
+
+
+def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
+    """What a file comes to that is not valid, or not there at all."""
+    return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
+
+
+def update(
+    cache: Cache, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
+) -> bool:
+    """Put parsed files in and take the files that are gone out, if the cache still is for the HEAD of `before`.
+
+    A HEAD is a commit and a mark of what is checked out. Returns whether it was done.
+    """
+    with cache.transaction("BEGIN IMMEDIATE"):
+        state = dict(cache.database.execute("SELECT key, value FROM state").fetchall())
+        if (state.get("commit", ""), state.get("sparse", "")) != before:
+            return False
+        new = {"commit": now[0], "sparse": now[1]}
+        if parsed or removed:  # most commits are of code alone
+            changed = {**dict.fromkeys(removed, ""), **_unlike(cache, parsed)}
+            _replace(cache, parsed, removed)
+            if changed:
+                number = int(state.get("updates", "0")) + 1
+                new["updates"] = str(number)
+                if not _log(cache, number, changed):
+                    new["logged_from"] = str(number)
+            if any(files.is_record_path(path, BY_FOLDER) for path in changed):
+                _forget(cache)
+                new["changes"] = str(int(state.get("changes", "0")) + 1)
+        cache.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())
+        return True
+
+
+def _unlike(cache: Cache, parsed: Iterable[ParsedFile]) -> dict[str, str]:
+    """The blobs of files that have another text than when they were last read, or were no valid ones, by path."""
+    find = "SELECT 1 FROM records WHERE path = ? AND blob = ? AND blob <> ''"
+    rows = ((item, cache.database.execute(find, (item.path, item.blob)).fetchone()) for item in parsed)
+    return {item.path: item.blob for item, row in rows if row is None}
+
+
+def _log(cache: Cache, number: int, changed: Mapping[str, str]) -> bool:
+    """Note which files an update changed; False if they are many, and what was noted before is forgotten."""
+    logged = cache.database.execute("SELECT count(*) FROM updates").fetchone()[0]
+    if logged + len(changed) > _LOGGED:
+        cache.database.execute("DELETE FROM updates")
+        return False
+    rows = ((number, path, blob) for path, blob in changed.items())
+    cache.database.executemany("INSERT INTO updates VALUES (?, ?, ?)", rows)
+    return True
+
+
+def _forget(cache: Cache) -> None:
+    """Drop what was made of the records, and counts of tokens where they have become many."""
+    cache.database.execute("DELETE FROM packed")
+    cache.database.execute("DELETE FROM kept")
+    for table, limit in _LIMITS.items():
+        if cache.database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > limit:
+            cache.database.execute(f"DELETE FROM {table}")
+
+
+def _replace(cache: Cache, parsed: Sequence[ParsedFile], removed: Iterable[str]) -> None:
+    last = cache.database.execute("SELECT max(number) FROM records").fetchone()[0]
+    for path in (*removed, *(item.path for item in parsed if last is not None)):
+        _remove(cache, path)
+    numbered = list(enumerate(parsed, (last or 0) + 1))
+    rows = (_row(number, item) for number, item in numbered)
+    if last is None:
+        from memctl.store import schema  # a cache is filled once
+
+        with schema.without_indexes(cache.database):
+            cache.database.executemany(_INSERT, rows)
+    else:
+        cache.database.executemany(_INSERT, rows)
+    _count_tags(cache, [item.record for item in parsed if item.record is not None], 1)
+
+
+def _remove(cache: Cache, path: str) -> None:
+    row = cache.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
+    if row:
+        if row[1] is not None:
+            try:
+                _count_tags(cache, [msgspec.msgpack.decode(row[1], type=Record)], -1)
+            except msgspec.MsgspecError:
+                raise undecodable(cache.database) from None
+        cache.database.execute("DELETE FROM records WHERE number = ?", row[:1])
+
+
+def _count_tags(cache: Cache, records: Iterable[Record], step: int) -> None:
+    """Keep count of how many open records have a tag at a place."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in records:
+        if record.is_open:
+            place = record.place
+            counts.update((tag, place) for tag in set(record.tags))
+    cache.database.executemany(
+        "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+        [(tag, place, step * count) for (tag, place), count in counts.items()],
+    )
+    if step < 0:
+        cache.database.execute("DELETE FROM tags WHERE count = 0")
+
+
+def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
+    record = item.record
+    packed = None if record is None else _ENCODE(record)
+    faults = _ENCODE(item.faults) if item.faults else None
+    mentions = _ENCODE(item.mentions) if item.mentions else None
+    stored = (item.path, number, item.stat, packed, faults, mentions)
+    if record is None:
+        return *stored, *(None,) * 19, item.blob
+    asked = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
+    marks = (item.weight, int(item.is_suspicious), int(item.has_controls))
+    dated = (record.timestamp, *marks, record.recorded, record.title, record.id, record.status)
+    lists = (f",{','.join(values)}," if values else "" for values in (record.tags, record.aliases))  # none has a comma
+    return (
+        *stored,
+        *asked,
+        *dated,
+        int(record.is_archived),
+        record.section,
+        record.agent_id,
+        *lists,
+        record.expires_at,
+        item.blob,
+    )
+
+
+def erase(cache: Cache) -> None:
+    """Leave in the file nothing of what rows were replaced or taken out."""
+    with cache.transaction("BEGIN IMMEDIATE"):
+        _forget(cache)
+    cache.database.execute("VACUUM")
+
+
+def without(cache: Cache, paths: Collection[str]) -> Cache:
+    """Return the same in memory, without the records at some paths."""
+    copied = cache.copy()
+    head = copied.state().head
+    update(copied, [], paths, head, head)
+    return copied

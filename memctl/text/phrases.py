@@ -1,0 +1,16 @@
+"""Phrases that messages are made of: a number with its noun, the first of many names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def quantity(number: int, noun: str) -> str:
+    """Return "1 file" or "1,234 files"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ") -> str:
+    """Return the first `most` names and how many more there are: "a, b and 3 more"."""
+    more = f"{last}{len(names) - most:,} more" if len(names) > most else ""
+    return mark.join(names[:most]) + more

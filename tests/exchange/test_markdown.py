@@ -1,0 +1,141 @@
+"""Markdown as people write it, into records: a filled template for `--file`, and any text for `import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl
+from tests.statements.test_reader import BUG, CHANGE, DECISION, DETAIL, LESSON, TASK, TEMPLATE, TEMPLATE_CONTENT
+
+WANTED = {name: list(value) if isinstance(value, tuple) else value for name, value in TEMPLATE_CONTENT.items()}
+
+
+def shown(memctl: Memctl, identifier: str) -> dict[str, object]:
+    found: dict[str, object] = memctl("show", identifier, "--json").data["records"][0]
+    return found
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path, level: int) -> None:
+    file = tmp_path / "dec.md"
+    file.write_text(TEMPLATE.replace("## DECISION", "#" * level + " DECISION"))
+    made = memctl("decide", "--file", str(file))
+    data = shown(memctl, made.id)
+    assert data["title"] == "Store the till's sales in SQLite"
+    assert data["content"] == WANTED
+    assert (data["importance"], data["tags"]) == (9, ["till", "storage", "sqlite"])
+    assert (data["agent_id"], data["timestamp"]) == ("Till-Architect-3", "2025-03-02T09:30:00Z")
+    assert data["project_id"] == "corner-shop"
+    assert "the id (memctl gives its own) is not taken over" in made.err
+    assert "hint" not in made.err
+    memctl("check")
+
+
+def test_what_the_command_line_says_goes_before_the_file(memctl: Memctl, tmp_path: Path) -> None:
+    (tmp_path / "dec.md").write_text(TEMPLATE)
+    made = memctl("decide", "Keep sales in one file", "--file", str(tmp_path / "dec.md"), "-i", "6", "--agent", "Ada")
+    data = shown(memctl, made.id)
+    assert (data["title"], data["importance"], data["agent_id"]) == ("Keep sales in one file", 6, "Ada")
+    assert data["content"] == WANTED
+
+
+def test_what_is_fed_in_and_understood_nowhere_is_named_and_kept(memctl: Memctl, tmp_path: Path) -> None:
+    more = TEMPLATE.replace("### Tags", "### Rational\nIt is small.\n\n### Tags").replace("ance**: 9", "ance**: much")
+    (tmp_path / "dec.md").write_text(more + "\n# Annex\n\nOf it.\n")
+    made = memctl("decide", "--file", str(tmp_path / "dec.md"))
+    for told in ("'Rational' (line 35; did you mean Rationale?)", "'Importance' (line 7)", "'Annex' (line 41)"):
+        assert told in made.err
+    text = memctl("show", made.id).out
+    assert "### Rational\nIt is small." in text
+    assert "Of it." in text
+    assert shown(memctl, made.id)["importance"] == 7
+    assert shown(memctl, made.id)["content"] == WANTED
+
+
+def test_a_text_in_the_form_of_records_stays_as_it_is(memctl: Memctl, tmp_path: Path) -> None:
+    body = "Words before.\n\n## Decision\n\nUse a queue.\n\n## Rational\n\nIt is *small*.\n\n## Notes of ours\n\n- a\n"
+    (tmp_path / "dec.md").write_text(f"# Use a queue.\n\n{body}")
+    made = memctl("decide", "--file", str(tmp_path / "dec.md"))
+    assert memctl("show", made.id).out.endswith(f"---\n\n{body}")
+    assert "a decision has no field for 'Rational' (line 9; did you mean Rationale?); 'Notes of ours'" in made.err
+    plain = memctl("learn", "--file", "-", stdin="# Because of it\n\nOne paragraph.\n\nAnother: with a colon.\n")
+    assert memctl("show", plain.id).out.endswith("---\n\nOne paragraph.\n\nAnother: with a colon.\n")
+    assert plain.err == ""
+
+
+def test_each_type_takes_its_own_labels(memctl: Memctl) -> None:
+    issue = shown(memctl, memctl("issue", "--file", "-", stdin=BUG).id)
+    assert (issue["title"], issue["severity"]) == ("BUG-31: The till hangs when the line drops", "critical")
+    assert issue["importance"] == 9
+    assert issue["content"] == {
+        "reproduction_steps": "Pull the cable during a payment; 3 of 10 hang",
+        "investigation_status": "Cause found (the lock is kept while waiting)",
+        "attempted_fixes": ["A shorter wait (no effect)", "A second lock (partly)"],
+        "next_actions": ["Wait without the lock"],
+    }
+    state = shown(memctl, memctl("state", "--file", "-", stdin=TASK).id)
+    assert (state["title"], state["completion_percentage"]) == ("Serve the price list over HTTP", 40)
+    assert state["content"] == {
+        "substeps_completed": ["GET /prices (done)", "HEAD /prices (done)"],
+        "substeps_remaining": ["PUT /prices (in progress - validation is left)", "DELETE /prices (not started)"],
+        "next_actions": ["Validate what PUT gets (waits for: the schema)", "Answer DELETE with 405", "Limit the rate"],
+        "blockers": ["The schema has to be agreed with the shops"],
+    }
+    learning = shown(memctl, memctl("learn", "--file", "-", stdin=LESSON).id)
+    assert learning["content"] == {
+        "lesson": "A retry hides an exhausted pool",
+        "context": "Load test of the till with 100 clients",
+        "applicability": "Anything that queues for a connection",
+        "evidence": "30 % fewer errors after the pool grew",
+    }
+    critical = shown(memctl, memctl("import", "-", "--json", stdin=DETAIL).data["ids"][0])
+    assert (critical["memory_type"], critical["importance"]) == ("learning", 8)
+    assert critical["content"] == {
+        "lesson": "Cart.total counts cents as an integer\nStorage: BIGINT, never NUMERIC\n"
+        "Lookup: WHERE total_cents = ROUND($1 * 100)",
+        "context": "A float lost a cent in 1 of 400 carts",
+    }
+
+
+def test_a_text_of_another_type_is_told_whose_it_is(memctl: Memctl) -> None:
+    found = memctl("issue", "--file", "-", stdin=DECISION, code=2)
+    assert "it reads as a decision: `memctl decide --file`" in found.err
+    assert "a title is missing" in found.err
+
+
+def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text("\n\n".join(["# Notes of March", DECISION, BUG, "Some words.", CHANGE, TASK, TEMPLATE]))
+    data = memctl("import", str(file), "--json").data
+    made = {shown(memctl, one)["title"]: shown(memctl, one) for one in data["ids"]}
+    assert list(made) == [
+        "Keep orders as events",
+        "BUG-31: The till hangs when the line drops",
+        "Serve the price list over HTTP",
+        "Store the till's sales in SQLite",
+    ]
+    assert made["Keep orders as events"]["agent_id"] == "Billing-Planner-7"
+    assert made["Store the till's sales in SQLite"]["content"] == WANTED
+    again = memctl("import", str(file))
+    assert "nothing to change" in again.err
+    assert again.err.count("there already") == 4
+    assert "under no label, and not imported: 6 lines, the first of them 1" in again.err
+
+
+def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path) -> None:
+    (tmp_path / "plain.md").write_text("# Plain\n\nNothing is decided here.\n")
+    assert "states nothing under a label" in memctl("import", str(tmp_path / "plain.md"), code=2).err
+    (tmp_path / "bad.md").write_text(f"{DECISION}\n\nLesson: a\x1b[31mb\n")
+    assert "line 8" in memctl("import", str(tmp_path / "bad.md"), code=1).err
+    (tmp_path / "data.jsonl").write_text("DECISION: no JSON\n")
+    assert "line 1" in memctl("import", str(tmp_path / "data.jsonl"), code=1).err
+
+
+def test_a_decision_without_a_field_gets_a_hint(memctl: Memctl) -> None:
+    bare = memctl("decide", "Use a queue")
+    assert bare.err == f"hint: nothing says why: `memctl edit {bare.id} --set rationale=\u2026`\n"
+    assert memctl("decide", "Use a heap", "--rationale", "it is small").err == ""
+    assert memctl("decide", "--file", "-", stdin="DECISION: Use a list\n").err.startswith("hint: nothing says why")
+    assert memctl("learn", "Queues are small").err == ""

@@ -75,7 +75,7 @@ class _DialogueReader:
         self._answer: Turn | None = None  # the last message since the question
         self._said: Turn | None = None  # the agent's last message
         self._is_planned = False  # whether a plan was given that no commit has carried out so far
-        self._prompted = 0  # number of the last prompt
+        self._prompted = -1  # number of the last prompt
         self._unheeded: int | None = None  # place of an assent on which nothing was done so far
 
     def take(self, turn: Turn) -> None:

@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -61,6 +62,7 @@ _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
 _SOURCES = ("record/record.py", "record/kinds.py", "record/mentions.py", "store/schema.py", "store/objects.py")
 
 
+@lru_cache(maxsize=1)
 def _schema() -> str:
     """The version of all that a cache holds: a digest of the modules and the table of rules that it depends on.
 

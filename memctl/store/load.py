@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memctl.git import git, trees
+from memctl.git import git
 from memctl.record.config import Config
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
@@ -128,6 +128,8 @@ class _Disk:
         ids = [self._memory.repository.null_id]
 
         def read_as(path: str, blob: str) -> str:
+            from memctl.git import trees
+
             text = read(path)
             if trees.blob_of(text.encode(), ids) != blob:
                 raise FileNotFoundError(path)  # it changed just now, which is seen next time
@@ -266,7 +268,8 @@ def _parse_file(
     reader: files.FolderReader, memory: Memory, path: str, is_dirty: bool, started: int
 ) -> ParsedFile | None:
     """What the file at a path comes to now; None if there is none, and HEAD has none either."""
-    from memctl.store import objects  # mostly no file has changed
+    from memctl.git import trees  # mostly no file has changed
+    from memctl.store import objects
 
     status = _status(memory, path)
     if status == _GONE and "\\x" in path:

@@ -6,14 +6,15 @@ pasted message has quotation marks in it: among several other words, and where n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import msgspec
 
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, parts_of, whole_words
 
-_POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
+_POSSESSIVE = lazy_regex(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
+_CHUNK = lazy_regex(r'"[^"]*"|\S+')
 # Words beside its phrases from which on a query is taken for a pasted message. Chosen on one half of bench/labelled.
 _PASTED = 5
 Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word that occurs nowhere
@@ -37,7 +38,9 @@ def read(query: str, instead: Instead) -> FtsQuery:
     beside = 0  # words beside the phrases
     wanted: list[str] = []
     replaced: dict[str, tuple[str, ...]] = {}
-    chunks = re.findall(r'"[^"]*"|\S+', _POSSESSIVE.sub("", query))
+    if "'s" in query or "\u2019s" in query:
+        query = _POSSESSIVE.sub("", query)
+    chunks = _CHUNK.findall(query) if '"' in query else query.split()
     for chunk in _without_stop_words(chunks):
         words = whole_words(chunk)
         if chunk.startswith('"'):

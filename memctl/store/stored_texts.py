@@ -45,7 +45,11 @@ _MATCH = (
     " CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
     " WHERE kind IN ({kinds})"
 )
-_PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ?"
+_OF_PAGE = "(path GLOB 'details/*' OR path GLOB 'sections/*' OR path = 'project.md')"
+_TALLY = (
+    f"SELECT count(*) FILTER (WHERE {_OF_PAGE}), json_group_array(path) FILTER (WHERE NOT {_OF_PAGE})"
+    f" {_LIVE} WHERE texts MATCH ?"
+)
 _MATCH_AROUND = (
     f"SELECT number, path, 0 - bm25(around, {_AROUND}), kind, key FROM around"
     " CROSS JOIN {live} AS live ON live.list = around.rowid CROSS JOIN entries USING (number)"
@@ -123,10 +127,13 @@ class StoredTexts:
             rows = self._found(f"{statement} AND {_AMONG}", words, *kinds, json.dumps(list(numbers)))
         return [Hit(path, text, kind, key, number) for number, path, text, kind, key in rows]
 
-    def paths(self, query: str) -> list[str]:
+    def tally(self, query: str) -> tuple[int, list[str]]:
         asked = self._asked(query)
-        found = self._found(_PATHS, asked.any_of_it) or self._found(_PATHS, asked.without_phrases)
-        return [row[0] for row in found]
+        for expression in filter(None, (asked.any_of_it, asked.without_phrases)):
+            pages, paths = self._rows(_TALLY, expression)[0]
+            if pages or paths != "[]":
+                return pages, json.loads(paths)
+        return 0, []
 
     def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
         """The rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""

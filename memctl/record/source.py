@@ -59,8 +59,8 @@ class Texts(Protocol):
         """What of some kinds has words of a query in its text or in its neighbours', in no order, or those of such
         `numbers`; `text` is the BM25 of both."""
 
-    def paths(self, query: str) -> list[str]:
-        """The path of each entry that matches a query: of a page once for each of its headings that does."""
+    def tally(self, query: str) -> tuple[int, list[str]]:
+        """How many headings of pages match a query, and the paths of what else does, of each entry."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """The words of a query that occur nowhere, and what was looked for instead."""

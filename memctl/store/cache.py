@@ -11,6 +11,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from zlib import crc32
 
@@ -31,6 +32,7 @@ _RECORD = [f"record/{name}.py" for name in ("record", "parsing", "kinds", "menti
 _SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
 
 
+@lru_cache(maxsize=1)
 def _schema() -> str:
     """The version of all that a cache holds: a digest of the modules and the table of rules that it depends on.
 

@@ -7,15 +7,16 @@ and among several other words each word of a phrase counts by itself, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import msgspec
 
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, parts_of, whole_words
 
-_BEGINNING = re.compile(r"[^*]+\*")  # and not **bold**
-_POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
+_BEGINNING = lazy_regex(r"[^*]+\*")  # and not **bold**
+_POSSESSIVE = lazy_regex(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
+_CHUNK = lazy_regex(r'"[^"]*"|\S+')
 # Words beside its phrases from which on a query is taken for a pasted message. Chosen on one half of bench/labelled.
 _PASTED = 5
 Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word that occurs nowhere
@@ -40,7 +41,9 @@ def read(query: str, instead: Instead) -> FtsQuery:
     beside = 0  # words beside the phrases
     wanted: list[str] = []
     replaced: dict[str, tuple[str, ...]] = {}
-    chunks = re.findall(r'"[^"]*"|\S+', _POSSESSIVE.sub("", query))
+    if "'s" in query or "\u2019s" in query:
+        query = _POSSESSIVE.sub("", query)
+    chunks = _CHUNK.findall(query) if '"' in query else query.split()
     for chunk in _without_stop_words(chunks):
         words = whole_words(chunk)
         if chunk.startswith('"'):

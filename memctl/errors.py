@@ -22,6 +22,11 @@ class MemctlError(Exception):
         self.hint = hint
         self.exit_code = exit_code
 
+    @property
+    def with_hint(self) -> str:
+        """What is wrong and what to do about it, in one line: "message (hint)"."""
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
 
 class CredentialFound(MemctlError):
     """A text is refused, for something in it looks like a credential."""

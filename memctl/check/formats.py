@@ -11,6 +11,7 @@ import msgspec
 from memctl.check.findings import Finding
 from memctl.check.rules import ERROR, INFO, RULES, SEVERITIES, WARNING, Rule
 from memctl.check.run import Report
+from memctl.text.phrases import quantity
 
 _GITHUB = {ERROR: "error", WARNING: "warning", INFO: "notice"}
 _SARIF = {ERROR: "error", WARNING: "warning", INFO: "note"}
@@ -32,7 +33,7 @@ def as_text(report: Report, place: Place) -> list[str]:
 
 def summary(report: Report) -> str:
     """What was found, in a line."""
-    words = [_plural(count, name) for name in SEVERITIES if (count := report.count(name)) and name != INFO]
+    words = [quantity(count, name) for name in SEVERITIES if (count := report.count(name)) and name != INFO]
     words += [f"{count:,} of information"] if (count := report.count(INFO)) else []
     words += [f"{report.ignored:,} ignored"] if report.ignored else []
     return ", ".join(words) or "nothing found"
@@ -122,10 +123,6 @@ def _sarif_result(finding: Finding, index: int, place: Place) -> dict[str, Any]:
         "message": {"text": text},
         "locations": [{"physicalLocation": location}],
     }
-
-
-def _plural(count: int, name: str) -> str:
-    return f"{count:,} {name}{'s' if count != 1 else ''}"
 
 
 def _one_line(text: str) -> str:

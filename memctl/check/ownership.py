@@ -12,6 +12,7 @@ from memctl.store.file_sections import sections
 from memctl.team import guard
 from memctl.team import handoffs as team_handoffs
 from memctl.team.state import Ownership
+from memctl.text.phrases import some
 
 _LISTED = 3  # files of a section that a finding names
 
@@ -61,9 +62,8 @@ def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
         if held is None or held.lets_write(staged.agent):
             continue
         if covered := matching(code, page.paths):
-            more = f" and {len(covered) - _LISTED:,} more" if len(covered) > _LISTED else ""
-            names = ", ".join(covered[:_LISTED]) + more
-            yield _finding(held, page.path, subject.line_of(page.path, "paths"), f"{names}: ")
+            line = subject.line_of(page.path, "paths")
+            yield _finding(held, page.path, line, f"{some(covered, _LISTED)}: ")
 
 
 def _finding(held: Ownership, path: str, line: int, names: str) -> Finding:

@@ -13,7 +13,7 @@ from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import allocation
 from memctl.policy.allocation import DEFAULT_WINDOW, PROFILES, Portion, allocate
-from memctl.text.phrases import count
+from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
     from memctl.policy.allocation import Occupancy, Team, TypeUsage
@@ -124,7 +124,7 @@ def _own(around: Surroundings) -> list[tuple[str, int]]:
             for marker in good
             if ids.count(marker) == 1
         )
-        found.append((f"level {level}: {count(len(good), 'page')}", tokens))
+        found.append((f"level {level}: {quantity(len(good), 'page')}", tokens))
     return [*found, ("rehydrate, at most", around.memory.config.rehydrate_budget)]
 
 

@@ -77,11 +77,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 def limit_option(default: int) -> Callable[[F], F]:
     """The option of lists: how many items are printed."""
     return click.option(
-        "--limit",
-        type=click.IntRange(min=0),
-        default=default,
-        show_default=True,
-        help="How many at most; 0 for all.",
+        "--limit", type=click.IntRange(min=0), default=default, show_default=True, help="How many at most; 0 for all."
     )
 
 
@@ -156,10 +152,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
         click.option("--section", default="", help="Only of this section, such as 2.1, or below it."),
         click.option("--agent", default="", help="Only by this agent."),
         click.option(
-            "--since",
-            default="",
-            metavar="TIME",
-            help="Only from this time on: 2025-11-04, or 7d for seven days ago.",
+            "--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d for seven days ago."
         ),
         click.option("--until", default="", metavar="TIME", help="Only up to this time."),
         click.option("--archived", is_flag=True, help="Only archived records."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("adr", "jsonl")
 _SHOWN = 10  # names to print on one line
+_STEP = 250  # lines of an import from one look at the progress bar to the next
 
 
 @command(
@@ -70,7 +72,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, **flag
     lines = text.split("\n")
     result = transaction.carry_out(
         memory,
-        lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), opening.told(lines)),
+        lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), _with_progress(lines)),
         write_options(flags),
     )
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
@@ -123,6 +125,17 @@ def export_command(
     else:
         _print_lines(memory, snapshot, records, out, as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
+
+
+def _with_progress(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of an import, with a progress bar on a terminal."""
+    show = opening.progress("importing")
+    for number, line in enumerate(lines):
+        if show and number % _STEP == 0:
+            show(number, len(lines))
+        yield line
+    if show:
+        show(len(lines), len(lines))
 
 
 def _format_and_place(name: str, first: str | None, second: str | None) -> tuple[str, str | None]:

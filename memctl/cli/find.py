@@ -13,6 +13,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, select
+from memctl.text.phrases import some
 
 _FEW = 3  # of what a record waits for
 STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
@@ -101,9 +102,8 @@ def _work(
 
 def _waits(blockers: Sequence[Record]) -> str:
     """The line below a blocked record: what it waits for."""
-    said = "; ".join(f"{record.id} ({record.status}) {record.title}" for record in blockers[:_FEW])
-    more = f"; and {len(blockers) - _FEW} more" if len(blockers) > _FEW else ""
-    return f"      waits for {output.plain(said)}{more}" if said else ""
+    said = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
+    return f"      waits for {output.plain(said)}" if said else ""
 
 
 def row(record: Record) -> tuple[str, ...]:

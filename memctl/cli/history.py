@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import opening, output, report
 from memctl.cli.command import command, complete_id, limit_option, reading
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, message
@@ -97,7 +97,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
     if as_json:
         output.json("diff", {"from": revisions[0], "to": revisions[1] if dots else None, "diff": text})
     elif text:
-        output.diff(text)
+        report.diff(text)
     else:
         output.note(
             "there is no difference in what Git tracks; `memctl status` says what is pending"

@@ -92,7 +92,7 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
         provider = provider_of(memory)
         return prose.added(summary, session, provider) if provider and session.events else summary
     except MemctlError as error:
-        output.note(f"warning: no prose: {error.message}{f' ({error.hint})' if error.hint else ''}")
+        output.note(f"warning: no prose: {error.with_hint}")
         return summary
 
 
@@ -117,7 +117,7 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
     try:
         return choosing.chosen(os.environ, {}) if memory is None else provider_of(memory)
     except MemctlError as error:
-        output.note(f"warning: no language model: {error.message}{f' ({error.hint})' if error.hint else ''}")
+        output.note(f"warning: no language model: {error.with_hint}")
         return None
 
 
@@ -136,5 +136,5 @@ def judged(
         found = grades.judged_replies(made, text, judge)
         return found, session_grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
-        output.note(f"warning: no judge: {error.message}{f' ({error.hint})' if error.hint else ''}")
+        output.note(f"warning: no judge: {error.with_hint}")
         return made, None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from memctl.search.filters import Filters
     from memctl.store.cache_update import Progress
 
-_STEP = 250
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
 _SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
 # They take no lock, and say what was undone: `status` lists such changes, and writes say it.
@@ -63,11 +61,8 @@ def _announce_locks(ctx: click.Context) -> None:
     """Say on stderr when a lock is waited for, until the command ends."""
     from memctl.store import lock  # commands that read take none
 
-    def silence() -> None:
-        lock.announce = None
-
     lock.announce = output.note
-    ctx.call_on_close(silence)
+    ctx.call_on_close(lambda: setattr(lock, "announce", None))
 
 
 def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
@@ -125,7 +120,6 @@ def _writes(ctx: click.Context) -> bool:
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
     """The memory around the folder, or None where there is none; one that is broken raises MemctlError all the same."""
-    from memctl.errors import MemctlError
     from memctl.store import place
 
     try:
@@ -171,45 +165,19 @@ def progress(doing: str) -> Progress | None:
     return (lambda done, total: _progress(done, total, doing)) if sys.stderr.isatty() else None
 
 
-def filters(
-    opened: Memory,
-    types: tuple[str, ...],
-    statuses: tuple[str, ...],
-    severities: tuple[str, ...],
-    tags: tuple[str, ...],
-    importance: int | None,
-    section: str,
-    agent: str,
-    since: str,
-    until: str,
-    archived: bool,
-    everything: bool,
-) -> Filters:
+def filters(opened: Memory, section: str, since: str, until: str, importance: int | None, **named: Any) -> Filters:
     """The filters that the options of `command.filtering` describe."""
     from memctl.search.filters import Filters
 
+    archived, everything = named.pop("archived"), named.pop("everything")
     return Filters(
-        types=types,
-        statuses=statuses,
-        severities=severities,
-        tags=tags,
         importance_gte=importance or 0,
         section=f"§{section.removeprefix('§')}" if section else "",
-        agent=agent,
         since=timestamps.parse_option(since, opened.now) if since else "",
         until=timestamps.parse_option(until, opened.now, whole_day=True) if until else "",
         archived=None if everything else archived,
+        **named,
     )
-
-
-def told(lines: Sequence[str]) -> Iterator[str]:
-    """The lines of an import, with a progress bar on a terminal."""
-    for number, line in enumerate(lines):
-        if number % _STEP == 0 and sys.stderr.isatty():
-            _progress(number, len(lines), "importing")
-        yield line
-    if sys.stderr.isatty():
-        _progress(len(lines), len(lines), "importing")
 
 
 def _progress(done: int, total: int, doing: str = "reading the memory") -> None:

@@ -6,7 +6,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -17,10 +17,6 @@ from memctl.record.errors import Fault
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-
-if TYPE_CHECKING:
-    from memctl.record.pages import Page
-    from memctl.record.source import Excerpt
 
 SCHEMA = 1
 
@@ -88,11 +84,6 @@ def record_data(memory: Memory, record: Record) -> dict[str, Any]:
     return {**msgspec.structs.asdict(record), "path": memory.tracked(record.path)}
 
 
-def page_data(memory: Memory, page: Page) -> dict[str, Any]:
-    """A page for JSON, the path as seen from the worktree's top."""
-    return {**msgspec.structs.asdict(page), "path": memory.tracked(page.path), "kind": page.kind.name}
-
-
 def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
     path = memory.tracked(fault.path) if memory else fault.path
     return {"path": path, "line": fault.line, "field": fault.field, "message": fault.message}
@@ -125,29 +116,6 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 
 
-def diff(lines: str) -> None:
-    """Print a unified diff, in colour on a terminal."""
-    shown = plain(lines.rstrip("\n"))
-    if sys.stdout.isatty():
-        shown = "\n".join(map(_painted, shown.split("\n")))
-    styled(shown)
-
-
-def difference(old: Sequence[str], new: Sequence[str], before: str, after: str) -> None:
-    """Print how the lines of a file would change, as a unified diff, if they do."""
-    from difflib import unified_diff
-
-    for line in unified_diff(old, new, before, after, lineterm=""):
-        diff(line)
-
-
-def _painted(line: str) -> str:
-    if line.startswith(("+++", "---", "diff ")):
-        return click.style(line, bold=True)
-    colours = {"+": "green", "-": "red", "@": "cyan"}
-    return click.style(line, fg=colours[line[0]]) if line[:1] in colours else line
-
-
 def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = (), below: Sequence[str] = ()) -> None:
     """Print rows in aligned columns; the last one is as long as it is. `below` is for a line under each row, or ""."""
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
@@ -162,20 +130,6 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = ()
         lines += [line] if (line := "".join(below[number : number + 1])) else []
     if lines:
         styled("\n".join(lines))
-
-
-def marked(excerpt: Excerpt) -> str:
-    """An excerpt with its marks: bold on a terminal that wants colours, elsewhere between » and «.
-
-    Those two mean nothing to a shell and to Markdown, so a record can't do anything by them.
-    """
-    bold = sys.stdout.isatty() and click.get_current_context().color is not False
-    parts, end = [], 0
-    for start, stop in excerpt.marks:
-        word = plain(excerpt.text[start:stop])
-        parts += [plain(excerpt.text[end:start]), click.style(word, bold=True) if bold else f"»{word}«"]
-        end = stop
-    return "".join([*parts, plain(excerpt.text[end:])])
 
 
 def _width(cell: str) -> int:

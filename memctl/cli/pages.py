@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import Command, Group, at_option, command, json_option
@@ -248,7 +249,7 @@ def _list(kind: PageKind) -> click.Command:
         found = [page for page in snapshot.outline.pages if page.kind is kind]
         faults = [fault for fault in snapshot.outline.faults if kind_at(fault.path) is kind]
         if as_json:
-            output.json(f"{kind.name}s", [output.page_data(memory, page) for page in found], faults, memory)
+            output.json(f"{kind.name}s", [_data(memory, page) for page in found], faults, memory)
         elif found:
             output.columns([_row(page) for page in found])
         elif not faults:
@@ -258,6 +259,11 @@ def _list(kind: PageKind) -> click.Command:
 
     list_pages.help = f"List the {kind.name}s."
     return list_pages
+
+
+def _data(memory: Memory, page: Page) -> dict[str, Any]:
+    """A page for JSON, the path as seen from the worktree's top."""
+    return {**msgspec.structs.asdict(page), "path": memory.tracked(page.path), "kind": page.kind.name}
 
 
 def _row(page: Page) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import entry_state, files
 from memctl.store.memory import Memory
-from memctl.text.phrases import count, some
+from memctl.text.phrases import quantity, some
 from memctl.write import checkout_log, commit, remove, setup, transaction, two_phase
 from memctl.write.commit import Outcome
 
@@ -301,7 +301,7 @@ def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
     """Which pages are stale, and by which files, in a line, with the command that says more."""
     shown = [f"{one['id']} {some([path.rpartition('/')[2] for path in one['files']], 1)}" for one in stale[:_FEW_PAGES]]
     more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
-    return f"{count(len(stale), 'page')} stale ({', '.join([*shown, *more])}): `memctl impact --all`"
+    return f"{quantity(len(stale), 'page')} stale ({', '.join([*shown, *more])}): `memctl impact --all`"
 
 
 def _print_status(data: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from memctl.hooks import host_files, session_state
 from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
-from memctl.text.phrases import count, some
+from memctl.text.phrases import quantity, some
 from memctl.write import redact, redact_file
 from memctl.write.redact import Redaction
 
@@ -131,7 +131,7 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
         output.note(f"hint: {hint}")
     for path, times in made.counts.items():
         note = " (Git does not have this file)" if path in made.loose else ""
-        output.text(f"{would} {count(times, 'credential')} in {memory.tracked(path)}{note}")
+        output.text(f"{would} {quantity(times, 'credential')} in {memory.tracked(path)}{note}")
     for file in made.erased.files:
         output.text(f"{would} it in {file}")
     if made.coordination:
@@ -157,7 +157,7 @@ def _left(left: Remains, names: list[str], staged: Sequence[str], transcripts: l
         yield f"- Git's index, for the next `git commit`: {_some(staged)}"
         yield f"  (`git add {files}` stages what is on the disk, `git restore --staged {files}` what HEAD has)"
     if left.commits:
-        yield f"- the history: {count(len(left.commits), 'commit')}, {_some([c[:10] for c in left.commits])}"
+        yield f"- the history: {quantity(len(left.commits), 'commit')}, {_some([c[:10] for c in left.commits])}"
         yield f"  reached from {_some(list(left.refs))}" if left.refs else "  reached from no ref"
         yield "  (`git filter-repo --replace-text` rewrites history; all clones have to be made anew then)"
     if not left.is_complete:

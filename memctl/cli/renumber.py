@@ -16,8 +16,8 @@ from memctl.pages.links import FOLDER
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import SECTION, State
-from memctl.text.phrases import count, some
-from memctl.write import renumber_transaction
+from memctl.text.phrases import quantity, some
+from memctl.write import renumber
 from memctl.write.commit import Outcome
 from memctl.write.renumber import Renumbering, StagedMerge
 
@@ -42,7 +42,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     of them has changes that were not staged, nothing is.
     """
     memory = opening.memory(ctx)
-    done = renumber_transaction.carry_out(memory, write_options(flags))
+    done = renumber.carry_out(memory, write_options(flags))
     made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -96,7 +96,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) ->
         yield f"nothing was staged: {within.why}"
         yield f"hint: to have all of it in the merge, {stage}, then `git commit --no-edit`"
     else:
-        yield f"staged for the merge: {count(len(within.staged), 'file')} of {memory.prefix}, as renumbered"
+        yield f"staged for the merge: {quantity(len(within.staged), 'file')} of {memory.prefix}, as renumbered"
         if within.warning:
             yield f"warning: {within.warning}"
         if within.conflicts:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +126,29 @@ def _print_change(memory: Memory, result: Outcome) -> None:
         name = memory.tracked(write.path)
         before = f"a/{name}" if write.old is not None else "/dev/null"
         old, new = (write.old or "").removesuffix("\n"), write.text.removesuffix("\n")
-        output.difference(old.split("\n") if old else [], new.split("\n"), before, f"b/{name}")
+        difference(old.split("\n") if old else [], new.split("\n"), before, f"b/{name}")
     for delete in change.deletes:
         output.text(f"would delete {memory.tracked(delete.path)}")
+
+
+def diff(lines: str) -> None:
+    """Print a unified diff, in colour on a terminal."""
+    shown = output.plain(lines.rstrip("\n"))
+    if sys.stdout.isatty():
+        shown = "\n".join(map(_painted, shown.split("\n")))
+    output.styled(shown)
+
+
+def difference(old: Sequence[str], new: Sequence[str], before: str, after: str) -> None:
+    """Print how the lines of a file would change, as a unified diff, if they do."""
+    from difflib import unified_diff
+
+    for line in unified_diff(old, new, before, after, lineterm=""):
+        diff(line)
+
+
+def _painted(line: str) -> str:
+    if line.startswith(("+++", "---", "diff ")):
+        return click.style(line, bold=True)
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    return click.style(line, fg=colours[line[0]]) if line[:1] in colours else line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -182,7 +183,7 @@ def _row(result: Result) -> tuple[str, ...]:
 def _below(excerpt: Excerpt | None, body: str) -> str:
     """What stands below a result: the piece of its text that matches, of what is no record else how it begins."""
     if excerpt is not None:
-        return _INDENT + output.marked(excerpt)
+        return _INDENT + _marked(excerpt)
     return _INDENT + output.plain(first_sentence(body)) if body.strip() else ""
 
 
@@ -263,3 +264,17 @@ def _table(
     limits = (*(f"{value:.3f}" for value in (1.0, *most)), "the most that each part can give")
     numbers = [(*(f"{value:.3f}" for value in row), name) for row, name in zip(rows, names, strict=True)]
     output.columns([header, limits, *numbers])
+
+
+def _marked(excerpt: Excerpt) -> str:
+    """An excerpt with its marks: bold on a terminal that wants colours, elsewhere between » and «.
+
+    Those two mean nothing to a shell and to Markdown, so a record can't do anything by them.
+    """
+    bold = sys.stdout.isatty() and click.get_current_context().color is not False
+    parts, end = [], 0
+    for start, stop in excerpt.marks:
+        word = output.plain(excerpt.text[start:stop])
+        parts += [output.plain(excerpt.text[end:start]), click.style(word, bold=True) if bold else f"»{word}«"]
+        end = stop
+    return "".join([*parts, output.plain(excerpt.text[end:])])

@@ -29,7 +29,7 @@ from memctl.store import sequence
 from memctl.store.memory import Memory
 from memctl.text import markdown
 from memctl.text.fit import cut
-from memctl.text.phrases import count
+from memctl.text.phrases import quantity
 from memctl.transcript.events import GIT, Session
 from memctl.write import transaction
 from memctl.write.commit import Outcome
@@ -210,7 +210,7 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """Say which sessions are under way, and what Git saw of them."""
     memory = opening.memory(ctx)
     summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in active.all_running(memory)]
-    _under_way(memory, summaries, as_json=as_json)
+    _under_way(summaries, as_json=as_json)
 
 
 @command(
@@ -330,14 +330,14 @@ def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: 
 
 def _told(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
-    open_errors = [one for one in summary.failures if not one.resolved]
+    open_errors = [one for one in summary.errors if one.is_open]
     figures = summary.metrics
     words = [
         f"files changed: {len(changed):,}",
         f"read: {len(summary.trail.having(READ)):,}",
         f"outside of the repository: {len(summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)):,}",
         f"decisions: {len(summary.having(labels.DECISION)):,}",
-        f"errors: {len(summary.failures):,} ({len(open_errors):,} open)",
+        f"errors: {len(summary.errors):,} ({len(open_errors):,} open)",
     ]
     broken = f"; lines that can't be read: {figures.broken_lines:,}" if figures.broken_lines else ""
     return ", ".join(words) + broken
@@ -358,7 +358,7 @@ def _print_list(memory: Memory, pages: Sequence[SessionPage], faults: Sequence[F
 def _line(made: SessionPage) -> tuple[str, ...]:
     listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
-    counts = f"{count(changed, 'file')}, {count(decided, 'decision')}"
+    counts = f"{quantity(changed, 'file')}, {quantity(decided, 'decision')}"
     intent = markdown.without_escapes((made.lines.get(session_page.INTENT) or ("",))[0])
     return (
         made.id,
@@ -381,7 +381,7 @@ def _print_page(
     output.faults(memory, faults)
 
 
-def _under_way(memory: Memory, summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
+def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
     """Print what is known of sessions that are under way."""
     if as_json:
         output.json("sessions", [_summary_data(summary) for summary in summaries])

@@ -79,7 +79,7 @@ def probe_command(
     measured = [*measured[:-1], last or measured[-1]]
     shares = session_grades.shares(made)
     if as_json:
-        output.json("probes", _data(memory, page, found, made, shares, measured))
+        output.json("probes", _data(page, found, made, shares, measured))
     else:
         _print(page, found, made, shares, measured)
     share = shares[-1].value or 0.0
@@ -116,7 +116,6 @@ def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool)
 
 
 def _data(
-    memory: Memory,
     page: SessionPage,
     found: ProbeFacts,
     made: Sequence[Reply],

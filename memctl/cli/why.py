@@ -11,9 +11,21 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
-from memctl.pages import provenance, reasons
+from memctl.pages import provenance
 from memctl.pages.line_references import LineReference
-from memctl.pages.provenance import IN_COMMIT, IN_TEXT, SUSPECT, Cause, Reason, RelatedRecord, Told, Why
+from memctl.pages.provenance import (
+    IN_COMMIT,
+    IN_TEXT,
+    SUSPECT,
+    Cause,
+    Reason,
+    RelatedRecord,
+    Told,
+    Why,
+    reason_of_commit,
+    reason_of_page,
+    reason_of_record,
+)
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -178,7 +190,7 @@ def _answer(snapshot: Snapshot, found: Why, indirect: _Indirect) -> str:
         return _of_commit(own)
     if found.sections:
         page = found.sections[0][0]
-        return f"{reasons.of_page(page)} ({page.id} {page.title})"
+        return f"{reason_of_page(page)} ({page.id} {page.title})"
     if indirect.perhaps:
         return "perhaps " + _because(snapshot, indirect.perhaps[0])
     return _of_commit(found.commits[-1]) if found.commits else f"{len(found.pages)} pages refer to it"
@@ -187,13 +199,13 @@ def _answer(snapshot: Snapshot, found: Why, indirect: _Indirect) -> str:
 def _because(snapshot: Snapshot, record: Record | None) -> str:
     assert record is not None
     name = f"{record.id} {record.title}{_instead(record)}"
-    said = reasons.of_record(snapshot, record)
+    said = reason_of_record(snapshot, record)
     return f"{said} ({name})" if said else name
 
 
 def _of_commit(cause: Cause) -> str:
     touch = cause.touch
-    said = reasons.of_commit(touch.message)
+    said = reason_of_commit(touch.message)
     what = f"{cause.subject.rstrip('.')}. {said}" if said else cause.subject
     return f"{what} ({touch.commit[:_SHORT]}, {touch.date[:10]}, {touch.author})"
 
@@ -203,7 +215,7 @@ def _instead(record: Record) -> str:
 
 
 def _plain_row(snapshot: Snapshot, record: Record) -> _Row:
-    return _Row((record.id, record.status, record.title), reasons.of_record(snapshot, record))
+    return _Row((record.id, record.status, record.title), reason_of_record(snapshot, record))
 
 
 def _page_row(told: Told) -> _Row:
@@ -219,7 +231,7 @@ def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _Row:
     if record is None:
         return _Row((found.id, "missing", f"not in the memory  {because}"))
     by = f" by {', '.join(record.superseded_by)}" if record.superseded_by else ""
-    return _Row((found.id, record.status + by, f"{record.title}  {because}"), reasons.of_record(snapshot, record))
+    return _Row((found.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
 
 
 def _told(reasons: Sequence[Reason]) -> list[str]:
@@ -253,7 +265,7 @@ def _commit_row(cause: Cause) -> _Row:
     touch = cause.touch
     cells = touch.commit[:_SHORT], touch.date[:10], touch.author
     what = f"{cause.subject}  {_bracketed(*cause.records)}".rstrip()
-    return _Row((*cells, what), reasons.of_commit(touch.message) if cause.is_here else "")
+    return _Row((*cells, what), reason_of_commit(touch.message) if cause.is_here else "")
 
 
 def _bracketed(*words: str) -> str:
@@ -289,7 +301,7 @@ def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: _Indirect) -
             {
                 "id": item.id,
                 "record": output.record_data(memory, item.record) if item.record else None,
-                "reason": (reasons.of_record(snapshot, item.record) or None) if item.record else None,
+                "reason": (reason_of_record(snapshot, item.record) or None) if item.record else None,
                 "reasons": [_reason_data(reason) for reason in item.reasons],
             }
             for item in found.records
@@ -315,7 +327,7 @@ def _record_data(memory: Memory, snapshot: Snapshot, record: Record) -> dict[str
     return {
         "id": record.id,
         "record": output.record_data(memory, record),
-        "reason": reasons.of_record(snapshot, record) or None,
+        "reason": reason_of_record(snapshot, record) or None,
     }
 
 

@@ -13,7 +13,7 @@ from memctl.cli.command import command
 from memctl.cli.source import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
-from memctl.text.phrases import count
+from memctl.text.phrases import quantity
 from memctl.window.compression.strategies import CASCADE, KEPT_TURNS, STRATEGIES
 from memctl.window.eviction.policies import POLICIES
 
@@ -271,7 +271,7 @@ def _evict_report(opened: Opened, result: EvictionResult, data: dict[str, Any]) 
     output.note(
         f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens of {data['model']}: "
         f"{result.tokens_freed:,} freed of {result.target_free_tokens:,} wanted, "
-        f"{count(number, 'block')} evicted ({data['policy']})"
+        f"{quantity(number, 'block')} evicted ({data['policy']})"
     )
     for one in sorted(result.evictions, key=lambda one: one.after - one.before)[:12]:
         what = f"{one.content_type.value} {one.tool_name}".strip()

@@ -13,7 +13,7 @@ from memctl.cli.command import command, json_option
 from memctl.cli.source import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
-from memctl.text.phrases import count
+from memctl.text.phrases import quantity
 from memctl.transcript import reading
 from memctl.transcript.events import Session
 from memctl.window.health import questions as question_sets
@@ -72,7 +72,7 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
         try:
             return evaluate(before, after, questions, asked_of(provider))
         except ProviderFailed as error:
-            output.note(f"warning: no judge: {error.message}{f' ({error.hint})' if error.hint else ''}")
+            output.note(f"warning: no judge: {error.with_hint}")
     return evaluate(before, after, questions)
 
 
@@ -105,7 +105,7 @@ def _print(found: Fidelity, least: float) -> None:
     )
     if not is_telling:
         wanted = "10 to 20 are better; your own: --questions FILE"
-        output.note(f"a score of {count(found.counted, 'question')} says little, {wanted}")
+        output.note(f"a score of {quantity(found.counted, 'question')} says little, {wanted}")
     if lost:
         output.text()
         output.columns([("lost", answer.question.category or "-", _what(answer)) for answer in lost])

@@ -15,7 +15,7 @@ from memctl.cli.source import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.store import named_file
 from memctl.store.memory import Memory
-from memctl.text.phrases import count
+from memctl.text.phrases import quantity
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -93,7 +93,7 @@ def tell_broken(number: int, name: str = "") -> None:
     """The same for people, on stderr."""
     if number:
         of = f" of {output.plain(name)}" if name else ""
-        output.note(f"warning: {count(number, 'line')}{of} can't be read")
+        output.note(f"warning: {quantity(number, 'line')}{of} can't be read")
 
 
 def tell_rest(opened: Opened) -> None:

@@ -20,7 +20,7 @@ from memctl.hooks import pressure
 from memctl.record.frontmatter import read_yaml
 from memctl.store import named_file
 from memctl.store.memory import Memory
-from memctl.text.phrases import count
+from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
 from memctl.transcript import claude_code
@@ -292,8 +292,8 @@ def _print_curve(seen: SeenConversation, limit: Limit) -> None:
     curve = seen.curve
     if curve.points:
         cuts = len(curve.compactions)
-        compacted = f", compacted {count(cuts, 'time')} ({drawing.MARK})" if cuts else ""
-        output.text(f"\n{count(len(curve.points), 'request')}{compacted}")
+        compacted = f", compacted {quantity(cuts, 'time')} ({drawing.MARK})" if cuts else ""
+        output.text(f"\n{quantity(len(curve.points), 'request')}{compacted}")
         output.text(drawing.sparkline(curve, limit.usable))
 
 

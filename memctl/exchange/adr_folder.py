@@ -31,6 +31,7 @@ from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text.credentials import describe, find, lines
+from memctl.text.phrases import quantity
 from memctl.write.create import Draft, complete, written
 from memctl.write.edit import rewrite
 
@@ -225,7 +226,7 @@ def import_folder(
     return Imported(
         change=Change(
             op="import",
-            title=f"{len(added):,} decision{'s' if len(added) != 1 else ''} of {folder.name or folder}",
+            title=f"{quantity(len(added), 'decision')} of {folder.name or folder}",
             ids=(*added.values(), *(record.id for record, _ in changes)),
             writes=tuple(writes),
         ),

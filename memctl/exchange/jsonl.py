@@ -25,6 +25,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity
 from memctl.write.create import Draft, complete, written
 
 _PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]{1,40}(?:-[a-z0-9]+)*\.md")
@@ -110,7 +111,7 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
             wrong.append(f"line {number}: there is a record {other.id} already, and it is not the same")
     wrong += _dangling(drafts, {*known, *seen, *(alias for record in snapshot.records for alias in record.aliases)})
     refuse(wrong, "mend the lines, or leave out `id` and `memory_id` to get new ones")
-    title = f"{len(writes):,} record{'s' if len(writes) != 1 else ''}"
+    title = quantity(len(writes), "record")
     identifiers = tuple(ids.id_in_path(write.path) or "" for write in writes)
     return Change(op="import", title=title, ids=identifiers, writes=tuple(writes))
 

@@ -20,10 +20,9 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, locks
-from memctl.git.repository import Repository
+from memctl.git.repository import UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
-_UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until an operation of Git's is over
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 # fast-import.c, and refs/files-backend.c twice: neither is translated
 _MOVED = lazy_regex(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
@@ -118,12 +117,7 @@ def forbid_if_unsafe(repository: Repository) -> None:
     if "GIT_INDEX_FILE" in os.environ or git.committing():
         raise AllPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
-        raise AllPending(operation + _UNDER_WAY)
-
-
-def is_over(repository: Repository, why: str) -> bool:
-    """Whether a commit waited for an operation of Git's that is over, by the words of its CommitPending."""
-    return why.endswith(_UNDER_WAY) and why != repository.under_way() + _UNDER_WAY
+        raise AllPending(operation + UNDER_WAY)
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None]) -> bool:

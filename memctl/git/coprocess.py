@@ -19,7 +19,10 @@ T = TypeVar("T")
 
 
 class AnsweringProcess:
-    """A command of Git's that reads a question per line; `args` are those of `git`, run at the worktree's top."""
+    """A command of Git's that reads a question per line; `args` are those of `git`, run at the worktree's top.
+
+    It serves one thread: two that ask at once would take each other's answers.
+    """
 
     def __init__(self, args: Sequence[str], top: Path) -> None:
         self._args, self._top = args, top

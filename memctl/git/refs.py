@@ -13,7 +13,6 @@ from memctl.errors import USAGE, MemctlError
 from memctl.git import git
 from memctl.git.repository import Repository
 
-_DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
 _DEAD = 60.0  # seconds after which the process that locked one of these refs must have been killed: it takes a few ms
 _LOCKED = ("File exists", "Another git process")
@@ -26,30 +25,6 @@ class RefFile(msgspec.Struct, frozen=True):
 
     blob: str
     data: bytes
-
-
-def tip(repository: Repository, ref: str) -> str:
-    """The commit that a ref is at, "" if there is no such ref; files say so, which saves a process.
-
-    Raises MemctlError for a ref that is broken: it is not one that is not there.
-    """
-    file = repository.common_dir / ref
-    try:
-        said: str | None = file.read_bytes().strip().decode("ascii", "replace")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        said = None
-    except OSError as error:
-        raise MemctlError(f"{file} can't be read: {error.strerror}") from None
-    if said is not None and len(said) in _DIGITS and said.isalnum():
-        return said
-    if said is None and not (repository.common_dir / "reftable").is_dir():
-        return _packed(repository, ref)
-    try:
-        return git.read(["rev-parse", "--verify", "--quiet", ref], repository.top).decode().strip()
-    except git.GitFailed:
-        if said is None:
-            return ""
-        raise _broken(repository, ref, file) from None
 
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
@@ -107,7 +82,7 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
             )
             return True
         except git.GitFailed as error:
-            if any(words in error.stderr for words in _MOVED) or tip(repository, ref) != old:
+            if any(words in error.stderr for words in _MOVED) or repository.tip(ref) != old:
                 return False
             if not any(words in error.stderr for words in _LOCKED):
                 raise
@@ -196,7 +171,7 @@ def fetch_with(
             # A pattern is no error where there is no such ref.
             specs = [*(["--prune"] if also else []), remote, *(f"+{one}*:{here}*" for one, here in also)]
             git.write([*args, *specs, f"+{ref}:{tracking}"], repository.top, extra=git.ENGLISH)
-            return tip(repository, tracking), bool(also)
+            return repository.tip(tracking), bool(also)
         except git.GitFailed as error:
             if "find remote ref" in error.stderr:
                 return "", False
@@ -223,26 +198,6 @@ def push(repository: Repository, remote: str, ref: str, commit: str, expected: s
     lease = f"--force-with-lease={ref}:{expected}"
     options = ["--quiet", "--no-verify", "--no-recurse-submodules", lease]
     return run_push(repository, [*options, remote, f"{commit}:{ref}"])
-
-
-def _broken(repository: Repository, ref: str, file: Path) -> MemctlError:
-    """What to say of a ref whose file says nothing, as after a power failure: where it was last stands in its log."""
-    try:
-        last = (repository.common_dir / "logs" / ref).read_text(errors="replace").splitlines()[-1].split()[1]
-    except (OSError, IndexError):
-        last = "COMMIT"
-    return MemctlError(
-        f"{ref} is broken: {file} names no commit", f"delete that file, then `git update-ref {ref} {last}`"
-    )
-
-
-def _packed(repository: Repository, ref: str) -> str:
-    try:
-        packed = (repository.common_dir / "packed-refs").read_bytes()
-    except FileNotFoundError:
-        return ""
-    place = packed.find(f" {ref}\n".encode())
-    return packed[packed.rfind(b"\n", 0, place) + 1 : place].decode() if place >= 0 else ""
 
 
 def _refuse_unknown(repository: Repository, remote: str) -> None:

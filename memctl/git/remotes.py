@@ -206,7 +206,7 @@ class Turn:
 
     def take(self, who: str) -> bool:
         """Whether it is our turn from now on: nobody else's is under way. A remote may have it that nobody has any."""
-        found = refs.tip(self._repository, self._tracking)
+        found = self._repository.tip(self._tracking)
         if self._is_refused or (self._mine and found == self._mine):
             return True
         text = f"memctl: {who} waits to push\n\n{os.urandom(8).hex()}\n"  # no two are the same
@@ -238,7 +238,7 @@ class Turn:
     @property
     def _anothers(self) -> str:
         """The turn of another clone, however old, as far as the last fetch knows; "" for none."""
-        found = refs.tip(self._repository, self._tracking)
+        found = self._repository.tip(self._tracking)
         return found if found not in (self._mine, *_OVER) else ""
 
     def _end(self, turn: str) -> None:

@@ -28,6 +28,7 @@ _UNDER_WAY = {
     "BISECT_LOG": "a bisection",
     "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
+UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until such an operation is over
 _COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 # Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
@@ -82,12 +83,12 @@ class Repository:
             if process is not None:
                 process.close()
 
-    @property
+    @cached_property
     def private(self) -> Path:
         """Where memctl keeps what belongs to this worktree and is nobody's source: caches, pending commits."""
         return self.git_dir / "memctl"
 
-    @property
+    @cached_property
     def shared(self) -> Path:
         """Where memctl keeps what all worktrees share: the lock, the sequence of ids, access counts."""
         return self.common_dir / "memctl"
@@ -147,12 +148,45 @@ class Repository:
 
     def _packed(self, name: str) -> str:
         """The commit of a ref that `git pack-refs` (or `gc`) has put into the file of all refs, "" if none."""
-        ending = b" " + os.fsencode(name)
-        with suppress(FileNotFoundError), open(self.common_dir / "packed-refs", "rb") as lines:
-            for line in lines:
-                if line.rstrip(b"\n").endswith(ending):
-                    return line.partition(b" ")[0].decode("ascii", "replace")
-        return ""
+        try:
+            packed = (self.common_dir / "packed-refs").read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        end = packed.find(b" " + os.fsencode(name) + b"\n")
+        return packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace") if end >= 0 else ""
+
+    def tip(self, ref: str) -> str:
+        """The commit that a ref is at, "" if there is no such ref; files say so, which saves a process.
+
+        Raises MemctlError for a ref that is broken: it is not one that is not there.
+        """
+        file = self.common_dir / ref
+        try:
+            said: str | None = file.read_bytes().strip().decode("ascii", "replace")
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            said = None
+        except OSError as error:
+            raise MemctlError(f"{file} can't be read: {error.strerror}") from None
+        if said is not None and _is_commit(said):
+            return said
+        if said is None and not (self.common_dir / "reftable").is_dir():
+            return self._packed(ref)
+        try:
+            return git.read(["rev-parse", "--verify", "--quiet", ref], self.top).decode().strip()
+        except git.GitFailed:
+            if said is None:
+                return ""
+            raise self._broken(ref, file) from None
+
+    def _broken(self, ref: str, file: Path) -> MemctlError:
+        """What to say of a ref whose file says nothing, as after a power failure: its log says where it was last."""
+        try:
+            last = (self.common_dir / "logs" / ref).read_text(errors="replace").splitlines()[-1].split()[1]
+        except (OSError, IndexError):
+            last = "COMMIT"
+        return MemctlError(
+            f"{ref} is broken: {file} names no commit", f"delete that file, then `git update-ref {ref} {last}`"
+        )
 
     def resolve(self, revision: str) -> str:
         """The id of the commit that a revision names; raises MemctlError if it names none."""
@@ -185,6 +219,10 @@ class Repository:
             if (self.git_dir / name).exists():
                 return operation
         return ""
+
+    def is_over(self, why: str) -> bool:
+        """Whether a commit waited, as the words of its CommitPending say, for an operation that is over."""
+        return why.endswith(UNDER_WAY) and why != self.under_way() + UNDER_WAY
 
     def is_merging(self) -> bool:
         """Whether a merge waits to be concluded by `git commit`."""

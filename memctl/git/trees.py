@@ -59,6 +59,20 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
     return found
 
 
+def blob_here(repository: Repository, blob: str, limit: int) -> bytes | None:
+    """The content of a blob; None if it has more than `limit` bytes, or is not in a partial clone: nothing is fetched.
+
+    Raises MemctlError for one that Git has lost.
+    """
+    if not repository.is_partial:
+        return blobs(repository, [blob], limit)[blob]
+    try:
+        content = git.read(["cat-file", "blob", blob], repository.top, extra=git.OFFLINE)
+    except git.GitFailed:
+        return None
+    return content if len(content) <= limit else None
+
+
 def blobs_of(repository: Repository, revision: str, paths: Iterable[str]) -> dict[str, str]:
     """The blobs of some files at a revision, by path; those that do not exist are left out."""
     args, wanted = ["ls-tree", "-z", "--full-tree", revision, "--"], [path for path in paths if path]

@@ -18,7 +18,7 @@ from memctl.hooks import log
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
 from memctl.store.session_dir import SessionDir
-from memctl.text.phrases import count
+from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.transcript.line import main_lines_backwards
 
@@ -137,7 +137,7 @@ def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
 
 
 def _text(calls: int, found: ContextFill | None) -> str:
-    number = f"{count(calls, 'tool call')} since the context was last compacted"
+    number = f"{quantity(calls, 'tool call')} since the context was last compacted"
     full = (
         f"; it holds {found.tokens:,} tokens, {found.share:.0%} of the {found.limit:,} at which the host compacts it"
         f" by itself ({found.zone})"

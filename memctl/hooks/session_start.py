@@ -127,7 +127,7 @@ def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
 def pages_elsewhere(memory: Memory, root: Path) -> str:
     """How to get the pages of sessions that a remote keeps beside its branches, once in a clone; "" if there are such
     pages here, nobody keeps any there, or it was said before."""
-    from memctl.git import hook_commits, private, refs
+    from memctl.git import hook_commits, private
     from memctl.store import sessions_ref
 
     repository = memory.repository
@@ -141,7 +141,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     remote = install.fetched_remote(repository)
     if not remote:
         return ""
-    is_known = bool(refs.tip(repository, sessions_ref.tracking(remote)))
+    is_known = bool(repository.tip(sessions_ref.tracking(remote)))
     if not is_known and not are_kept_there:
         return ""
     private.make_file(root / _ELSEWHERE)

@@ -53,20 +53,19 @@ class Figures(msgspec.Struct, frozen=True):
 def compactions(root: Path) -> list[CompactionCount]:
     """All compactions in the log of a memory, oldest first."""
     found: list[CompactionCount] = []
-    known_lines: dict[
-        str, int
-    ] = {}  # by line: a session that goes on from another one has its lines in its transcript, too
+    # A session that goes on from another one has its lines in its transcript, too.
+    by_line: dict[str, int] = {}
     for entry in log.entries(root, log.COMPACTIONS):
         line = str(entry.get("line") or "")
         if entry.get("kind") == "left":
-            _take_in(found, known_lines.get(line), _number(entry.get("after")))
+            _take_in(found, by_line.get(line), _number(entry.get("after")))
             continue
         one = _read(entry)
-        if one is None or line in known_lines:
+        if one is None or line in by_line:
             continue
         known = None
         if entry.get("kind") == "boundary":
-            taken = set(known_lines.values())
+            taken = set(by_line.values())
             free = (index for index in reversed(range(len(found))) if index not in taken)
             known = next((index for index in free if _is_same(found[index], one)), None)
         if known is None:
@@ -76,7 +75,7 @@ def compactions(root: Path) -> list[CompactionCount]:
             before = one.before if one.before is not None else found[known].before
             found[known] = msgspec.structs.replace(found[known], before=before, after=one.after)
         if line:
-            known_lines[line] = known
+            by_line[line] = known
     return sorted(found, key=lambda one: one.at)
 
 
@@ -118,15 +117,10 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _is_same(noted: CompactionCount, known_lines: CompactionCount) -> bool:
+def _is_same(noted: CompactionCount, told: CompactionCount) -> bool:
     """Whether what a transcript tells is the compaction that a hook noted just before it."""
-    seconds = timestamps.to_epoch(known_lines.at) - timestamps.to_epoch(noted.at)
-    return (
-        noted.session == known_lines.session
-        and noted.after is None
-        and noted.calls is not None
-        and 0 <= seconds <= _NEAR
-    )
+    seconds = timestamps.to_epoch(told.at) - timestamps.to_epoch(noted.at)
+    return noted.session == told.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR
 
 
 def _median(values: Iterable[int | None]) -> float | None:

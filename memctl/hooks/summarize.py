@@ -115,7 +115,7 @@ def _newest(old: Iterable[str], new: Iterable[str], most: int) -> tuple[str, ...
 def _errors(state: SessionState, summary: SessionSummary) -> dict[str, str]:
     """The errors that are open still, by their steps, the newest last."""
     good = steps.keys(map(_line, summary.succeeded))
-    new = {_line(one.step): _line(f"{one.step}: {one.message}") for one in summary.failures if not one.resolved}
+    new = {_line(one.step): _line(f"{one.step}: {one.message}") for one in summary.failures if one.is_open}
     old = {step: line for step, line in state.errors.items() if step not in new and not steps.came_right(step, good)}
     return dict(list({**old, **new}.items())[-session_state.MOST_ERRORS :])
 

@@ -19,6 +19,7 @@ from memctl.pack.filling import Pack
 from memctl.pack.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, HandoffContext
 from memctl.pack.handoff_said import HandoffRequest
 from memctl.policy.compaction import Compacted
+from memctl.text.phrases import some
 
 _FORMS = ("whole", "in brief", "as a line each")
 # How to get what must stay and had no room, by what it is; only these may give way, and only to what weighs more.
@@ -47,8 +48,7 @@ class Check(msgspec.Struct, frozen=True):
     def told(self) -> str:
         said = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
         if self.missing:
-            more = f" and {len(self.missing) - _SHOWN:,} more" if len(self.missing) > _SHOWN else ""
-            said += f", without {', '.join(self.missing[:_SHOWN])}{more}"
+            said += f", without {some(self.missing, _SHOWN)}"
         return said
 
 
@@ -119,14 +119,12 @@ def report(
         tokens=pack.tokens,
         budget=pack.budget,
         least=least,
-        checks=tuple(_checks(asked, pack, compacted, context, written)),
+        checks=tuple(_checks(asked, pack, context, written)),
         is_chosen=is_chosen,
     )
 
 
-def _checks(
-    asked: HandoffRequest, pack: Pack, compacted: Compacted, context: HandoffContext, written: Mapping[str, Item]
-) -> Iterator[Check]:
+def _checks(asked: HandoffRequest, pack: Pack, context: HandoffContext, written: Mapping[str, Item]) -> Iterator[Check]:
     included = Counter(pack.included())
     words = frozenset(_words(pack.text))
     by_why: dict[str, list[str]] = {name: [] for name in (DECISION, ISSUE, TASK, DETAIL, SECTION)}

@@ -12,6 +12,7 @@ from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import first_sentence, one_line
+from memctl.text.phrases import quantity
 
 _PRIORITIES = 3  # rules.md#levels-of-pages
 
@@ -31,7 +32,7 @@ def notes(
     elif task:
         yield PackNote("unmet_task", "Nothing recorded matches", one_line(task), essential=True)
     if number := len({fault.path for fault in snapshot.catalogue.faults()}):
-        files = f"{number:,} file{'s' if number != 1 else ''} of the memory can't be read"
+        files = f"{quantity(number, 'file')} of the memory can't be read"
         yield PackNote("unreadable", "", f"{files}; `memctl status` says why.", essential=True)
     if lines := list(project(snapshot)):
         yield PackNote("summary", "", "\n".join(lines))
@@ -74,9 +75,9 @@ def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
         return ""
-    count = len(ends) or sessions(snapshot.catalogue.recorded(), snapshot.config.session_pause_hours)
-    told = f"; {count:,} session{'s' if count != 1 else ''} " if count else ""
-    told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far" if count else ""
+    number = len(ends) or sessions(snapshot.catalogue.recorded(), snapshot.config.session_pause_hours)
+    told = f"; {quantity(number, 'session')} " if number else ""
+    told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far" if number else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
     return f"Last recorded: {last.id} by {agent}, {_told(last.timestamp, now)}{told}."
 
@@ -96,6 +97,5 @@ def gap(earlier: str, later: str) -> str:
     seconds = int(timestamps.days_between(earlier, later) * 86_400)
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size:
-            count = seconds // size
-            return f"{count:,} {unit}{'s' if count != 1 else ''}"
+            return quantity(seconds // size, unit)
     return ""

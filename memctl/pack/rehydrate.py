@@ -27,6 +27,7 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters, select, severity_rank
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity, some
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
@@ -226,34 +227,29 @@ def _weighed(item: Item, about: Bearing) -> Item:
 def _filtered(number: int, wanted: Wanted) -> Iterator[PackNote]:
     """How many open records an option leaves out, in one line."""
     if number:
-        many = f"{number:,} other open record{'s' if number != 1 else ''}"
-        yield PackNote("filtered", "", f"{many} left out by {wanted.narrowed_by}.")
+        yield PackNote("filtered", "", f"{quantity(number, 'other open record')} left out by {wanted.narrowed_by}.")
 
 
 def _blocked(lines: Sequence[str]) -> Iterator[PackNote]:
     """What keeps everybody from going on, in one line."""
     if lines:
-        more = f"; and {len(lines) - _BESIDES:,} more" if len(lines) > _BESIDES else ""
-        yield PackNote(
-            "blocked", "Blocked for all agents", "; ".join(map(one_line, lines[:_BESIDES])) + more, essential=True
-        )
+        said = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")
+        yield PackNote("blocked", "Blocked for all agents", said, essential=True)
 
 
 def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[PackNote]:
     """Critical issues that do not bear on the task: whoever works on it must know that they are there."""
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
     if critical:
-        said = "; ".join(f"{record.id} {one_line(record.title)}" for record in critical[:_BESIDES])
-        more = f"; and {len(critical) - _BESIDES:,} more" if len(critical) > _BESIDES else ""
-        yield PackNote("open_risks", "Open risks besides", said + more, essential=True)
+        said = some([f"{record.id} {one_line(record.title)}" for record in critical], _BESIDES, "; ", "; and ")
+        yield PackNote("open_risks", "Open risks besides", said, essential=True)
 
 
 def _waiting(snapshot: Snapshot, reader: str) -> Iterator[PackNote]:
     """The handoffs that wait for the reader's answer, in one line."""
     if found := handoff.waiting(snapshot, reader) if reader else ():
-        said = "; ".join(f"{one.record.id} {one_line(one.record.title)}" for one in found[:_BESIDES])
-        more = f"; and {len(found) - _BESIDES:,} more" if len(found) > _BESIDES else ""
-        yield PackNote("handoffs", "Handed to you", f"{said}{more}; `memctl handoff show ID`.", essential=True)
+        said = some([f"{one.record.id} {one_line(one.record.title)}" for one in found], _BESIDES, "; ", "; and ")
+        yield PackNote("handoffs", "Handed to you", f"{said}; `memctl handoff show ID`.", essential=True)
 
 
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import history, refs
+from memctl.git import history
 from memctl.pack import items, origins
 from memctl.pack.items import Sources
 from memctl.record import pages
@@ -80,7 +80,7 @@ def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
 def blockers(memory: Memory) -> list[str]:
     """What keeps everybody from going on, by the state that agents share, each with who says so."""
     try:
-        if not refs.tip(memory.repository, ref(memory)):
+        if not memory.repository.tip(ref(memory)):
             return []  # nobody shares any, as in most clones
         from memctl.team import ref_state
 

@@ -22,6 +22,7 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text import headings, markdown
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.phrases import quantity
 
 LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; rules.md#levels-of-pages
 _KEY_DECISIONS = 5  # on level 1
@@ -201,7 +202,7 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
         details = snapshot.outline.details_of(page.id)
         issues = sum(snapshot.catalogue.count("issue", place) for place in (page.id, *(d.id for d in details)))
         words = [f"{page.completion_percentage} %"] if page.completion_percentage is not None else []
-        words += [f"{issues:,} open issue{'s' if issues > 1 else ''}"] if issues else []
+        words += [quantity(issues, "open issue")] if issues else []
         overview = _text(content_fields.content(pages.SECTION, page.body), "overview") or _beginning(page)
         entry = _page_entry(page, links.prose(markdown.first_sentence(overview)))
         parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(links, detail)))

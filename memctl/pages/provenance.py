@@ -8,24 +8,31 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git import blame, differences, history, message, trees
+from memctl.git import blame, differences, git, history, message, trees
 from memctl.git.blame import LineOrigin
 from memctl.git.history import FileCommit, LastKnown
+from memctl.git.repository import Repository
 from memctl.pages import freshness, repository_paths
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, covering, referring
 from memctl.pages.line_references import CurrentFile, LineReference, follow
 from memctl.pages.repository_paths import inside, readings, refuse_memory, unknown
-from memctl.pages.same_session import of_commit
-from memctl.record import ids
+from memctl.record import ids, timestamps
+from memctl.record.content_fields import HasFields, content
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page, code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
+from memctl.store.last_commits import MadeBetween
 from memctl.store.memory import Memory
+from memctl.text.headings import split
 from memctl.text.lazy_regex import lazy_regex
+from memctl.text.markdown import first_sentence
 
 REVIEWED, UNREVIEWED, SUSPECT, BROKEN = "reviewed", "unreviewed", "suspect", "broken"
 IN_CODE_REFS, IN_TEXT, IN_COMMIT = "code_refs", "text", "commit"
+_AROUND = 12 * 3_600  # seconds before and after the commit in which records of its session are looked for
+_BESIDE = 3_600  # seconds: who commits code has mostly recorded something less than an hour before or after
 _ORDER = (IN_CODE_REFS, IN_TEXT, IN_COMMIT)
 _OF_PLACES = 20  # records of a section or page, the most important ones
 _WITH_LINE = lazy_regex(r"(.+):([1-9][0-9]*)")
@@ -130,7 +137,7 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
     touches = touches[: limit or None]
     text, origin = _text(memory, snapshot, asked), None
     if asked.line is not None:
-        _refuse_no_line(snapshot, asked, text)
+        _refuse_no_line(memory, snapshot, asked, text)
         origin = blame.origin(memory.repository, asked.path, asked.line, asked.last.revision if asked.last else at)
         if origin.commit and all(touch.commit != origin.commit for touch in touches):
             touches.insert(0, history.touch(memory.repository, origin.commit, origin.path))
@@ -143,7 +150,7 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
     pages = _pages(snapshot, asked)
     records = _records(memory, snapshot, asked, causes, text or "", at)
     own = next((cause.touch for cause in causes if cause.is_here), None)
-    session, made = of_commit(memory, own) if own is not None and not at else ("", ())
+    session, made = _session_of(memory, own) if own is not None and not at else ("", ())
     known = {item.id for item in records}
     by_id = {record.id: record for record in snapshot.records} if made else {}
     of_session = tuple(by_id[name] for name in made if name in by_id and name not in known)
@@ -178,11 +185,11 @@ def _touches(memory: Memory, asked: FileQuery, start: str, limit: int | None) ->
     return found
 
 
-def _refuse_no_line(snapshot: Snapshot, asked: FileQuery, text: str | None) -> None:
+def _refuse_no_line(memory: Memory, snapshot: Snapshot, asked: FileQuery, text: str | None) -> None:
     """Raise MemctlError if a file does not have the line that is asked for."""
     if text is None:
-        if asked.last is None and not snapshot.files.read([asked.path]):
-            return  # it is too large to be looked into; Git knows its lines
+        if memory.repository.is_partial if asked.last else not snapshot.files.read([asked.path]):
+            return  # it can't be looked into; Git knows its lines
         hint = f"`memctl why {asked.path}` explains the whole file"
         raise MemctlError(f"{asked.path} is no text, so it has no lines", hint, USAGE)
     count = line_count(text)
@@ -282,11 +289,11 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[Told, ...]:
 
 
 def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
-    """The file's text, as it is or last was; None if it is none or too large."""
+    """The file's text, as it is or last was; None if it is none, too large, or not in a partial clone."""
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
     else:
-        content = trees.blobs(memory.repository, [asked.last.blob], files.MAX_BYTES)[asked.last.blob]
+        content = trees.blob_here(memory.repository, asked.last.blob, files.MAX_BYTES)
     return None if content is None or b"\0" in content else content.decode(errors="replace")
 
 
@@ -377,3 +384,61 @@ def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineRefer
     if path in former:
         return Reason(IN_CODE_REFS, ref, distance=1)
     return Reason(IN_CODE_REFS, ref, distance=2) if asked.path.startswith(path.rstrip("/") + "/") else None
+
+
+def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...]]:
+    """The session in which a commit of HEAD's history was made, and the ids of the records that were made in it.
+
+    A session is known by the trailers of memctl's own commits. A commit of code belongs to it if it says so itself, or
+    if the same author made it while that session wrote, or within an hour of it; of several the nearest is taken. If
+    there is none, "" and no ids.
+    """
+    seconds = timestamps.to_epoch(commit.date)
+    made = MadeBetween(memory, seconds - _AROUND, seconds + _AROUND)
+    said = _sessions(memory.repository, made.commits)
+    times: dict[str, list[int]] = {}
+    for commit_id, (name, author) in said.items():
+        if author == commit.author:
+            times.setdefault(name, []).append(made.commits[commit_id])
+    away = {name: max(min(some) - seconds, seconds - max(some), 0) for name, some in times.items()}
+    near = sorted((distance, name) for name, distance in away.items() if distance <= _BESIDE)
+    session = message.parse(commit.message).session or (near[0][1] if near else "")
+    paths = made.paths([commit_id for commit_id, (name, _) in said.items() if name == session])
+    return session, tuple(dict.fromkeys(record for path in paths if (record := ids.id_in_path(path))))
+
+
+def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tuple[str, str]]:
+    """The session that each of some commits names in its trailers, and its author."""
+    if not commits:
+        return {}
+    args = ["log", "--no-show-signature", "--no-walk", "--stdin", "-z"]
+    args.append("--format=%H%x1f%(trailers:key=Memctl-Session,valueonly,separator=%x2C)%x1f%an")
+    out = git.read(args, repository.top, "".join(f"{name}\n" for name in sorted(commits)).encode())
+    rows = (item.split("\x1f", 2) for item in out.decode(errors="replace").split("\0") if item)
+    return {commit: (session, author) for commit, session, author in rows if session}
+
+
+def reason_of_record(snapshot: Snapshot, record: Record) -> str:
+    """The first sentence of the field that says why, else of the first part that says anything; "" if none does, or if
+    the record can't be read any more."""
+    try:
+        return _first_reason(record.kind, snapshot.body(record), record.kind.reason)
+    except (InvalidRecord, OSError):
+        return ""
+
+
+def reason_of_page(page: Page) -> str:
+    """The first sentence of a page, its title if it has none."""
+    return _first_reason(page.kind, page.body) or page.title
+
+
+def reason_of_commit(text: str) -> str:
+    """The first sentence below the subject of a commit's message; "" if there are only trailers."""
+    return next(map(first_sentence, message.paragraphs(text)), "")
+
+
+def _first_reason(kind: HasFields, body: str, field: str = "") -> str:
+    known = content(kind, body)
+    texts = [known.get(field, ""), *known.values(), *(part.body for part in split(body))]
+    said = ("\n".join(text) if isinstance(text, list) else text for text in texts)
+    return next((sentence for text in said if (sentence := first_sentence(text))), "")

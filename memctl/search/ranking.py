@@ -34,9 +34,9 @@ _ACCESS_CAP = 10  # retrievals after which more of them add nothing
 # weightiest record is lifted above a match that is up to 6 % better, and above none that is better than that.
 _NEARLY = 0.04
 _PLACE_IMPORTANCE = 5  # of a page, a session or a checkpoint, which has none of its own; nor has it the other weights
-# What a text counts together with those around it, as against itself alone; where nothing stands around it, it counts
+# What those around a text count together with it, as against itself alone; where nothing stands around it, it counts
 # for both. Chosen on the first halves of the two sets of bench/retrieval.py.
-_AROUND = 0.5
+_AROUND = 0.3
 _MEANING = 0.2  # what similarity of meaning counts, where a model is configured; measured on bench/labelled
 _ALIKE = (
     0.25  # of how near the nearest is, for a record to be found by its meaning alone; half of all are nearer than 0

@@ -13,7 +13,9 @@ from functools import cache, lru_cache
 import msgspec
 
 from memctl.record.required_text import is_said
-from memctl.statements import cues, labels, lines, reader, statements, units
+from memctl.session import dialogue
+from memctl.statements import cues, labels, lines, plans, reader, statements, units
+from memctl.statements.dialogue import USER, FreeStatement
 from memctl.statements.statement import Statement
 from memctl.text.markdown import one_line
 from memctl.text.similar import comparable
@@ -33,6 +35,25 @@ _LONGEST_CHOICE = 2_000  # characters of a sentence in which what was not chosen
 _RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECASE)
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
+# What a label names that is still to be decided.
+_UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
+# What an agent will do is a step, not a choice.
+_STEP = re.compile(r"(?:[^.]*[,:;\u2014-] )?(?:i'll|i will|i'm going to|i need|let me|i see)\b", re.IGNORECASE)
+_RELATIVE = re.compile(r"\bthe \w+ (?:i|we) \w+ ", re.IGNORECASE)
+# A question about what to do next is none about the project.
+_NEXT = re.compile(
+    r"\b(?:what (?:would you like|do you want|should (?:i|we) do|to do|next|now)|do next|(?:ready"
+    r"|how (?:would you like|do you want)) to"
+    r"|proceed|me to review|which (?:pr|branch|issue))\b",
+    re.IGNORECASE,
+)
+_LABELS = {
+    "decision": labels.DECISION,
+    "constraint": labels.DECISION,
+    "learning": labels.LEARNING,
+    "issue": labels.ISSUE,
+}
+_MOST_LEARNED = 3  # in one message; more are a report
 CHOSEN = "The user chose it."  # why, where the agent asked
 _OVER = re.compile(r"\W*(?:resolved|fixed|closed|solved|done|won't fix)\b", re.IGNORECASE)
 _SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson"}
@@ -65,9 +86,13 @@ class Extract(msgspec.Struct, frozen=True):
 
 def of_events(events: Iterable[Event]) -> list[Extract]:
     """All that was found, in its order, each thing once."""
+    events = list(events)
+    free: dict[int, list[Extract]] = {}
+    for statement in dialogue.read(events):
+        free.setdefault(statement.turn, []).append(_stated_freely(statement, events[statement.turn]))
     found: dict[tuple[str, str], Extract] = {}
-    for event in events:
-        for one in _of_event(event):
+    for place, event in enumerate(events):
+        for one in _once(list(_of_event(event)), free.get(place, [])):
             key = (one.label, comparable(one.text))
             old = found.get(key)
             if old is None or (one.explicit and not old.explicit) or (one.reason and not old.reason):
@@ -78,12 +103,37 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
     return [one for one in found.values() if not _is_part(one, found.values())]
 
 
+def _once(told: list[Extract], free: list[Extract]) -> Iterator[Extract]:
+    """What one event says, of one kind either what has a label or what the dialogue makes of it, or else a sentence."""
+    labelled = {
+        labels.ISSUE if one.label in (labels.TODO, labels.BLOCKER) else one.label for one in told if one.explicit
+    }
+    in_dialogue = {one.label for one in free}
+    yield from (one for one in told if one.explicit or one.label not in in_dialogue)
+    yield from (one for one in free if one.label not in labelled)
+
+
+def _stated_freely(one: FreeStatement, event: Event) -> Extract:
+    label = _LABELS[one.kind]
+    reason = one.reason or (CHOSEN if one.by == USER and label == labels.DECISION else "")
+    source = PROMPT if one.by == USER else ANSWER
+    return Extract(label, one.text, False, reason, one.alternatives, source, event.moment, line=event.line)
+
+
 def _of_event(event: Event) -> Iterator[Extract]:
     if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
-        for one in _labelled(event.text):
-            yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
+        if event.kind == PROMPT and plans.read(event.text) is not None:
+            return  # it is one decision, and what its headings name is its context
+        made = [one for one in _labelled(event.text) if event.kind != DIGEST or one.label != labels.ISSUE]
+        if event.kind == ANSWER:
+            made = _reported(made)
+        yield from (
+            msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line) for one in made
+        )
         if event.kind != DIGEST:
             for one in _all_said(event.text) if len(event.text) <= _MOST else ():
+                if event.kind == ANSWER and one.label == labels.DECISION and _is_next(one):
+                    continue
                 yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
     elif event.kind == CALL:
         yield from _todos(event)
@@ -91,10 +141,26 @@ def _of_event(event: Event) -> Iterator[Extract]:
         yield from _answered(event)
 
 
-@lru_cache(maxsize=1024)  # as below
-def _labelled(text: str) -> tuple[Extract, ...]:
+def _labelled(text: str) -> Iterator[Extract]:
     """What has a label."""
-    return tuple(msgspec.structs.replace(one, statement=made) for made in reader.read(text) for one in _of(made))
+    for made in reader.read(text):
+        for one in _of(made):
+            if not one.text.endswith(":") and not (one.label == labels.DECISION and _UNDECIDED.match(one.text)):
+                yield msgspec.structs.replace(one, statement=made)
+
+
+def _reported(made: list[Extract]) -> list[Extract]:
+    """What an agent says under labels, with many learnings of one message as one: it reports what it saw."""
+    learned = [one for one in made if one.label == labels.LEARNING]
+    if len(learned) <= _MOST_LEARNED:
+        return made
+    whole = msgspec.structs.replace(learned[0], text="; ".join(one.text.rstrip(".") for one in learned)[:_LONG])
+    return [*(one for one in made if one.label != labels.LEARNING), whole]
+
+
+def _is_next(decision: Extract) -> bool:
+    """Whether an agent speaks of what it does next rather than of what it chose."""
+    return not decision.alternatives and bool(_STEP.match(decision.text) or _RELATIVE.match(decision.text))
 
 
 def _of(made: Statement) -> Iterator[Extract]:
@@ -160,7 +226,7 @@ def _decision(text: str) -> Extract:
     return Extract(labels.DECISION, what, False, why[0].rstrip() if why else "", instead)
 
 
-@lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
+@lru_cache(maxsize=1024)  # as labels are
 def _all_said(text: str) -> tuple[Extract, ...]:
     """What is put the way people put decisions, issues and learnings."""
     return tuple(_said(text))
@@ -192,7 +258,7 @@ def _said(text: str) -> Iterator[Extract]:
 
 def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
     """What a sentence that states DECISION, REJECTED, LESSON or nothing of these comes to."""
-    if not _SHORT <= len(sentence) <= _LONG or sentence.endswith("?"):
+    if not _SHORT <= len(sentence) <= _LONG or sentence.endswith(("?", ":")):
         return
     if stated in (statements.DECISION, statements.REJECTED):
         yield _decision(sentence)
@@ -234,11 +300,20 @@ def _answered(event: Event) -> Iterator[Extract]:
     """What the user chose when the agent asked (AskUserQuestion)."""
     answers = event.details.get("answers")
     for question, answer in answers.items() if isinstance(answers, dict) else ():
-        if isinstance(answer, str) and answer.strip():
+        if (
+            isinstance(answer, str)
+            and answer.strip()
+            and not _is_undecided(question, answer, _options(event, question))
+        ):
             text = f"{one_line(question)} {one_line(answer)}"[:_LONG]
             options = _options(event, question)
             rejected = tuple(one for one in options if one != answer) if answer in options else ()
             yield Extract(labels.DECISION, text, True, CHOSEN, rejected, PROMPT, event.moment, line=event.line)
+
+
+def _is_undecided(question: str, answer: str, options: list[str]) -> bool:
+    """Whether an answer asks back, or is about what to do next."""
+    return "?" in answer or (answer in options and _NEXT.search(question) is not None)
 
 
 def _options(event: Event, question: str) -> list[str]:

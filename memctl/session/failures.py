@@ -120,13 +120,32 @@ _TELLING = re.compile(
     r"^.*(?:\b\w*(?:Error|Exception)\b:? |\berror(?:\[\w+\])?:|\bfatal:|\bfailed\b|not found|denied|cannot |can't ).*$",
     re.IGNORECASE | re.MULTILINE,
 )
+# What a step says that was called wrongly, or did not find what it was to work on: nothing is known of the work then.
+_MISUSED = re.compile(
+    r"no such file or directory|file does not exist|command not found|no matches found|not a git repository"
+    r"|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:flag|option|argument|command|subcommand|linter)|\busage:"
+    r"|can't (?:combine|be used)|^the command is terminated",
+    re.IGNORECASE,
+)
+# How a host says that a call was not made: it was refused, or one beside it failed.
+_NOT_MADE = (
+    "the user doesn't want to proceed",
+    "the user doesn't want to take this action",
+    "permission to use",
+    "request interrupted by user",
+    "user rejected",
+    "sibling tool call errored",
+)
 _LOOKED_AT = 20_000  # characters of a result
 _LONGEST = 300  # characters of what is kept of an error
 
 
 class Failure(msgspec.Struct, frozen=True):
     """A step that failed: what it was, how it says it failed, when and in which line of the transcript, and how it came
-    right ("": it did not)."""
+    right ("": it did not).
+
+    It `is_open` if it says of the work that it is wrong, as checks do, and no later run of its program said otherwise.
+    """
 
     step: str
     message: str
@@ -134,6 +153,7 @@ class Failure(msgspec.Struct, frozen=True):
     resolved: str = ""
     times: int = 1
     line: int = 0
+    is_open: bool = False
 
 
 def of_events(events: Sequence[Event]) -> list[Failure]:
@@ -148,12 +168,17 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
             said = message(event.text)
             key = (steps.key(step), "" if only_counts(said) else said)
             old = found.get(key, Failure(step, said, event.moment, times=0))
-            found[key] = msgspec.structs.replace(old, message=said, resolved="", times=old.times + 1, line=event.line)
+            is_open = bool(steps.program(step)) and not _MISUSED.search(said)
+            found[key] = msgspec.structs.replace(
+                old, message=said, resolved="", times=old.times + 1, line=event.line, is_open=is_open
+            )
             continue
-        good = {steps.key(step)}
+        good, programs = {steps.key(step)}, steps.programs(call)
         for key, failure in found.items():
             if not failure.resolved and steps.came_right(failure.step, good):
-                found[key] = msgspec.structs.replace(failure, resolved="the same step succeeded later")
+                found[key] = msgspec.structs.replace(failure, resolved="the same step succeeded later", is_open=False)
+            elif failure.is_open and steps.program(failure.step) in programs:
+                found[key] = msgspec.structs.replace(failure, is_open=False)
     return list(found.values())
 
 
@@ -175,12 +200,12 @@ def _answered(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
 
 
 def is_failure(result: Event, call: Event) -> bool:
-    """Whether a result says that its call failed.
+    """Whether a result says that its call failed. One that was refused has not been made, and has not failed.
 
     Of a command that ended well, as its host knows, the output counts only if something after it hides its status.
     """
     if result.is_error:
-        return True
+        return not is_refused(result)
     command = calls.command_of(call.arguments)
     if not command:
         return False
@@ -190,6 +215,11 @@ def is_failure(result: Event, call: Event) -> bool:
     if result.details and not _HIDING.search(command):
         return False
     return steps.is_doing(call) and bool(_TRACEBACK.search(text) or failing_line(text))
+
+
+def is_refused(result: Event) -> bool:
+    """Whether a call was not made: the user or the host refused it."""
+    return result.is_error and any(words in result.text[:400].lower() for words in _NOT_MADE)
 
 
 def _looked_at(text: str) -> str:

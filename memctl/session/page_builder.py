@@ -46,7 +46,7 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
             session_page.NEXT: tuple(map(text, summary.next_steps)),
             session_page.ISSUES: tuple(map(_said, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
             session_page.LEARNINGS: tuple(map(_said, summary.having(labels.LEARNING))),
-            session_page.ERRORS: tuple(map(_failure, summary.failures)),
+            session_page.ERRORS: tuple(map(_failure, summary.errors)),
         },
     )
 

@@ -104,7 +104,7 @@ def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
 def _recall(summary: SessionSummary) -> Iterator[Probe]:
     if summary.intent:
         yield _probe(RECALL, GOAL, summary.intent.removesuffix(" …"))
-    for failure in summary.failures:
+    for failure in summary.errors:
         yield _probe(
             RECALL, f"What was the error when {redacted_line(failure.step)} failed?", failure.message.removesuffix("…")
         )

@@ -125,7 +125,7 @@ def _record(summary: SessionSummary, session: Session) -> ElementTree.Element:
     _list(root, "files", "file", files)
     _list(root, "tasks", "task", (f"{task.status}: {task.text}" for task in summary.tasks))
     _list(root, "next_steps", "step", summary.next_steps)
-    errors = (f"{'resolved' if one.resolved else 'open'}: {one.step}: {one.message}" for one in summary.failures)
+    errors = (f"{'resolved' if one.resolved else 'open'}: {one.step}: {one.message}" for one in summary.errors)
     _list(root, "errors", "error", errors)
     talk = ElementTree.SubElement(root, "talk")
     for event in _talk(session.events):

@@ -33,7 +33,14 @@ _RUNS = (
     r"|ruff check|flake8|pylint|eslint|(?:cargo|go|dotnet|mvn|gradle|\./gradlew|swift|npm|pnpm|yarn|deno|bun|mix|make)"
     r" (?:test|build|check|vet|clippy)|(?:npm|pnpm|yarn|bun) run [\w:-]+"
 )
-_CHECKS = re.compile(rf"(?:{_RUNS}|make|ninja)(?= |$)")
+# Further programs that say whether the work is good, and tasks and scripts whose names say that they do.
+_OF_CHECKS = r"[\w:.-]*(?:tests?|lint|checks?|fmt|format|build|ci|vet|types?|verify|coverage|compile)(?![a-z])[\w:.-]*"
+_JUDGES = (
+    r"golangci-lint|gofmt|gofumpt|staticcheck|shellcheck|pre-commit run|black|isort|prettier|biome|rubocop|phpstan"
+    rf"|bazel (?:test|build)|tflint|hadolint|markdownlint|(?:mise run|mise|just|task|rake|invoke|nx|turbo) {_OF_CHECKS}"
+    rf"|(?:(?:ba|z)?sh )?(?:[\w.-]+/)*{_OF_CHECKS}\.(?:sh|py|js|ts|rb)"
+)
+_CHECKS = re.compile(rf"(?:{_RUNS}|{_JUDGES}|make|ninja)(?= |$)")
 _WHOLE = re.compile(_RUNS)  # what it does of a part, it does of all; `make` alone does not make every target
 
 
@@ -50,6 +57,24 @@ def of_call(call: Event) -> str:
     doing = [simple for simple in told if not _is_reader(simple)]
     checks = [simple for simple in doing if _CHECKS.match(key(simple.text))]
     return cut(one_line(next((simple.text for simple in (*checks, *doing, *told)), command)), _LONGEST)
+
+
+def program(step: str) -> str:
+    """The program of a step that checks something, without what it checks (`go test`), "" for any other step.
+
+    Of a task it has what all tasks of that kind do: `mise run test:unit` is `mise run test`.
+    """
+    match = _CHECKS.match(key(step))
+    if match is None:
+        return ""
+    runner, _, task = match[0].rpartition(" ")
+    return f"{runner} {task.partition(':')[0]}".strip()
+
+
+def programs(call: Event) -> frozenset[str]:
+    """The programs of a call that check something."""
+    told = (simple.text for simple in shell.commands(calls.command_of(call.arguments)) if simple.words)
+    return frozenset(filter(None, map(program, told)))
 
 
 def is_doing(call: Event) -> bool:

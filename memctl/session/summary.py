@@ -76,6 +76,11 @@ class SessionSummary(msgspec.Struct, frozen=True):
         return [one for one in self.found if one.label in kinds]
 
     @property
+    def errors(self) -> list[Failure]:
+        """The failures that say something of the work: those that are open, and those that came right."""
+        return [one for one in self.failures if one.is_open or one.resolved]
+
+    @property
     def next_steps(self) -> list[str]:
         """What comes next: the tasks that are not done, or what was last said to come next."""
         said = [one.text for one in _last_said(self.having(labels.NEXT))]

@@ -19,6 +19,7 @@ from memctl.sources.loading import OUTLINE
 from memctl.sources.views import ViewRow
 from memctl.text import sensitive_files
 from memctl.text.fit import most
+from memctl.text.phrases import quantity
 from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import kind_of_text
 
@@ -93,7 +94,7 @@ class _Page(msgspec.Struct, frozen=True):
                 found += ["", f"{row.group}:", row.text] if row.group != group else [row.text]
                 group = row.group
         missing = self.missing(chosen)
-        less = f"{missing:,} more line{'' if missing == 1 else 's'} of this view left out; " if missing else ""
+        less = f"{quantity(missing, 'more line')} of this view left out; " if missing else ""
         return "\n".join([*found, "", f"{less}`memctl show §4.{self.path}` loads all {self.lines:,} lines.", ""])
 
 

@@ -14,6 +14,7 @@ from memctl.pages import definitions, outline
 from memctl.pages.outline import Marker, suffix_of
 from memctl.sources import imports
 from memctl.text import markdown
+from memctl.text.phrases import quantity
 
 Rank = tuple[int, ...]  # the least one matters most
 _DATA = ("yaml", "yml", "toml")
@@ -114,10 +115,10 @@ def _json(value: Any) -> Iterator[ViewRow]:
 
 def _shape(value: Any, key: str = "") -> str:
     if isinstance(value, dict):
-        return f"{{{len(value):,} key{'' if len(value) == 1 else 's'}}}"
+        return f"{{{quantity(len(value), 'key')}}}"
     if isinstance(value, list):
         first = f", the first {_shape(value[0])}" if value and isinstance(value[0], dict) else ""
-        return f"[{len(value):,} item{'' if len(value) == 1 else 's'}{first}]"
+        return f"[{quantity(len(value), 'item')}{first}]"
     shown = outline.plain(msgspec.json.encode(value).decode())
     return _value(key, shown) if len(shown) <= _LONGEST_VALUE else f"a text of {len(str(value)):,} characters"
 

@@ -119,7 +119,7 @@ LESSON = (
     _cue(
         r"\bthe (?:actual |real |underlying )?",
         "problem|bug|reason|cause|mistake",
-        r"\b.{0,60} was\b(?! (?:not|un\w+|fixed|solved|resolved|reported|discovered|gone)\b)",
+        r"\b.{0,60} was\b(?! (?:not|un\w+|fixed|solved|resolved|reported|discovered|gone|introduced)\b)",
     ),
     _cue(
         r"\b",

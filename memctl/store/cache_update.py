@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 
 import msgspec
 
@@ -19,7 +19,7 @@ from memctl.record.kinds import BY_FOLDER
 from memctl.record.mentions import Mention
 from memctl.record.parsing import parse
 from memctl.record.record import Record
-from memctl.store import files, schema
+from memctl.store import files
 from memctl.store.cache import Cache, CacheState, undecodable
 from memctl.store.memory import Memory
 from memctl.text import characters
@@ -237,8 +237,14 @@ def _replace(cache: Cache, parsed: Sequence[ParsedFile], removed: Iterable[str])
     for path in (*removed, *(item.path for item in parsed if last is not None)):
         _remove(cache, path)
     numbered = list(enumerate(parsed, (last or 0) + 1))
-    with nullcontext() if last is not None else schema.without_indexes(cache.database):
-        cache.database.executemany(_INSERT, (_row(number, item) for number, item in numbered))
+    rows = (_row(number, item) for number, item in numbered)
+    if last is None:
+        from memctl.store import schema  # a cache is filled once
+
+        with schema.without_indexes(cache.database):
+            cache.database.executemany(_INSERT, rows)
+    else:
+        cache.database.executemany(_INSERT, rows)
     _count_tags(cache, [item.record for item in parsed if item.record is not None], 1)
 
 

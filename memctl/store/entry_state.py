@@ -29,7 +29,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.git import commits, git, trees
+from memctl.git import git, trees
 from memctl.record.change import Change
 from memctl.record.frontmatter import clean_newlines
 from memctl.store import files, journal
@@ -158,7 +158,7 @@ def reason(memory: Memory, entry: PendingEntry) -> str:
         return f"{WHY}; {AGAIN}"
     if entry.stage == WRITING:
         return "interrupted, `memctl commit` finishes it"
-    if commits.is_over(memory.repository, entry.why):
+    if memory.repository.is_over(entry.why):
         return "its commit can be made now: `memctl commit`"
     return entry.why
 

@@ -34,6 +34,7 @@ _AT_ONCE = 8_000_000  # bytes that are put in within one transaction, which take
 _SPARE = 200  # rows that no longer count, beside twice the number of those that do
 _OVERHEAD = 500  # bytes that a row takes beside its text
 _MOST_WORDS = 400  # of a query
+_SCORES = f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE file_texts MATCH ?"
 _HAVING = "SELECT rowid FROM file_texts WHERE file_texts MATCH ?"
 _ENOUGH = 0.5  # of the weight of all words of a query: where even the best file has less, none matches well
 _TOLD, _MOST_TOLD = 100, 40  # of the best files, and of the words, it is said which file has which
@@ -126,21 +127,19 @@ def _matches(index: SearchIndex, texts: Texts, query: str, progress: Progress | 
         live = _live(database, texts)
     numbers = {number: path for number, path, _, reason in live if not reason}
     left_out = {path: reason for _, path, _, reason in live if reason and reason != sensitive_files.BINARY}
-    words, expression = _words(query)
-    if not expression:
-        return FileMatches({}, {}, left_out, is_old)
-    rows = database.execute(
-        f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE file_texts MATCH ?", (expression,)
-    )
-    scores = {number: max(score, 0.0) for number, score in rows if number in numbers}
+    words, phrases = _words(query)
+    found = _Scores(database, numbers.keys())
+    for term in phrases or words:
+        found.take(term, is_needed=bool(phrases))
+    scores = found.scores
     told = sorted(scores, key=lambda number: (-scores[number], numbers[number]))[:_TOLD]
     having: dict[int, list[str]] = {number: [] for number in told}
     weights = {}
-    for word in words[:_MOST_TOLD]:
-        found = {row[0] for row in database.execute(_HAVING, (f'"{word}"',))}
-        weights[word] = math.log(1 + len(numbers) / (1 + len(found)))
+    for word in words[:_MOST_TOLD] if told else ():
+        files = found.having(word)
+        weights[word] = math.log(1 + len(numbers) / (1 + len(files)))
         for number in told:
-            if number in found:
+            if number in files:
                 having[number].append(word)
     best, scale = 1.0, 1.0
     if told:
@@ -154,12 +153,51 @@ def _matches(index: SearchIndex, texts: Texts, query: str, progress: Progress | 
     )
 
 
-def _words(query: str) -> tuple[list[str], str]:
-    """The words of a query, and the query for FTS5: any of them; if it has phrases in quotation marks, these."""
+class _Scores:
+    """BM25 of some files, by their numbers, as if the index had no others.
+
+    FTS5 counts all rows: a file that was indexed in a hundred versions would make its words frequent, and be the last
+    to be found by them. So each term is asked for by itself, and its inverse document frequency is put right.
+    """
+
+    def __init__(self, database: sqlite3.Connection, numbers: Collection[int]) -> None:
+        self._database = database
+        self._numbers = numbers
+        self._rows = database.execute("SELECT count(*) FROM files WHERE reason = ''").fetchone()[0]
+        self._having: dict[str, set[int]] = {}
+        self.scores: dict[int, float] = {}
+
+    def take(self, term: str, *, is_needed: bool) -> None:
+        """Add what a term gives; files without one that `is_needed` have no score."""
+        rows = self._database.execute(_SCORES, (f'"{term}"',)).fetchall()
+        given = {number: score for number, score in rows if number in self._numbers}
+        right = _frequency(len(self._numbers), len(given)) / _frequency(self._rows, len(rows))
+        is_first = not self._having
+        self._having[term] = set(given)
+        if is_needed and not is_first:
+            self.scores = {number: score for number, score in self.scores.items() if number in given}
+            given = {number: score for number, score in given.items() if number in self.scores}
+        for number, score in given.items():
+            self.scores[number] = self.scores.get(number, 0.0) + score * right
+
+    def having(self, word: str) -> set[int]:
+        """The files that have a word."""
+        if word not in self._having:
+            rows = self._database.execute(_HAVING, (f'"{word}"',))
+            self._having[word] = {row[0] for row in rows}.intersection(self._numbers)
+        return self._having[word]
+
+
+def _frequency(rows: int, having: int) -> float:
+    """The inverse document frequency of a term as FTS5 has it (fts5_aux.c)."""
+    return max(math.log((max(rows - having, 0) + 0.5) / (having + 0.5)), 1e-6)
+
+
+def _words(query: str) -> tuple[list[str], list[str]]:
+    """The words of a query, any of which may occur, and its phrases in quotation marks, all of which must."""
     words = [word for word in dict.fromkeys(words_of(query)) if word not in STOP_WORDS and len(word) > 1][:_MOST_WORDS]
-    if phrases := [found for part in re.findall(r'"([^"]*)"', query) if (found := whole_words(part))]:
-        return words, " AND ".join('"' + " ".join(phrase) + '"' for phrase in phrases)
-    return words, " OR ".join(f'"{word}"' for word in words)
+    phrases = [" ".join(found) for part in re.findall(r'"([^"]*)"', query) if (found := whole_words(part))]
+    return words, list(dict.fromkeys(phrases))
 
 
 def _live(database: sqlite3.Connection, texts: Texts) -> list[_Row]:

@@ -9,13 +9,16 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.record.change import Write
 from memctl.record.errors import Fault, InvalidRecord, NoPlainFile
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.kinds import BY_FOLDER, CHECKPOINTS, SESSIONS
+
+if TYPE_CHECKING:
+    from memctl.record.change import Write
 
 MAX_BYTES = 2 * 1024 * 1024  # of one record; a model could not read a larger one anyway
 _TEMPORARY = ".memctl-"

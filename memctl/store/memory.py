@@ -114,12 +114,12 @@ class Memory:
                 f"this clone is trusted from now on: hooks of agents may write here (`git config {trust.SETTING}`)"
             )
 
-    @property
+    @cached_property
     def private(self) -> Path:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
         return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
 
-    @property
+    @cached_property
     def hooks(self) -> Path:
         """Where hooks keep what they know of sessions, in what all worktrees share."""
         return self.repository.shared / "hooks" / self.private.name

@@ -1,7 +1,8 @@
 """What somebody asks of the index of words, and how FTS5 is asked for it.
 
 A quoted phrase must occur; of everything else the more the better. `begin*` stands for all words that begin so. Many a
-pasted message has quotation marks in it: among several other words, and where nothing has the phrases, they need not.
+pasted message has quotation marks in it: among several other words, and where nothing has the phrases, they need not,
+and among several other words each word of a phrase counts by itself, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import msgspec
 
 from memctl.text.words import STOP_WORDS, parts_of, whole_words
 
+_BEGINNING = re.compile(r"[^*]+\*")  # and not **bold**
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
 # Words beside its phrases from which on a query is taken for a pasted message. Chosen on one half of bench/labelled.
 _PASTED = 5
@@ -34,6 +36,7 @@ class FtsQuery(msgspec.Struct, frozen=True):
 def read(query: str, instead: Instead) -> FtsQuery:
     """Understand a query."""
     phrases: list[str] = []
+    quoted: list[str] = []  # the words of phrases
     beside = 0  # words beside the phrases
     wanted: list[str] = []
     replaced: dict[str, tuple[str, ...]] = {}
@@ -42,7 +45,8 @@ def read(query: str, instead: Instead) -> FtsQuery:
         words = whole_words(chunk)
         if chunk.startswith('"'):
             phrases += [_quoted(words)] if words else []
-        elif chunk.endswith("*") and words:
+            quoted += [word for word in words if word.lower() not in STOP_WORDS]
+        elif words and _BEGINNING.fullmatch(chunk):
             beside += 1
             wanted.append(_quoted(words) + "*")
         else:
@@ -52,9 +56,11 @@ def read(query: str, instead: Instead) -> FtsQuery:
                 if len(words) == 1 or word.lower() not in STOP_WORDS:
                     beside += 1
                     wanted += _alternatives(word, instead, replaced)
-    wanted = list(dict.fromkeys(wanted))
-    anything = " OR ".join([*phrases, *wanted])
     is_exact = phrases and beside < _PASTED
+    if not is_exact:
+        wanted += [each for word in quoted for each in _alternatives(word, instead, replaced)]
+    wanted = list(dict.fromkeys(wanted))
+    anything = " OR ".join(dict.fromkeys([*phrases, *wanted]))
     any_of_it = " AND ".join([*phrases, f"({anything})"]) if is_exact else anything
     return FtsQuery(any_of_it, anything if wanted else "", replaced, tuple(wanted))
 

@@ -33,29 +33,30 @@ _TABLES = (
     "CREATE TABLE views (view INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT)",
     # An entry is a record, a heading of a page, a section of a session's page, a checkpoint: a piece of a file's text,
     # known by the id of that text. Its number is that of its row in `texts`.
-    # The next entry of its `thread`, by `time`, is its neighbour, and so is the page that has its `place` as a key.
+    # Around it stand the entries of its `thread`, by `time`, and the page that has its `place` as a key.
     "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, blob TEXT, kind TEXT, key TEXT, thread TEXT,"
     " time TEXT, place TEXT)",
     "CREATE INDEX entries_of ON entries (blob)",
     "CREATE INDEX entries_called ON entries (key)",
     "CREATE INDEX entries_beside ON entries (thread, time, key) WHERE thread <> ''",
-    "CREATE INDEX entries_near ON entries (place, time, key) WHERE place <> ''",
+    "CREATE INDEX entries_near ON entries (place) WHERE place <> ''",
     "CREATE TABLE links (number INTEGER, key TEXT, PRIMARY KEY (number, key)) WITHOUT ROWID",
     "CREATE INDEX links_to ON links (key)",
     "CREATE TABLE live (view INTEGER, number INTEGER, path TEXT, list INTEGER, PRIMARY KEY (view, number, path))"
     " WITHOUT ROWID",
     "CREATE INDEX live_at ON live (view, path)",
     "CREATE INDEX live_with ON live (list)",
-    "CREATE TABLE neighbours (list INTEGER PRIMARY KEY AUTOINCREMENT, entry INTEGER, numbers TEXT,"
-    " UNIQUE (entry, numbers))",
+    "CREATE TABLE neighbours (list INTEGER PRIMARY KEY AUTOINCREMENT, members TEXT, beside TEXT,"
+    " UNIQUE (members, beside))",
     TEXTS,
-    f"CREATE VIRTUAL TABLE around USING fts5(own, near, content = '', {TOKENIZER})",
+    f"CREATE VIRTUAL TABLE around USING fts5(text, content = '', {TOKENIZER})",
     "CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB)",
     *FILE_TABLES,
 )
 _MADE = f"{crc32(repr(_TABLES).encode()):08x}"
 _TIMEOUT = 2  # seconds to wait for another process
+_IN_MEMORY = 1 << 40  # the number after which entries of an index in memory are numbered
 _CACHE = 64 * 1024  # KiB that a transaction may change before readers have to wait for its end
 
 
@@ -87,8 +88,10 @@ class SearchIndex:
 
     @classmethod
     def in_memory(cls, remark: str) -> SearchIndex:
-        """An empty index that ends with this process."""
-        return cls(_connect(None), remark)
+        """An empty index that ends with this process; it gives entries no number that one in a file has given."""
+        database = _connect(None)
+        database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))
+        return cls(database, remark)
 
     @property
     def file(self) -> Path | None:
@@ -123,6 +126,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:" if file is None else file, timeout=_TIMEOUT, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA secure_delete = ON")  # what is taken out stays in no free page
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")

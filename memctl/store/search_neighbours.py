@@ -1,19 +1,19 @@
-"""Each entry of a view amid its neighbours: its text and how theirs begin, which the index has in a table of their own.
+"""What stands around each entry of a view, which the index has in a table of its own.
 
-The neighbours of an entry are the page that it belongs to, entries that it is linked with, those just before and after
-it (records of one agent and day, parts of one page), and the nearest in time of the same page. A row of `around` is for
-one entry with one list of neighbours; a change renews the lists that it touches and no others.
+Entries of one thread (parts of a page, sections of a session's page, records of one agent and day) stand together, up
+to 64 in their order, and beside them how the pages that they belong to begin, and what they are linked with. All of
+them have one list, and a row of `around` is for one list; a change renews the lists that it touches and no others.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
-_CUT = 200  # characters of each neighbour
-_MOST = 8  # neighbours
-_LINKS = 3  # of those that are linked
-_BESIDES, _NEARESTS = 3, 1  # each way: before and after it, and nearest
+_TOGETHER = 64  # entries; of 16, 32, 48 and 64 it found most in the first half of bench/conversations.py
+_CUT = 200  # characters of what is beside them
+_LINKS = 3  # of those that an entry is linked with
 _FEW = 4  # if more than one in so many entries is new, all are looked at
 
 _IN_VIEW = "EXISTS (SELECT 1 FROM live WHERE live.view = :view AND live.number = entries.number)"
@@ -26,86 +26,99 @@ SELECT number FROM (
     WHERE links.number = :number AND {_IN_VIEW}
 ) ORDER BY time DESC, key LIMIT :links
 """
-_BESIDE_IT = f"""
-SELECT number FROM entries WHERE {{group}} = :{{group}} AND {{group}} <> '' AND (time, key) {{than}} (:time, :key)
-AND {{kinds}} AND {_IN_VIEW} ORDER BY time {{order}}, key {{order}} LIMIT {{limit}}
-"""
-_BESIDE = "SELECT * FROM ({}) UNION ALL SELECT * FROM ({})".format(
-    _BESIDE_IT.replace("{than}", "<").replace("{order}", "DESC"),
-    _BESIDE_IT.replace("{than}", ">").replace("{order}", "ASC"),
-)
-_IN_THREAD = _BESIDE.format(group="thread", kinds="1", limit=_BESIDES)
-_NEAREST = _BESIDE.format(group="place", kinds="kind <> 'page' AND :kind <> 'page'", limit=_NEARESTS)
-_PARTS = f"SELECT number FROM entries WHERE :kind = 'page' AND place = :key AND place <> '' AND {_IN_VIEW}"
 # SQLite gives the rows of the first part of a compound before those of the next.
-_NEAR = f"SELECT * FROM ({_PAGE}) UNION ALL SELECT * FROM ({_LINKED}) UNION ALL {_IN_THREAD} UNION ALL {_NEAREST}"
-_FACTS = "SELECT number, kind, key, thread, time, place FROM entries WHERE number = ?"
-_OWN = "SELECT c0 || char(10) || c1 FROM texts_content WHERE id = ?"
-_BEGINNINGS = f"""
-SELECT substr(c0 || char(10) || c1, 1, {_CUT}) FROM json_each(?) CROSS JOIN texts_content
-ON texts_content.id = json_each.value ORDER BY json_each.key
+_BESIDE = f"SELECT * FROM ({_PAGE}) UNION ALL SELECT * FROM ({_LINKED})"
+_PARTS = f"SELECT number FROM entries WHERE :kind = 'page' AND place = :key AND place <> '' AND {_IN_VIEW}"
+_THREAD = f"""
+SELECT number FROM entries WHERE (number = :number OR thread = :thread AND thread <> '') AND {_IN_VIEW}
+ORDER BY time, key, number
 """
+_FACTS = "SELECT number, kind, key, thread, place FROM entries WHERE number = ?"
+_LISTS = "SELECT DISTINCT list FROM live WHERE view = ? AND number IN (SELECT value FROM json_each(?))"
+_RENEW = "UPDATE live SET list = ? WHERE view = ? AND number IN (SELECT value FROM json_each(?))"
+_TEXTS = """
+SELECT {text} FROM json_each(?) CROSS JOIN texts_content ON texts_content.id = json_each.value ORDER BY json_each.key
+"""
+_WHOLE = _TEXTS.format(text="c0 || char(10) || c1 || char(10) || c2 || char(10) || c3")
+_BEGINNINGS = _TEXTS.format(text=f"substr(c0 || char(10) || c1, 1, {_CUT})")
 
 
 def renew(database: sqlite3.Connection, view: int, added: Collection[int], gone: Collection[int]) -> None:
-    """Renew what stands around entries that are new in a view, and around those near them or near such as are gone."""
+    """Renew the lists of entries that are new in a view, and of those beside which they stand or such as are gone."""
     total = database.execute("SELECT count(*) FROM live WHERE view = ?", (view,)).fetchone()[0]
     if _FEW * (len(added) + len(gone)) > total:
-        find, numbers = "SELECT number, list FROM live WHERE view = ?", [tuple[int, ...]()]
+        looked_at = {row[0] for row in database.execute("SELECT number FROM live WHERE view = ?", (view,))}
     else:
-        near = (_near(database, view, number, with_parts=True) for number in (*added, *gone))
-        numbers = [(number,) for number in set(added).union(*near)]
-        find = "SELECT number, list FROM live WHERE view = ? AND number = ?"
-    before: dict[int, set[int | None]] = {}
-    for some in numbers:
-        for number, listed in database.execute(find, (view, *some)).fetchall():
-            before.setdefault(number, set()).add(listed)
-    now = {number: _list(database, number, _near(database, view, number)[:_MOST]) for number in sorted(before)}
-    changed = [(now[number], view, number) for number in now if before[number] != {now[number]}]
-    database.executemany("UPDATE live SET list = ? WHERE view = ? AND number = ?", changed)
-    forget(database, {listed for _, _, number in changed for listed in before[number] if listed})
+        looked_at = set(added).union(*(_beside(database, view, number, every=True) for number in (*added, *gone)))
+    left: set[int | None] = set()
+    for members in _together(database, view, looked_at.union(gone)):
+        known = json.dumps(members)
+        before = {row[0] for row in database.execute(_LISTS, (view, known))}
+        if looked_at.isdisjoint(members) and len(before) == 1 and known == _members(database, *before):
+            continue
+        listed = _list(database, view, members)
+        if before != {listed}:
+            database.execute(_RENEW, (listed, view, known))
+            left |= before - {listed}
+    forget(database, filter(None, left))
 
 
 def forget(database: sqlite3.Connection, lists: Iterable[int]) -> None:
     """Delete those of some lists that no view has any more, while the entries in them are still there."""
     for listed in lists:
-        row = database.execute("SELECT entry, numbers FROM neighbours WHERE list = ?", (listed,)).fetchone()
+        row = database.execute("SELECT members, beside FROM neighbours WHERE list = ?", (listed,)).fetchone()
         if row and not database.execute("SELECT 1 FROM live WHERE list = ?", (listed,)).fetchone():
             # FTS5 keeps no text of this table, and takes out of its index what it is given here.
-            taken = "INSERT INTO around (around, rowid, own, near) VALUES ('delete', ?, ?, ?)"
-            database.execute(taken, (listed, *_texts(database, *row)))
+            taken = "INSERT INTO around (around, rowid, text) VALUES ('delete', ?, ?)"
+            database.execute(taken, (listed, _text(database, *row)))
             database.execute("DELETE FROM neighbours WHERE list = ?", (listed,))
 
 
-def _near(database: sqlite3.Connection, view: int, number: int, *, with_parts: bool = False) -> list[int]:
-    """The neighbours of an entry, the closest first; `with_parts` all that have it as theirs, for links and pages, too,
-    and no matter how many."""
-    names = ("number", "kind", "key", "thread", "time", "place")
-    facts = dict(zip(names, database.execute(_FACTS, (number,)).fetchone(), strict=True))
-    values = {**facts, "view": view, "links": -1 if with_parts else _LINKS}
-    found = [row[0] for row in database.execute(_NEAR, values)]
-    if with_parts:
-        found += [row[0] for row in database.execute(_PARTS, values)]
-    return [other for other in dict.fromkeys(found) if other != number]
+def _together(database: sqlite3.Connection, view: int, numbers: Collection[int]) -> Iterator[list[int]]:
+    """The entries that stand together in the threads of some."""
+    seen: set[str | int] = set()
+    for number in sorted(numbers):
+        facts = _facts(database, number)
+        thread = facts["thread"] or number
+        if thread not in seen:
+            seen.add(thread)
+            found = [row[0] for row in database.execute(_THREAD, {**facts, "view": view})]
+            yield from (found[start : start + _TOGETHER] for start in range(0, len(found), _TOGETHER))
 
 
-def _list(database: sqlite3.Connection, entry: int, numbers: Collection[int]) -> int | None:
-    """The number of an entry's list of neighbours, which is added if it had another before; None for an empty one."""
-    if not numbers:
+def _beside(database: sqlite3.Connection, view: int, number: int, *, every: bool = False) -> list[int]:
+    """What stands beside an entry: its page, and some entries that it is linked with; `every` of those, and also those
+    of which it is the page."""
+    values = {**_facts(database, number), "view": view, "links": -1 if every else _LINKS}
+    found = [row[0] for row in database.execute(_BESIDE, values)]
+    return found + [row[0] for row in database.execute(_PARTS, values)] if every else found
+
+
+def _facts(database: sqlite3.Connection, number: int) -> dict[str, str | int]:
+    names = ("number", "kind", "key", "thread", "place")
+    return dict(zip(names, database.execute(_FACTS, (number,)).fetchone(), strict=True))
+
+
+def _members(database: sqlite3.Connection, listed: int | None) -> str:
+    row = database.execute("SELECT members FROM neighbours WHERE list = ?", (listed,)).fetchone()
+    return row[0] if row else ""
+
+
+def _list(database: sqlite3.Connection, view: int, members: list[int]) -> int | None:
+    """The number of the list of some entries, which is added if it is new; None if nothing is around them."""
+    beside = dict.fromkeys(other for number in members for other in _beside(database, view, number))
+    known = json.dumps(members), json.dumps([other for other in beside if other not in members])
+    if known == (json.dumps(members[:1]), "[]"):
         return None
-    known = " ".join(map(str, numbers))
-    find = "SELECT list FROM neighbours WHERE entry = ? AND numbers = ?"
-    row = database.execute(find, (entry, known)).fetchone()
+    row = database.execute("SELECT list FROM neighbours WHERE members = ? AND beside = ?", known).fetchone()
     if row:
         return int(row[0])
-    listed = database.execute("INSERT INTO neighbours (entry, numbers) VALUES (?, ?)", (entry, known)).lastrowid
-    added = "INSERT INTO around (rowid, own, near) VALUES (?, ?, ?)"
-    database.execute(added, (listed, *_texts(database, entry, known)))
+    listed = database.execute("INSERT INTO neighbours (members, beside) VALUES (?, ?)", known).lastrowid
+    database.execute("INSERT INTO around (rowid, text) VALUES (?, ?)", (listed, _text(database, *known)))
     return listed
 
 
-def _texts(database: sqlite3.Connection, entry: int, numbers: str) -> tuple[str, str]:
-    """The text of an entry, and how those of its neighbours begin, from the table in which FTS5 keeps `texts`."""
-    own = database.execute(_OWN, (entry,)).fetchone()
-    near = database.execute(_BEGINNINGS, (f"[{numbers.replace(' ', ',')}]",))
-    return own[0] if own else "", "\n".join(row[0] for row in near)
+def _text(database: sqlite3.Connection, members: str, beside: str) -> str:
+    """The text of some entries and how those beside them begin, from the table in which FTS5 keeps `texts`."""
+    rows = (*database.execute(_WHOLE, (members,)), *database.execute(_BEGINNINGS, (beside,)))
+    return "\n".join(row[0] for row in rows)

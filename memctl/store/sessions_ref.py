@@ -44,9 +44,8 @@ def tracking(remote: str) -> str:
 
 def now(memory: Memory) -> str:
     """The commit that the ref is at, "" if there is none. Files say so."""
-    from memctl.git import refs  # what reads records alone needs no ref
 
-    return refs.tip(memory.repository, REF)
+    return memory.repository.tip(REF)
 
 
 def as_of(memory: Memory, revision: str) -> str:

@@ -24,7 +24,6 @@ from memctl.text.words import STOP_WORDS, words_of
 # What a word counts in the title, the body, the terms (id, tags, code references, section) and the parts of
 # identifiers. Chosen on one half of bench/labelled; near by, the other half differs by less than .01.
 _WEIGHTS = "2, 1, 1, 0.5"
-_AROUND = "1, 0.2"  # what a word counts in a text amid its neighbours, and in theirs; chosen on bench/retrieval.py
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # characters that Unicode keeps free
 _EXCERPT_WORDS = 20
 # FTS5 compares each match in a text with each: of a word on every line of 2 MB, that took minutes. A text longer than
@@ -47,9 +46,9 @@ _MATCH = (
 )
 _PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ?"
 _MATCH_AROUND = (
-    f"SELECT number, path, 0 - bm25(around, {_AROUND}), kind, key FROM around"
-    " CROSS JOIN {live} AS live ON live.list = around.rowid CROSS JOIN entries USING (number)"
-    " WHERE around MATCH ? AND kind IN ({kinds})"
+    "SELECT number, path, score, kind, key"
+    " FROM (SELECT rowid, 0 - bm25(around) AS score FROM around WHERE around MATCH ? LIMIT -1) AS found"
+    " CROSS JOIN {live} AS live ON live.list = found.rowid CROSS JOIN entries USING (number) WHERE kind IN ({kinds})"
 )
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
@@ -65,7 +64,7 @@ _AT_ONCE = 1_000  # entries
 # Times as many as are asked for are looked up, and how many at least: some may be of other views or kinds, and others
 # move up by what stands around them. On bench/labelled the first ten are found as well as among all that match.
 _SPARE, _LEAST = 4, 100
-_AMONG = "+around.rowid IN (SELECT list FROM json_each(?) CROSS JOIN {live} ON number = value)"
+_AMONG = "number IN (SELECT value FROM json_each(?))"
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
 _COUNT_LIVE = f"SELECT count(*) FROM (SELECT 1 {_LIVE} WHERE texts MATCH ? LIMIT ?)"
 _OF_RECORDS = f"kind IN ({', '.join(map(repr, KINDS))})"

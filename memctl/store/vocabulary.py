@@ -26,10 +26,10 @@ def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
 def instead(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
     """What to look for instead of a word: nothing if it occurs, or if nothing is like it.
 
-    That is two words written as one (`readtimeout` for `read_timeout`), or else the words spelled most like it, the
-    most frequent first. The first letter is taken to be right, or swapped with the second.
+    Nothing is like a number. Of a word it is two written as one (`readtimeout` for `read_timeout`), or else the words
+    spelled most like it, the most frequent first. The first letter is taken to be right, or swapped with the second.
     """
-    if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or count(word, 1):
+    if len(word) < SHORTEST_GUESSED or len(word) > _LONGEST or word.isdigit() or count(word, 1):
         return ()
     split = [f"{word[:at]} {word[at:]}" for at in range(2, len(word) - 1)]
     together = [pair for pair in split if count(pair, 1)]

@@ -10,6 +10,7 @@ import msgspec
 from memctl.git.remotes import Upstream
 from memctl.sync import merge_commit, merge_tree
 from memctl.sync.merge_commit import MergeCommit
+from memctl.text.phrases import quantity, some
 
 _SHOWN = 5  # records or files that one line names
 
@@ -88,11 +89,9 @@ def coordination(done: SyncResult, *, dry_run: bool = False) -> list[str]:
         lines += [f"{what}: {would}fetched from {remote}"] if is_taken else []
         lines += [f"{what}: {would}pushed to {remote}"] if is_given else []
     if done.sessions_redacted:
-        where = ", ".join(done.sessions_redacted[:_SHOWN])
-        more = len(done.sessions_redacted) - _SHOWN
         lines.append(
-            f"pages of sessions: credentials {'would be' if dry_run else 'were'} taken out of {where}"
-            f"{f' and {more:,} more' if more > 0 else ''} before the push; have them revoked"
+            f"pages of sessions: credentials {'would be' if dry_run else 'were'} taken out of "
+            f"{some(done.sessions_redacted, _SHOWN)} before the push; have them revoked"
         )
     return lines
 
@@ -104,4 +103,4 @@ def unfinished(planned: SyncResult) -> tuple[str, ...]:
 
 def commits(number: int) -> str:
     """A number of commits in words."""
-    return f"{number:,} commit{'s' if number != 1 else ''}"
+    return quantity(number, "commit")

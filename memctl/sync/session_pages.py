@@ -139,7 +139,7 @@ def _carried(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> 
     redacted: tuple[str, ...] = ()
     for number in range(_TRIES):
         is_fetched = done.has_state and number == 0
-        theirs = refs.tip(repository, tracking) if is_fetched else refs.fetch(repository, remote, REF, tracking)
+        theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, REF, tracking)
         new = _joined(memory, remote, theirs, dry_run=dry_run)
         taken = new != before and bool(theirs)
         may = Publishable(theirs, new)

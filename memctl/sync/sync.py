@@ -84,7 +84,7 @@ def _try_until_pushed(
             continue
         with lock.hold(memory.repository.shared / "lock"):
             memory.asked = None
-            _recover(memory, upstream, theirs, dry_run=dry_run)
+            _recover(memory, theirs, dry_run=dry_run)
             _commit_waiting(memory, dry_run=dry_run)
             branch, ours = _head(memory)
             if branch != upstream.branch:
@@ -125,7 +125,7 @@ def _is_our_turn(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
     return True
 
 
-def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) -> None:
+def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
     """Finish what was interrupted; for a sync, add a remark that says whether its push got through."""
     move = checkout_log.noted(memory)
     if dry_run:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git import refs
 from memctl.record.change import Change
 from memctl.record.record import Record
 from memctl.record.required_text import is_said
@@ -96,7 +95,7 @@ def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
 
 def _state(memory: Memory) -> State | None:
     """The state that agents share; None if there is none, and so nobody owns a section."""
-    commit = refs.tip(memory.repository, ref(memory))
+    commit = memory.repository.tip(ref(memory))
     if not commit:
         return None
     from memctl.team import ref_state  # most memories have one agent

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memctl.git import refs
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
 
@@ -45,7 +44,7 @@ def closed_to(state: State, agent: str, now: str) -> Closed | None:
 def _restricting(memory: Memory) -> State | None:
     """The shared state if an ownership in it names readers, be it over; else None."""
     name = ref(memory)
-    commit = refs.tip(memory.repository, name)
+    commit = memory.repository.tip(name)
     note = memory.repository.shared / f"open-{name.rpartition('/')[2]}"
     with suppress(OSError, UnicodeDecodeError):
         if not commit or note.read_text("ascii") == commit:

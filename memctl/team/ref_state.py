@@ -72,7 +72,7 @@ Prepare = Callable[[StateOutcome], None]  # called with the commit of a step bef
 
 def read(memory: Memory) -> ReadState:
     """The state as it is now, empty if nobody has written any; raises MemctlError if it can't be read."""
-    return at(memory, refs.tip(memory.repository, ref(memory)))
+    return at(memory, memory.repository.tip(ref(memory)))
 
 
 def at(memory: Memory, commit: str) -> ReadState:

@@ -151,7 +151,7 @@ def take_in_alone(
     For a caller that keeps others away by `shared.alone`.
     """
     repository, ref = memory.repository, coordination_ref.ref(memory)
-    theirs = refs.tip(repository, coordination_ref.tracking(memory, remote)) if is_fetched else _fetched(memory, remote)
+    theirs = repository.tip(coordination_ref.tracking(memory, remote)) if is_fetched else _fetched(memory, remote)
     for _ in range(_TRIES):
         ours = ref_state.read(memory)
         planned = first(ours.state).state if first else ours.state

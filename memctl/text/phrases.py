@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def count(number: int, noun: str) -> str:
+def quantity(number: int, noun: str) -> str:
     """Return "1 file" or "1,234 files"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def some(names: Sequence[str], most: int, mark: str = ", ") -> str:
+def some(names: Sequence[str], most: int, mark: str = ", ", last: str = " and ") -> str:
     """Return the first `most` names and how many more there are: "a, b and 3 more"."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    more = f"{last}{len(names) - most:,} more" if len(names) > most else ""
     return mark.join(names[:most]) + more

@@ -19,9 +19,9 @@ from memctl.text.lazy_regex import lazy_regex
 # Words of English that say nothing of what a query is about.
 _STOP_WORDS = """
 a about am an and any are as at be been before being but by can could d did do does doing don for from get gets had has
-have he her hers him his how i if in into is it its ll m me more my no not of on or our re s she should so some t than
-that the their them then there these they this to up us ve was we were what when where which while who whom whose why
-will with would you your
+have he her hers him his how i if in into is it its ll m many me more much my no not of often on or our re s she should
+so some t than that the their them then there these they this to too up us ve very was we were what when where which
+while who whom whose why will with would you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 _STEM = 6  # letters after which words count as the same: "connection" and "connected", not "connect" and "contact"

@@ -24,6 +24,7 @@ from memctl.store import access, entry_state, load, lock, sequence
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.team import guard
+from memctl.text.phrases import quantity
 from memctl.write import links, transaction
 from memctl.write.commit import Outcome
 from memctl.write.edit import rewrite
@@ -196,8 +197,8 @@ def _deed(verdict: RetentionVerdict) -> Deed:
 def _title(judged: Judgement, folded: int, checkpoints: int) -> str:
     numbers = {word: sum(verdict.action == action for verdict in judged.due) for action, word in _WORDS.items()}
     words = [f"{number:,} {word}" for word, number in numbers.items() if number]
-    words += [f"{checkpoints:,} checkpoint{'' if checkpoints == 1 else 's'} deleted"] if checkpoints else []
-    words += [f"{folded:,} access count{'' if folded == 1 else 's'} folded in"] if folded else []
+    words += [f"{quantity(checkpoints, 'checkpoint')} deleted"] if checkpoints else []
+    words += [f"{quantity(folded, 'access count')} folded in"] if folded else []
     return ", ".join(words)
 
 
@@ -295,27 +296,27 @@ def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
         return "superseded" + (f" by {', '.join(record.superseded_by)}" if record.superseded_by else "")
     if record.memory_type == "decision":
         is_due = record.importance <= rules.archive_decision_importance and age > rules.archive_decision_days
-        return f"importance {record.importance}, {_days(age)} old" if is_due else ""
+        return f"importance {record.importance}, {quantity(int(age), 'day')} old" if is_due else ""
     if record.memory_type == "issue" and record.status in record.kind.closed:
-        return f"{record.status}, {_days(age)} old" if age > rules.archive_issue_days else ""
+        return f"{record.status}, {quantity(int(age), 'day')} old" if age > rules.archive_issue_days else ""
     if record.memory_type == "learning" and not record.access_count:
-        return f"never retrieved, {_days(age)} old" if age > rules.archive_learning_days else ""
+        return f"never retrieved, {quantity(int(age), 'day')} old" if age > rules.archive_learning_days else ""
     return ""
 
 
 def _delete_reason(record: Record, rules: Lifecycle, now: str) -> str:
     age = timestamps.days_between(record.timestamp, now)
     if record.memory_type == "state" and record.status == "superseded":
-        return f"superseded, {_days(age)} old" if age > rules.delete_state_days else ""
+        return f"superseded, {quantity(int(age), 'day')} old" if age > rules.delete_state_days else ""
     if record.memory_type == "learning" and not record.access_count:
-        return f"never retrieved, {_days(age)} old" if age > rules.delete_learning_days else ""
+        return f"never retrieved, {quantity(int(age), 'day')} old" if age > rules.delete_learning_days else ""
     if not record.is_archived or record.archived_at is None or not _counts_since_archived(record, rules):
         return ""
     since = timestamps.days_between(record.archived_at, now)
     if record.memory_type == "issue":
-        return f"{record.status}, archived for {_days(since)}" if since > rules.delete_issue_days else ""
+        return f"{record.status}, archived for {quantity(int(since), 'day')}" if since > rules.delete_issue_days else ""
     is_due = since > rules.delete_decision_days
-    return f"importance {record.importance}, archived for {_days(since)}" if is_due else ""
+    return f"importance {record.importance}, archived for {quantity(int(since), 'day')}" if is_due else ""
 
 
 def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
@@ -349,10 +350,6 @@ def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spa
         return verdict
     spared[verdict.record.path] = Spared(verdict, f"{holder} refers to it")
     return RetentionVerdict(verdict.record, "archive", verdict.reason)
-
-
-def _days(days: float) -> str:
-    return f"{int(days):,} day{'' if int(days) == 1 else 's'}"
 
 
 # What refers to records that are to be deleted, and keeps them from it.

@@ -17,6 +17,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.text.phrases import some
 from memctl.write import id_collisions
 
 
@@ -99,9 +100,8 @@ def remove(snapshot: Snapshot, marker: str, kind: PageKind) -> Change:
         )
     below = [record.id for record in snapshot.records if _is_below(record.section, page.id)]
     if below:
-        more = f" and {len(below) - 3:,} more" if len(below) > 3 else ""
         raise MemctlError(
-            f"records belong to {page.id}: {', '.join(below[:3])}{more}",
+            f"records belong to {page.id}: {some(below, 3)}",
             f"`memctl edit {below[0]} --set section=§2.…` moves one",
         )
     delete = Delete(page.path, snapshot.read(page.path))

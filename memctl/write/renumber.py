@@ -15,20 +15,21 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import commits, index, trees
-from memctl.git.authorship import History
+from memctl.git.authorship import Authorship, History
 from memctl.git.index import Sides
 from memctl.record import checkpoint, handoff, session_page
-from memctl.record.change import RENUMBER, Change, Deed, Delete, Write
+from memctl.record.change import RENUMBER, Change, Deed, Delete, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.handoff import package_path
 from memctl.record.kinds import BY_FOLDER, HANDOFF
 from memctl.record.parsing import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, files, journal, lock
+from memctl.store import entry_state, files, journal, load, lock
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
-from memctl.write import documents, id_collisions, merge
+from memctl.write import documents, handoffs, id_collisions, merge, transaction
+from memctl.write.commit import Outcome
 from memctl.write.id_collisions import Holder, MemoryFile
 from memctl.write.merge import Lost
 from memctl.write.references import Rewriting, Unclear
@@ -301,3 +302,38 @@ def _render(memory: Memory) -> str:
         return ""
     except MemctlError as error:
         return f"the documents are not rendered: {error.message}"
+
+
+class Renumbered(msgspec.Struct, frozen=True):
+    """What renumbering came to: what was renamed, its write, what became of a merge under way (None: there is none, or
+    no commit was asked for), and a line for each ownership whose reason has the new ids."""
+
+    made: Renumbering
+    outcome: Outcome
+    within: StagedMerge | None
+    settled: tuple[str, ...]
+
+
+def carry_out(memory: Memory, options: WriteOptions) -> Renumbered:
+    """Give records and pages that share an id one each, and rewrite the references. Raises MemctlError."""
+    made: list[Renumbering] = []
+
+    def plan(_: object) -> Change:
+        history = Authorship(memory.repository, memory.prefix)
+        snapshot = load.disk(memory)
+        made.append(renumber(snapshot, history, conflicting(memory, snapshot)))
+        return made[0].change
+
+    outcome = transaction.carry_out(memory, plan, options)
+    within = None if options.dry_run or options.no_commit else stage_merge(memory)
+    return Renumbered(made[0], outcome, within, () if options.dry_run else tuple(_settled(memory, made[0])))
+
+
+def _settled(memory: Memory, made: Renumbering) -> list[str]:
+    """Let the reasons of ownerships have the new ids of handoffs."""
+    if not any(one.record and one.record.memory_type == HANDOFF.name for one in made.renamed):
+        return []
+    try:
+        return [f"ownership: {line}" for line in handoffs.settle(memory).lines]
+    except MemctlError as error:
+        return [f"warning: ownership has the old ids still: {error.message}"]

@@ -25,7 +25,7 @@ from memctl.git.repository import open_repository
 repository = open_repository(Path(sys.argv[1]))
 done = 0
 while done < int(sys.argv[3]):
-    seen = refs.tip(repository, "refs/memctl/coordination")
+    seen = repository.tip("refs/memctl/coordination")
     kept = refs.read(repository, seen, ["a.json"])["a.json"].data if seen else b""
     (blob,) = tree_merge.store(repository, [kept + sys.argv[2].encode()])
     new = refs.write_commit(repository, {"a.json": blob}, [seen] if seen else [], sys.argv[2])
@@ -42,12 +42,12 @@ def made(repository: Repository, text: str, *parents: str) -> str:
 def test_what_is_written_is_read_back(repo: Path, packed: bool) -> None:
     repository = open_repository(repo)
     before = commits(repo)
-    assert refs.tip(repository, REF) == ""
+    assert repository.tip(REF) == ""
     new = made(repository, "one\n\nline")
     assert refs.swap(repository, REF, new, "")
     if packed:
         git(repo, "pack-refs", "--all")
-    assert refs.tip(repository, REF) == new == git(repo, "rev-parse", REF).strip()
+    assert repository.tip(REF) == new == git(repo, "rev-parse", REF).strip()
     assert refs.read(repository, new, ["none", "a.json"])["a.json"].data == b"one\n\nline"
     assert set(refs.read(repository, new, ["none", "a.json"])) == {"a.json"}
     assert refs.message(repository, new).startswith("one")
@@ -63,7 +63,7 @@ def test_the_ref_moves_only_from_where_it_was_seen(repo: Path) -> None:
     second = made(repository, "second", one)
     assert refs.swap(repository, REF, second, one)
     assert not refs.swap(repository, REF, made(repository, "third", one), one)
-    assert refs.tip(repository, REF) == second
+    assert repository.tip(REF) == second
 
 
 def test_where_histories_part_is_found(repo: Path) -> None:
@@ -81,7 +81,7 @@ def test_nobody_who_moves_the_ref_overwrites_another(repo: Path) -> None:
     ]
     assert [mover.communicate()[1] for mover in movers] == [b""] * 4
     repository = open_repository(repo)
-    text = refs.read(repository, refs.tip(repository, REF), ["a.json"])["a.json"].data
+    text = refs.read(repository, repository.tip(REF), ["a.json"])["a.json"].data
     assert sorted(text) == sorted(b"abcd" * 6)
     assert int(git(repo, "rev-list", "--count", REF)) == 24
 
@@ -96,7 +96,7 @@ def test_a_remote_takes_the_ref_only_from_where_it_was_fetched(repo: Path, tmp_p
     one = made(repository, "one")
     assert refs.push(repository, "origin", REF, one, "")
     assert not refs.push(repository, "origin", REF, made(repository, "other"), "")
-    assert refs.fetch(repository, "origin", REF, tracking) == one == refs.tip(repository, tracking)
+    assert refs.fetch(repository, "origin", REF, tracking) == one == repository.tip(tracking)
     assert not refs.push(repository, "origin", REF, made(repository, "third"), made(repository, "never"))
     assert refs.push(repository, "origin", REF, made(repository, "second", one), one)
 
@@ -139,11 +139,11 @@ def test_a_broken_ref_is_not_one_that_is_not_there(repo: Path, said: bytes) -> N
     assert refs.swap(repository, REF, one, "")
     (repo / ".git" / REF).write_bytes(said)
     with pytest.raises(MemctlError, match="is broken") as raised:
-        refs.tip(repository, REF)
+        repository.tip(REF)
     (repo / ".git" / REF).unlink()
     command = str(raised.value.hint).split("`")[1]
     git(repo, *command.split()[1:])
-    assert refs.tip(repository, REF) == one
+    assert repository.tip(REF) == one
 
 
 def test_the_lock_of_a_killed_process_is_taken_away_and_that_of_a_living_one_is_not(
@@ -159,7 +159,7 @@ def test_the_lock_of_a_killed_process_is_taken_away_and_that_of_a_living_one_is_
     assert lock.exists()
     os.utime(lock, (0, 0))
     assert refs.swap(repository, REF, one, "")
-    assert refs.tip(repository, REF) == one
+    assert repository.tip(REF) == one
     assert not lock.exists()
 
 

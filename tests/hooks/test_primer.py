@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from memctl.cli.main import Start, cli
+from memctl.cli.main import cli
+from memctl.cli.start import Start
 from memctl.hooks import agents_md
 from memctl.hooks.primer import GUIDE, TOPICS
 from memctl.text.fit import LIMIT, length
@@ -35,7 +36,7 @@ def commands(text: str) -> list[str]:
 def parse(line: str) -> None:
     """Have click parse a command and all its options, and run nothing; raises click.UsageError."""
     args = shlex.split(line)
-    ctx = click.Context(cli, info_name="memctl", obj=Start())
+    ctx = click.Context(cli, info_name="memctl", obj=Start(()))
     found = cli.get_command(ctx, args.pop(0))
     assert found is not None, line
     while isinstance(found, click.Group) and args and args[0] in found.list_commands(ctx):

@@ -193,6 +193,21 @@ def test_in_a_partial_clone_nothing_is_fetched_and_what_is_not_known_is_said(
     assert missing() == before
 
 
+def test_in_a_partial_clone_a_file_that_is_gone_is_explained_without_its_text(
+    shop: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    git(shop, "rm", "-q", FILE)
+    committed(shop, "feat!: no refunds")
+    git(shop, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", shop.as_uri(), "partial")
+    partial = tmp_path / "partial"
+    shop.rename(tmp_path / "away")  # so that whatever is fetched fails
+    result = memctl("why", FILE, where=partial)
+    assert "feat!: no refunds" in result.out
+    assert f"{FILE} is not there any more" in result.err
+    assert "line 1 is not known: this is a partial clone" in memctl("why", f"{FILE}:1", where=partial).err
+
+
 def test_what_has_no_such_line_is_refused_with_what_there_is(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
     write(shop, "empty.py", "")
     (shop / "logo.png").write_bytes(b"\x89PNG\0\0")

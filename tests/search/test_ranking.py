@@ -80,7 +80,7 @@ def test_the_score_is_the_sum_of_its_parts() -> None:
     result = one(importance=4, access_count=3, timestamp="2025-10-05T12:00:00Z")
     parts = (result.own, result.around, result.meaning, result.importance, result.recency, result.access)
     assert result.score == pytest.approx(sum(parts))
-    assert (result.own, result.around, result.meaning) == pytest.approx((SEED["text"] / 2, SEED["text"] / 2, 0))
+    assert (result.own, result.around, result.meaning) == pytest.approx((SEED["text"] * 0.7, SEED["text"] * 0.3, 0))
     assert result.importance == pytest.approx(0.4 * SEED["importance"])
     assert result.recency == pytest.approx(0.5 * SEED["recency"])
     assert result.access == pytest.approx(0.3 * SEED["access"])
@@ -117,16 +117,16 @@ def test_no_match_is_too_weak_to_be_a_result() -> None:
     assert found(records, [hit(records[0], 100), hit(records[1], 0.1)]) == [records[0].id, records[1].id]
 
 
-def test_what_stands_around_a_text_counts_as_much_as_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_around_a_text_counts_beside_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = made(1), made(2), made(3)
     hits = [hit(first, 4), hit(second, 4), hit(third, 2)]
     around = [hit(first, 1), hit(second, 5)]
     monkeypatch.setattr(snapshots.GivenTexts, "around", lambda *_: around)
     results = {result.id: result for result in search([first, second, third], hits)}
     assert results[second.id].match == pytest.approx(1)
-    assert results[first.id].match == pytest.approx((1 + 0.2) / 2)
+    assert results[first.id].match == pytest.approx(0.7 + 0.3 * 0.2)
     assert results[third.id].match == pytest.approx(0.5)  # nothing around it: its own text counts for both
-    assert results[first.id].around == pytest.approx(0.1 * SEED["text"])
+    assert results[first.id].around == pytest.approx(0.06 * SEED["text"])
 
 
 def test_a_page_counts_as_a_record_of_middling_importance() -> None:

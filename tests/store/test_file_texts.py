@@ -79,6 +79,20 @@ def test_a_change_is_seen_and_what_was_is_not(memory: Memory, repo: Path) -> Non
     assert best(again, "opens less another") == []
 
 
+@pytest.mark.parametrize("query", ["pager other", '"another pager" pager'])
+def test_earlier_versions_of_a_file_do_not_make_its_words_frequent(memory: Memory, repo: Path, query: str) -> None:
+    for number in range(40):
+        (repo / f"src/other{number}.py").write_text(f"other = {number}\n")
+    before = found(memory, query)
+    for number in range(60):
+        (repo / "docs/windows.md").write_text(FILES["docs/windows.md"] + f"{number}\n")
+        found(open_memory(repo, os.environ), query)
+    (repo / "docs/windows.md").write_text(FILES["docs/windows.md"])
+    after = found(open_memory(repo, os.environ), query)
+    assert after.words == before.words
+    assert after.shares == pytest.approx(before.shares, abs=0.02)  # the average length is still that of all versions
+
+
 def test_old_rows_are_forgotten_when_they_are_many(memory: Memory, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_texts, "_SPARE", 2)
     for number in range(20):
@@ -150,10 +164,11 @@ def test_where_nothing_can_be_written_files_are_read_for_one_answer(memory: Memo
     assert "the files were read for this answer alone" in memory.remarks[0]
 
 
-def test_two_at_once_index_each_file_once(memory: Memory) -> None:
+def test_two_at_once_index_each_file_once(memory: Memory, repo: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
+    memories = [open_memory(repo, os.environ) for _ in range(4)]  # each with processes of Git's of its own
     with ThreadPoolExecutor(4) as pool:
-        assert len({tuple(each) for each in pool.map(lambda _: tuple(best(memory, "pager")), range(4))}) == 1
+        assert len({tuple(each) for each in pool.map(lambda one: best(one, "pager"), memories)}) == 1
     database = sqlite3.connect(memory.repository.shared / "index.db")
     assert database.execute("SELECT count(*), count(DISTINCT path) FROM files WHERE reason = ''").fetchone()[0] == 5

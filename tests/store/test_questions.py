@@ -33,6 +33,16 @@ def test_a_phrase_must_occur_and_a_beginning_may() -> None:
     assert questions.read('"rate limit" pool', nothing).without_phrases == '"rate limit" OR "pool"'
 
 
+def test_what_is_bold_is_no_beginning() -> None:
+    assert any_of("**retry** pool**") == '"retry" OR "pool"'
+
+
+def test_of_a_pasted_message_each_word_of_a_phrase_counts() -> None:
+    assert any_of('probe failed: "rate limit" of pool, context exceeded') == (
+        '"rate limit" OR "probe" OR "failed" OR "pool" OR "context" OR "exceeded" OR "rate" OR "limit"'
+    )
+
+
 def test_an_identifier_is_looked_for_whole_and_in_parts() -> None:
     assert any_of("CardClient.payAll()") == (
         '"CardClient payAll" OR "cardclient" OR "card" OR "client" OR "payall" OR "pay" OR "all"'

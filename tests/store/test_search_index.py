@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import random
 import shutil
@@ -63,9 +64,18 @@ def neighbours(repo: Path) -> dict[str, list[str]]:
     database = sqlite3.connect(file_of(repo))
     called = "SELECT number, kind || ' ' || key || ' ' || title FROM entries JOIN texts ON number = texts.rowid"
     names = dict(database.execute(called))
-    rows = database.execute("SELECT number, numbers FROM live LEFT JOIN neighbours USING (list)").fetchall()
+    rows = database.execute("SELECT number, members, beside FROM live LEFT JOIN neighbours USING (list)").fetchall()
     database.close()
-    return {names[number]: [names[int(other)] for other in (listed or "").split()] for number, listed in rows}
+    lists = {number: [*json.loads(members or "[]"), *json.loads(beside or "[]")] for number, members, beside in rows}
+    return {names[number]: [names[other] for other in listed if other != number] for number, listed in lists.items()}
+
+
+def lists(repo: Path) -> dict[int, list[int]]:
+    """The entries that stand together, by the number of their list."""
+    database = sqlite3.connect(file_of(repo))
+    rows = database.execute("SELECT list, members FROM neighbours ORDER BY list").fetchall()
+    database.close()
+    return {number: json.loads(members) for number, members in rows}
 
 
 @pytest.fixture
@@ -144,14 +154,44 @@ def test_an_index_that_follows_changes_is_as_one_made_anew(shop: Path, memctl: M
         (shop / "kept.db").replace(file_of(shop))
 
 
-def test_neighbours_are_the_page_what_is_linked_and_what_is_beside(shop: Path) -> None:
+def test_neighbours_are_the_thread_its_page_and_what_is_linked(
+    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-09T12:00:00Z")
+    memctl("learn", "Queues grow", "--lesson", "slowly", "--relates-to", "LRN-2025-11-04-001")
     hits(shop, "zebra")
     found = neighbours(shop)
-    assert found["page §3.1.1 Rounding"] == ["page §3.1 Invoices", "page §3.1.2 Refunds"]
-    assert found["page §3.1 Invoices"] == ["page §2.1 Billing", "page §3.1.1 Rounding", "page §3.1.2 Refunds"]
+    section, detail, rounding, refunds = (
+        "page §2.1 Billing",
+        "page §3.1 Invoices",
+        "page §3.1.1 Rounding",
+        "page §3.1.2 Refunds",
+    )
+    assert found[rounding] == [detail, refunds, section]
+    assert found[detail] == [rounding, refunds, section]
+    assert found[section] == []
     decision, lesson = "decision DEC-2025-11-04-001 Use a queue", "learning LRN-2025-11-04-001 Cards expire"
-    assert found[lesson] == ["page §2.1 Billing", decision]
-    assert found[decision] == [lesson]
+    later = "learning LRN-2025-11-09-001 Queues grow"
+    assert found[decision] == [lesson, section, later]
+    assert found[lesson] == [decision, section, later]
+    assert found[later] == [lesson]
+
+
+def test_a_long_thread_stands_in_lists_of_64_and_a_change_renews_the_one_that_it_is_in(
+    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-09T12:00:00Z")
+    lines = (json.dumps({"memory_type": "learning", "title": f"Lesson {n}", "body": "zebra"}) for n in range(150))
+    memctl("import", "-", stdin="\n".join(lines))
+    hits(shop, "zebra")
+    before = lists(shop)
+    assert [len(members) for members in before.values() if len(members) > 3] == [64, 64, 22]
+    memctl("learn", "One more", "--lesson", "a zebra")
+    assert hits(shop, "zebra") == in_memory(shop, "zebra")
+    hits(shop, "zebra")
+    after = lists(shop)
+    assert [len(members) for members in after.values() if len(members) > 3] == [64, 64, 23]
+    assert len(before.keys() & after.keys()) == len(before) - 1
 
 
 def damaged(change: Callable[[sqlite3.Connection], object]) -> Callable[[Path], object]:
@@ -252,6 +292,23 @@ def test_while_another_process_writes_the_index_is_searched_as_it_was(
     other.execute("COMMIT")
     other.close()
     assert hits(shop, "zebra") == alone != before
+
+
+def test_what_was_found_before_the_index_is_locked_is_not_taken_for_something_else(
+    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    hits(shop, "zebra")
+    memctl("decide", "Two queues", "--rationale", "one for each zebra")  # an index made anew numbers it before others
+    texts = load.disk(opened(shop)).texts
+    found = {hit.number: hit.key for hit in texts.match("zebra", kinds=EVERY)}
+    before = texts.bodies(list(found))
+    other = sqlite3.connect(file_of(shop), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    after = texts.bodies(list(found))
+    other.close()
+    assert after == {number: before[number] for number in after}
+    assert not texts.excerpts("zebra", list(found)).keys() - after.keys()
 
 
 BUILDER = """

@@ -51,7 +51,7 @@ class Happened(msgspec.Struct, frozen=True):
     @property
     def open_failures(self) -> list[Failure]:
         """The failures that were not seen to come right."""
-        return [failure for failure in self.failures if not failure.resolved]
+        return [failure for failure in self.failures if failure.is_open]
 
     @property
     def changed(self) -> list[str]:
@@ -133,7 +133,7 @@ def _left_open(events: list[Event], earlier: list[Sections]) -> list[Failure]:
     """The errors that earlier digests name and whose steps did not succeed since."""
     lines = [line for sections in earlier for line in sections.get(digest_text.ERRORS, ())]
     good = failures.succeeded(events) if lines else ()
-    return [Failure("", line) for line in digest_text.still_open(lines, good)]
+    return [Failure("", line, is_open=True) for line in digest_text.still_open(lines, good)]
 
 
 def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:

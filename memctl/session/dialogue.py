@@ -1,0 +1,56 @@
+"""A session as a dialogue: what the user and the main agent said, the commits made, and the plans approved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memctl.session import calls
+from memctl.statements import dialogue
+from memctl.statements.dialogue import FreeStatement, Turn
+from memctl.text.lazy_regex import lazy_regex
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
+
+_PLAN = "ExitPlanMode"
+_LONGEST = 50_000  # characters of a command in which a message is looked for
+_COMMIT = lazy_regex(r"\bgit (?:-\S+ (?:\S+ )?)*commit\b")
+_HERE = lazy_regex(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?)\n[ \t]*\1\b", 16)  # re.DOTALL
+_MESSAGE = lazy_regex(r"(?:-[a-z]*m|--message)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", 16)
+
+
+def read(events: Sequence[Event]) -> list[FreeStatement]:
+    """What was stated in free words; the turn of each is the place of its event."""
+    return dialogue.read(_turns(events))
+
+
+def _turns(events: Sequence[Event]) -> Iterator[Turn]:
+    results = {event.call: event for event in events if event.kind == RESULT and event.call}
+    called = {event.call: event for event in events if event.kind == CALL and event.tool == _PLAN}
+    for place, event in enumerate(events):
+        if event.agent:
+            continue
+        if event.kind == PROMPT:
+            yield Turn(dialogue.USER, event.text, place)
+        elif event.kind == ANSWER:
+            yield Turn(dialogue.AGENT, event.text, place)
+        elif event.kind == CALL:
+            result = results.get(event.call)
+            is_done = result is None or not result.is_error
+            message = commit_message(calls.command_of(event.arguments)) if is_done else ""
+            yield Turn(dialogue.COMMIT if message else dialogue.ACTION, message, place)
+        elif event.kind == RESULT and event.call in called and not event.is_error:
+            yield Turn(dialogue.USER, event.text, place)
+        elif event.kind == RESULT and isinstance(answers := event.details.get("answers"), dict):
+            asked = [answer for answer in answers.values() if isinstance(answer, str) and "?" in answer]
+            yield Turn(dialogue.USER, "\n".join(asked), place)
+
+
+def commit_message(command: str) -> str:
+    """The message of the commit that a command makes, "" for one that makes none, or gives no message."""
+    command = command[:_LONGEST]
+    start = _COMMIT.search(command)
+    if start is None:
+        return ""
+    rest = command[start.end() :]
+    if here := _HERE.search(rest):
+        return here[2].strip()
+    return "\n\n".join(one or other for one, other in _MESSAGE.findall(rest)).strip()

@@ -1,0 +1,81 @@
+"""A plan that a user has approved, or gives as a prompt: its title and its steps were decided, its context says why.
+
+What was wrong, where the plan says so, is a lesson.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.statements import units
+from memctl.text.lazy_regex import lazy_regex
+from memctl.text.markdown import one_line
+
+_LOOKED_AT = 20_000  # characters
+_MOST_STEPS = 8
+_GIVEN = lazy_regex(
+    r"(?i)\s*(?:please )?(?:implement|execute|carry out|follow) (?:the following|this|the) plan\b[^\n]*\n"
+)
+_APPROVED = lazy_regex(r"(?i)\s*user has approved your plan\b")
+_APPROVED_PLAN = lazy_regex(r"(?m)^## Approved Plan:[^\n]*\n")
+_TITLE = lazy_regex(r"(?i)(?:implementation )?plan\b(?: for)?[ :\u2013\u2014-]*")
+_CONTEXT = lazy_regex(
+    r"(?i)(?:context|problem|background|summary|overview|goal|motivation|why|key insight|root cause)\b"
+)
+_CAUSES = lazy_regex(r"(?i)(?:root causes?|key insight|bug analysis|problem|the bug|cause|diagnosis)\b")
+_CAUSE = lazy_regex(r"(?i)\broot cause\b|\bkey insight\b|\bthe (?:bug|problem|cause) (?:is|was)\b")
+_MENDS = lazy_regex(r"(?i)\b(?:fix|bug|repair)\b")
+_STEP = lazy_regex(r"(?i)(?:step |phase )?\d{1,2}[.:)]\s*(.+)")
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The title of a plan, its steps by their headings, why it is made, what was found to be wrong; "" if unsaid."""
+
+    title: str
+    steps: tuple[str, ...] = ()
+    reason: str = ""
+    cause: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the plan decides: its title and its steps."""
+        return f"{self.title}: {'; '.join(self.steps)}" if self.steps else self.title
+
+
+def read(prompt: str) -> Plan | None:
+    """The plan that a prompt consists of, or that the result of a request for approval repeats; None for any other."""
+    if _APPROVED.match(prompt):
+        start = found.end() if (found := _APPROVED_PLAN.search(prompt)) else len(prompt)
+    else:
+        start = found.end() if (found := _GIVEN.match(prompt)) else len(prompt)
+    text = prompt[start : start + _LOOKED_AT]
+    return _read(text) if text.strip() else None
+
+
+def of_text(text: str) -> Plan | None:
+    """The plan that a whole text is, None for a text without a heading."""
+    return _read(text[:_LOOKED_AT])
+
+
+def _read(text: str) -> Plan | None:
+    title, reason, cause = "", "", ""
+    steps: list[str] = []
+    for unit in units.units(text):
+        if unit.form == units.HEADING:
+            heading = unit.text.strip().strip("#*_ ").rstrip(":")
+            if not title:
+                title = _TITLE.sub("", heading, count=1) if _TITLE.match(heading) else heading
+            elif step := _STEP.match(heading):
+                steps.append(one_line(step[1]))
+        elif unit.form == units.SENTENCE and title and _is_whole(unit.text):
+            if not reason and _CONTEXT.match(unit.heading):
+                reason = one_line(unit.text)
+            if _CAUSE.search(unit.text) or (not cause and _CAUSES.match(unit.heading)):
+                cause = one_line(unit.text)
+    if not title:
+        return None
+    return Plan(one_line(title), tuple(steps[:_MOST_STEPS]), reason, cause or (reason if _MENDS.search(title) else ""))
+
+
+def _is_whole(sentence: str) -> bool:
+    return not sentence.endswith(":") and len(sentence) > len("A sentence.")

@@ -48,7 +48,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
 def commit_message(command: str) -> str:
     """The message of the commit that a command makes, "" for one that makes none, or gives no message."""
     command = command[:_LONGEST]
-    start = _COMMIT.search(command)
+    start = _COMMIT.search(command) if "commit" in command else None
     if start is None:
         return ""
     rest = command[start.end() :]

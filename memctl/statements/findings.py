@@ -19,7 +19,7 @@ from memctl.text.markdown import one_line
 LEARNING, ISSUE, DECISION = "learning", "issue", "decision"
 _LOOKED_AT = 20_000  # characters of a message
 _ENOUGH = 4  # of what speaks for a sentence: it names something, says how that is, stands early
-_FIRST = 40  # sentences in which an answer is looked for
+_FIRST = 6  # sentences in which an answer is looked for
 _LEAST, _LONGEST = 6, 500  # words, characters of a sentence that can stand alone
 
 _CAUSE = (
@@ -63,6 +63,16 @@ _RETRACTED = lazy_regex(
 # A sentence that only says that something was found, or where.
 _BARE = lazy_regex(r"(?i)[^`]{0,60}\b(?:see|understand|found|that's|there's|here's|this is|got) [^`]{0,50}")
 _PLACE = lazy_regex(r"(?i)\b(?:issue|problem|bug|cause) is in \S+\.?$")
+# What follows the announcement of a cause is one if it says what is not as it should be.
+_AMISS = lazy_regex(
+    r"(?i)\b(?:not|never|no|without|missing|only|instead|because|but|before|twice|clears|wrong|fails?|stale)\b|n't\b"
+)
+# A fault of what the agent has just written.
+_OWN = lazy_regex(
+    r"(?i)\bi (?:just |have )?(?:introduced|added|wrote|made|forgot|broke)\b|\bmy (?:own|test|edit|change|code|fix)\b"
+)
+_POINTING = lazy_regex(r"(?i)\W*(?:this|that|that's|these|it|it's|they|future|the suggestions?)\b")
+_PUT_OFF = lazy_regex(r"(?i)\bif desired\b|\bdeferred\b|\bnot related to my\b")
 _THINKS_AGAIN = lazy_regex(r"(?i)^\W*(?:actually|wait|hmm|but wait|no,|hold on)\b")
 # How a message begins that reports work, or announces it.
 _REPORT = lazy_regex(
@@ -186,10 +196,12 @@ def diagnosis(said: Sequence[str]) -> Finding | None:
             found = None
         if not _is_diagnosed(sentence) or _HEDGED.search(sentence) or sentence.endswith("?"):
             continue
-        text = sentence if _is_whole(sentence) and not _BARE.fullmatch(sentence) else _following(said, number)
-        if text == sentence and _PLACE.search(text):
-            text = f"{text} {_following(said, number)}".strip()
-        if text and not _HEDGED.search(text) and not _NO_FINDING.search(text[:40]):
+        is_telling = _is_whole(sentence) and not _BARE.fullmatch(sentence)
+        text = sentence if is_telling else _following(said, number)
+        if is_telling and _PLACE.search(text):
+            following = _following(said, number)
+            text = f"{text} {following}" if following else ""
+        if text and not _HEDGED.search(text) and not _NO_FINDING.search(text[:40]) and not _OWN.search(text):
             found = Finding(ISSUE if _OPEN.search(text.lower()) else LEARNING, text)
     return found
 
@@ -215,7 +227,9 @@ def _open_issue(message: str, said: Sequence[str]) -> Finding | None:
     if _REVIEW.search(message.lower(), 0, _HEAD) and (found := _review_finding(message)):
         return Finding(ISSUE, found)
     for sentence in said:
-        if _OPEN.search(sentence.lower()) and _is_whole(sentence) and not _ANNOUNCED.match(sentence):
+        if not _OPEN.search(sentence.lower()) or not _is_whole(sentence) or _ANNOUNCED.match(sentence):
+            continue
+        if not _PUT_OFF.search(sentence) and (_CODE.search(sentence) or not _POINTING.match(sentence)):
             return Finding(ISSUE, sentence)
     return None
 
@@ -289,7 +303,7 @@ def _owned(said: Sequence[str]) -> Finding | None:
 def _following(said: Sequence[str], number: int) -> str:
     """The sentence that says what one announces: the next, if it can stand alone."""
     for sentence in said[number + 1 : number + 2]:
-        if _is_whole(sentence) and not _ANNOUNCED.match(sentence):
+        if _is_whole(sentence) and not _ANNOUNCED.match(sentence) and _AMISS.search(sentence):
             return sentence
     return ""
 

@@ -9,7 +9,8 @@ import msgspec
 from memctl.git import history, line_map, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.git.line_map import LineMap
-from memctl.record import timestamps
+from memctl.record import parsing, timestamps
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import code_lines
 from memctl.record.record import Record
 from memctl.store import files
@@ -119,8 +120,8 @@ class _History:
         """The place in `all` of the text since which a record has a reference; None if no commit has it."""
         found = None
         for place in self._of.get(record, ()):
-            text = self._texts.get(self.all[place].blob, b"")
-            if text and reference.encode() not in text:
+            text = self._texts.get(self.all[place].blob)
+            if text and reference not in _references(text, record):
                 break
             found = place
             if not text:
@@ -131,6 +132,14 @@ class _History:
         """The version of a file that was committed next after a place in `all`."""
         later = [other for other in self._of.get(path, ()) if other < place]
         return self.all[later[-1]] if later else None
+
+
+def _references(text: bytes, path: str) -> list[str]:
+    """The references to code that a version of a record has; none if it can't be read."""
+    try:
+        return parsing.parse(text.decode(errors="replace"), path)[0].code_refs
+    except InvalidRecord:
+        return []
 
 
 class _Versions:

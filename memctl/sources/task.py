@@ -63,8 +63,8 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
     """
     found: Mentions = {}
     wanted = _wanted(task[:_LONGEST])
-    ranked = ranking.search(snapshot, task[:_LONGEST], now, Filters(), ranking.RECORDS) if wanted else []
-    for result in ranked[:_RECORDS]:
+    ranked = ranking.search(snapshot, task[:_LONGEST], now, Filters(), ranking.RECORDS, _RECORDS) if wanted else []
+    for result in ranked:
         record = result.record
         if record is None or not record.code_refs:
             continue

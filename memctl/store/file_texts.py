@@ -2,7 +2,7 @@
 
 Whoever first asks what files say has those that the index does not know yet read: 1,600 files of 13 MB take 0.5 s, and
 4 MB on the disk. The index holds words only, so that a text can't be taken out of it alone: rows that no longer count
-stay until they are more than twice as many as those that do, and then all are made anew.
+stay until they are more than twice as many as those that do in any worktree, and then all are made anew.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Protocol
 import msgspec
 
 from memctl.store.memory import Memory
+from memctl.store.questions import MOST_WORDS
 from memctl.store.search_index import FILE_TABLES, SearchIndex, discard
 from memctl.text import sensitive_files
-from memctl.text.words import STOP_WORDS, InnerWords, whole_words, words_of
+from memctl.text.words import STOP_WORDS, InnerWords, beginning, whole_words, words_of
 
 Progress = Callable[[int, int], None]
 LARGEST, MOST = 256 * 1024, 200_000_000  # bytes of a file that is indexed, and of all of them
@@ -32,8 +33,8 @@ NO_ROOM = f"the smaller files have {MOST // 1_000_000} MB already"
 _WEIGHTS = "10, 1, 0.5"
 _AT_ONCE = 8_000_000  # bytes that are put in within one transaction, which takes 0.2 s
 _SPARE = 200  # rows that no longer count, beside twice the number of those that do
+_FILES_OF = "files of "  # with the Git directory of a worktree, a key of `state`: how many files it has
 _OVERHEAD = 500  # bytes that a row takes beside its text
-_MOST_WORDS = 400  # of a query
 _SCORES = f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE file_texts MATCH ?"
 _HAVING = "SELECT rowid FROM file_texts WHERE file_texts MATCH ?"
 _ENOUGH = 0.5  # of the weight of all words of a query: where even the best file has less, none matches well
@@ -75,7 +76,7 @@ def matches(
     Binary files are not indexed, and of those of `secret`, which look as if they held credentials, all but these. Where
     the index can't be used, one in memory takes its place, and the memory's remarks say why.
     """
-    texts = Texts(files, blobs, frozenset(secret), memory.repository.top)
+    texts = Texts(files, blobs, frozenset(secret), memory.repository.top, memory.repository.git_dir)
     index = SearchIndex.open(memory)
     file = index.file
     try:
@@ -104,6 +105,7 @@ class Texts(msgspec.Struct, frozen=True):
     blobs: Mapping[str, str]
     secret: frozenset[str]
     top: Path
+    git_dir: Path
 
     def size(self, path: str) -> int:
         """The bytes of a file in the worktree, 0 if it is not there."""
@@ -195,7 +197,8 @@ def _frequency(rows: int, having: int) -> float:
 
 def _words(query: str) -> tuple[list[str], list[str]]:
     """The words of a query, any of which may occur, and its phrases in quotation marks, all of which must."""
-    words = [word for word in dict.fromkeys(words_of(query)) if word not in STOP_WORDS and len(word) > 1][:_MOST_WORDS]
+    query = beginning(query, MOST_WORDS)
+    words = [word for word in dict.fromkeys(words_of(query)) if word not in STOP_WORDS and len(word) > 1]
     phrases = [" ".join(found) for part in re.findall(r'"([^"]*)"', query) if (found := whole_words(part))]
     return words, list(dict.fromkeys(phrases))
 
@@ -215,7 +218,8 @@ def _bring_up_to_date(
 ) -> None:
     """Index what is new."""
     known = index.database.execute("SELECT count(*) FROM files").fetchone()[0]
-    if known - len(live) > 2 * len(live) + _SPARE:
+    counted = len(live) + _counted_elsewhere(index, texts)
+    if known - counted > 2 * counted + _SPARE:
         _make_anew(index)
         live, missing = (), texts.blobs.keys()
     room = MOST - sum(size for _, _, size, reason in live if not reason)
@@ -228,6 +232,20 @@ def _bring_up_to_date(
         done += len(some)
     if progress:
         progress(len(missing), len(missing))
+
+
+def _counted_elsewhere(index: SearchIndex, texts: Texts) -> int:
+    """How many files the other worktrees had when each last put some in, and note how many this one has.
+
+    What two have alike counts twice: rows that no longer count then stay for longer.
+    """
+    here = f"{_FILES_OF}{texts.git_dir}"
+    with index.transaction():
+        index.database.execute("REPLACE INTO state VALUES (?, ?)", (here, str(len(texts.blobs))))
+        noted = dict(index.database.execute("SELECT key, value FROM state WHERE key GLOB ?", (f"{_FILES_OF}*",)))
+        gone = [key for key in noted if not Path(key.removeprefix(_FILES_OF)).is_dir()]
+        index.database.executemany("DELETE FROM state WHERE key = ?", [(key,) for key in gone])
+    return sum(int(value) for key, value in noted.items() if key != here and key not in gone)
 
 
 def _portions(texts: Texts, paths: Iterable[str]) -> Iterator[list[tuple[str, bytes | None]]]:

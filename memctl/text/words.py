@@ -51,6 +51,16 @@ def whole_words(text: str) -> list[str]:
     return _WORD.findall(folded(text))
 
 
+def beginning(text: str, most: int) -> str:
+    """A text up to so many different words that say something, and the parts of these."""
+    seen: set[str] = set()
+    for match in _WORD.finditer(text):
+        if len(seen) >= most:
+            return text[: match.start()]
+        seen.update({match[0].lower(), *parts_of(match[0])} - STOP_WORDS)
+    return text
+
+
 class InnerWords:
     """The parts of words, for many texts: what a tokenizer that knows no identifiers misses.
 

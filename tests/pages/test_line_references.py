@@ -51,6 +51,20 @@ def test_a_line_is_followed_through_later_commits(shop: Path, memctl: Memctl) ->
     assert reasons(memctl, f"{FILE}:9", "--at", recorded)["Refunds"]["is_here"]
 
 
+@pytest.mark.parametrize("path", ['src/it\'s "the" api.py', "src/größe.py", FILE])
+def test_a_reference_is_of_the_commit_that_recorded_it(shop: Path, memctl: Memctl, path: str) -> None:
+    write(shop, path, API * 20)
+    committed(shop, "feat: a long file")
+    one = decided(memctl, "Refunds", "90", path=path)
+    write(shop, path, HEAD + API * 20)
+    committed(shop, "docs: a head", "src")
+    memctl("edit", one, "--set", f"code_refs={path}:9")
+    recorded = git(shop, "rev-parse", "HEAD").strip()
+    memctl("edit", one, "--set", "importance=9")
+    lines = {"recorded": [9, 9], "commit": recorded, "now": [9, 9], "is_followed": True}
+    assert reasons(memctl, f"{path}:9")["Refunds"]["lines"] == lines
+
+
 def test_a_line_that_has_another_text_or_is_gone_is_not_this_line(shop: Path, memctl: Memctl) -> None:
     decided(memctl, "Whole", "1", "9")
     decided(memctl, "Sign", "9")

@@ -13,6 +13,7 @@ from memctl.store import file_texts
 from memctl.store.file_texts import FileMatches
 from memctl.store.memory import Memory, open_memory
 from memctl.store.repository_files import FilesOnDisk
+from tests.conftest import git
 
 SECRET = "AK" + "IA" + "QWERTYUIOPASDFGH"
 FILES = {
@@ -100,6 +101,29 @@ def test_old_rows_are_forgotten_when_they_are_many(memory: Memory, repo: Path, m
         assert best(open_memory(repo, os.environ), f"zebra{number}") == ["src/pager.py"]
     database = sqlite3.connect(memory.repository.shared / "index.db")
     assert database.execute("SELECT count(*) FROM files").fetchone()[0] < 20
+
+
+def test_worktrees_keep_what_each_other_has(memory: Memory, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def numbers() -> list[int]:
+        with closing(sqlite3.connect(memory.repository.shared / "index.db")) as database:
+            return [row[0] for row in database.execute("SELECT number FROM files WHERE path LIKE 'src/zebra%'")]
+
+    monkeypatch.setattr(file_texts, "_SPARE", 2)
+    git(repo, "worktree", "add", "-q", "--detach", str(repo.parent / "other"))
+    for number in range(20):
+        (repo / f"src/zebra{number:02}.py").write_text(f"zebra = {number}\n")
+    other = open_memory(repo.parent / "other", os.environ)
+    assert len(best(memory, "zebra")) == 20
+    before = numbers()
+    (repo.parent / "other" / "horse.py").write_text("horse = 1\n")
+    assert best(other, "horse") == ["horse.py"]
+    assert numbers() == before
+    git(repo, "worktree", "remove", "--force", str(repo.parent / "other"))
+    for path in repo.glob("src/zebra*"):
+        path.unlink()
+    (repo / "src/pager.py").write_text("def pager(): ...\n")
+    assert best(open_memory(repo, os.environ), "zebra") == []
+    assert numbers() == []
 
 
 def test_large_and_binary_files_are_left_out_and_the_large_ones_named(

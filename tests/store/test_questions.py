@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import islice, product
+from string import ascii_lowercase
 
 import pytest
 from hypothesis import given
@@ -54,6 +56,26 @@ def test_a_word_is_replaced_by_what_is_like_it() -> None:
     asked = questions.read("tiemout pool", lambda word: ("timeout", "time out") if word == "tiemout" else ())
     assert asked.any_of_it == '"timeout" OR "time out" OR "pool"'
     assert asked.instead == {"tiemout": ("timeout", "time out")}
+
+
+def test_of_a_long_text_so_many_different_words_are_looked_for_and_fewer_guessed() -> None:
+    looked_up: list[str] = []
+
+    def instead(word: str) -> tuple[str, ...]:
+        looked_up.append(word)
+        return (f"{word}x",)
+
+    text = " ".join(f"pool, the ab{letters} tail" for letters in ascii_words(6_000))
+    asked = questions.read(text, instead)
+    assert asked.words[:4] == ('"poolx"', '"abaaaax"', '"tailx"', '"abaaabx"')
+    assert len(asked.words) == len(set(asked.words)) == questions.MOST_WORDS
+    assert len(looked_up) == len(set(looked_up)) == len(asked.instead) == 50
+    assert asked.words[50:52] == ('"abaabw"', '"abaabx"')
+
+
+def ascii_words(many: int) -> list[str]:
+    """So many different words of four letters."""
+    return ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=4), many)]
 
 
 @pytest.mark.parametrize("query", ["", "   ", '"', '""', "*", "()", '"?!"'])

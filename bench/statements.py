@@ -8,7 +8,6 @@ a duplicate, which is not right. Precision counts all labels, recall the clear o
 
 from __future__ import annotations
 
-import json
 import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from memctl.session.proposals import Proposal, propose
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
 from memctl.transcript import reading
+from memctl.transcript.messages import decode_json
 
 _ARCHIVE = "transcripts-dev.tar.xz"
 _LABELLED = Path(__file__).parent / "labelled"
@@ -129,7 +129,7 @@ def _messages(content: bytes) -> dict[int, set[int]]:
     """The lines of the message that a line belongs to, for those of answers."""
     lines: dict[str, set[int]] = defaultdict(set)
     for number, row in enumerate(content.split(b"\n"), start=1):
-        fields: Any = json.loads(row) if row.strip() else {}
+        fields: Any = decode_json(row) if row.strip() else None
         message = fields.get("message") if isinstance(fields, dict) else None
         if isinstance(message, Mapping) and isinstance(message.get("id"), str):
             lines[message["id"]].add(number)

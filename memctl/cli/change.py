@@ -9,7 +9,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, complete_id
-from memctl.cli.report import discard_option, said, write_options, writing
+from memctl.cli.report import discard_option, said, writing
 from memctl.cli.source import kept_if_refused, open_editor, read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
@@ -17,7 +17,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.write import edit, links, remove, transaction
+from memctl.write import edit, links, remove
 
 _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 
@@ -207,8 +207,7 @@ def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict
         output.namesakes(snapshot, named)
         return made
 
-    result = transaction.carry_out(memory, plan, write_options(flags))
-    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
+    report.carry_out(memory, plan, flags)
 
 
 def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:

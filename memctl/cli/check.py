@@ -229,7 +229,7 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
             memory, lambda _: autofix.fix(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
         )
         if style == "text":
-            report.outcome(memory, result, as_json=False, dry_run=dry_run)
+            report.outcome(memory, result, {"as_json": False, "dry_run": dry_run})
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
             report.pending(result)

@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, json_option, limit_option, options, reading
 from memctl.cli.event import workflow_option
-from memctl.cli.report import naming_options, write_options, writing
+from memctl.cli.report import naming_options, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.store.memory import Memory
@@ -19,7 +19,6 @@ from memctl.task.markdown import document
 from memctl.task.resume import Resumption
 from memctl.task.save import StatedProgress
 
-_FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "as_json")
 _FORMS = {"markdown": document, "xml": xml_output.checkpoint_xml}
 
 
@@ -70,7 +69,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     goes on from another than the newest is stale, and refused. `--next none`, with every step done, says that the task
     is finished.
     """
-    flags = {name: given.pop(name) for name in _FLAGS}
+    flags = take_flags(given)
     memory = opening.memory(ctx)
     given["issues"] = given["issues"] or None
     said = StatedProgress(workflow=events.workflow(memory, workflow), **given)
@@ -80,7 +79,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     if kept.untold:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
-    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
+    report.outcome(memory, result, flags, lines)
     for one in bootstrap.missing(made):
         output.note(f"missing to resume: {one.what}: {one.why}")
 
@@ -106,8 +105,7 @@ def list_command(
     """
     if everything and at is not None:
         raise MemctlError("--all is about the worktree, and goes without --at", exit_code=USAGE)
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     found = versions.read(snapshot, events.slug(workflow))
     shown = found.checkpoints[: limit or None]
     gone = [one.id for one in versions.deleted(memory, snapshot, events.slug(workflow))] if everything else []
@@ -143,8 +141,7 @@ def list_command(
 @click.pass_context
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, events.workflow(memory, workflow)))
     if as_json:
         output.json("checkpoint", _data(memory, found))

@@ -10,7 +10,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import Command, complete_id, for_people, split_at_commas
-from memctl.cli.report import all_said, said, write_options, writing
+from memctl.cli.report import all_said, said, take_flags, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import SEVERITIES, Kind
 from memctl.write import create
@@ -103,8 +103,8 @@ def _common_params(kind: Kind) -> list[click.Parameter]:
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     """Make one record of what was given, and print its id and path."""
     memory = opening.memory(ctx)
-    flags = {name: given.pop(name) for name in ("dry_run", "no_commit", "allow_secret", "allow_owned", "reason")}
-    as_json, source, use_editor = (given.pop(n) for n in ("as_json", "file", "edit"))
+    flags = take_flags(given)
+    source, use_editor = given.pop("file"), given.pop("edit")
     draft = create.Draft(kind=kind, values={})
     if source:
         from memctl.cli.source import draft_from
@@ -129,6 +129,6 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     with kept:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
-    report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
+    report.outcome(memory, result, flags, [line])
     if kind.reason and not draft.content and not draft.body.strip():
         output.note(f"hint: nothing says why: `memctl edit {result.change.ids[0]} --set {kind.reason}=…`")

@@ -8,13 +8,13 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, json_option
-from memctl.cli.report import write_options, writing
+from memctl.cli.report import writing
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.write import documents, pages, render, transaction
+from memctl.write import documents, pages, render
 from memctl.write.pages import Author
 
 
@@ -96,10 +96,7 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
     """
     memory = opening.memory(ctx)
     author = Author(memory.actor, memory.now)
-    result = transaction.carry_out(
-        memory, lambda _: pages.review(load.disk(memory), markers, author), write_options(flags)
-    )
-    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
+    report.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), flags)
 
 
 def _differing(found: Comparison) -> list[str]:

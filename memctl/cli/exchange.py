@@ -70,12 +70,11 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, **flag
         _import_markdown(memory, source, text, flags)
         return
     lines = text.split("\n")
-    result = transaction.carry_out(
+    report.carry_out(
         memory,
         lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), _with_progress(lines)),
-        write_options(flags),
+        flags,
     )
-    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 
 @command(
@@ -116,8 +115,7 @@ def export_command(
         raise MemctlError("a folder, --form, --force and --dry-run go with `memctl export adr DIR`", exit_code=USAGE)
     if format_ == "adr" and out:
         raise MemctlError("--out is for JSON Lines", "`memctl export adr DIR` writes to the folder", USAGE)
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     records = select(snapshot.records, opening.filters(memory, **given), "id")
     if format_ == "adr":
         exported = _export_adr(snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
@@ -168,8 +166,7 @@ def _import_markdown(memory: Memory, source: str, text: str, flags: dict[str, An
         notes[:] = found
         return change
 
-    result = transaction.carry_out(memory, plan, write_options(flags))
-    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
+    report.carry_out(memory, plan, flags)
     for line in notes:
         output.note(output.plain(f"note: {source}: {line}"))
 
@@ -194,7 +191,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
         output.json("change", data)
         return
     lines = [f"{identifier} {file}" for file, identifier in imported.added.items()]
-    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=lines)
+    report.outcome(memory, result, flags, lines)
     _tell(imported)
 
 

@@ -81,8 +81,7 @@ def files_command(
     on demand. Of large, generated and lock files an outline is loaded (`memctl summarize`).
     .gitignore and .memctlignore are honoured; binary files, and those that seem to hold secrets, never enter.
     """
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, None)
+    memory, snapshot = opening.read(ctx, None)
     given = Packing(**options)
     if not as_pack and (given.out or given.copy):
         raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)

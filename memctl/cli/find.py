@@ -59,8 +59,7 @@ def list_command(
     """
     if ready and blocked:
         raise MemctlError("what is ready is not blocked", "give --ready or --blocked", USAGE)
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     filters = opening.filters(memory, **given)
     waits: dict[str, Sequence[Record]] = {}
     if ready or blocked or parent:

@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, complete_id, json_option, options, reading
 from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_undeliverable
-from memctl.cli.report import said, write_options
+from memctl.cli.report import said, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.formats.choice import AUTO
@@ -205,7 +205,7 @@ def _answer(
         told = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         if wrong := events.note_handoff(memory, one.record.id, status, told, who.sections):
             output.note(f"warning: {wrong}")
-    report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
+    report.outcome(memory, done.written, given)
 
 
 def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:
@@ -246,11 +246,9 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
         by = team_handoffs.named_in(held.lock_reason) if held.previous_owner else ""
         if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
             output.note(f"{by} gave you {held.section_id}, and is not on this branch: merge its own")
-    for line in two_phase.interrupted(memory):
-        output.note(line)
+    output.note(*two_phase.interrupted(memory))
 
 
-_FLAGS = ("reason", "dry_run", "allow_secret", "as_json")
 _LINES = ("immediate", "short_term", "success_criteria", "observation", "approach", "pitfall", "resource")
 _EXAMPLES = (
     (
@@ -325,7 +323,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
         return
     if not taker:
         raise MemctlError("--to is missing", "`memctl handoff --to AGENT`, or `memctl handoff list`", USAGE)
-    flags = {name: given.pop(name) for name in _FLAGS}
+    flags = take_flags(given)
     memory = opening.memory(ctx)
     remote, kind = given.pop("remote"), given.pop("kind")
     said, named = _said(given, flags["reason"]), given.pop("sections")
@@ -403,8 +401,7 @@ def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing
 
 
 def _note(change: Change, wish: HandoffTerms, lines: list[str], *, dry_run: bool) -> None:
-    for line in lines:
-        output.note(line)
+    output.note(*lines)
     moved = f", {', '.join(wish.sections)} {'would be' if dry_run else 'is'} {wish.taker}'s" if wish.sections else ""
     verb = "would record" if dry_run else "recorded"
     output.note(f"{verb} {change.title}{moved}")

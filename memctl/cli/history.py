@@ -83,8 +83,7 @@ def log_command(
 @click.pass_context
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
     """Show how the memory, or one record, differs from a revision. Without one, from HEAD; with A..B, between two."""
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, None)
+    memory, snapshot = opening.read(ctx, None)
     path = memory.tracked(remove.path_of(memory, snapshot, id)) if id else memory.prefix
     first, dots, second = (at or "HEAD").partition("..")
     if not memory.repository.has_head():

@@ -45,8 +45,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     §3.1.2 (just that heading), §4.PATH, §4 (a list of all that sections cover). Pages are shown as a model needs them:
     rendered, without the targets of links.
     """
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     reader = _Navigator(memory, snapshot)
     found = [reader.resolve(reference) for reference in ids]
     for item in found:
@@ -85,8 +84,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
     """Show the navigation index: which § markers there are, what stands there, and where to find what."""
     from memctl.pages import links
 
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     outline, reader = snapshot.outline, _Navigator(memory, snapshot)
     if with_tokens or as_json:
         markers = [marker for marker in outline.markers() if outline.find(marker) or not outline.fault_of(marker)]

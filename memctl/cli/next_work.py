@@ -33,8 +33,7 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
     then by importance, severity and how much waits for it. What others own, are at or were assigned is left out.
     MEMCTL_AGENT is who you are.
     """
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     found = next_work.choose(memory, snapshot, limit, is_now=at is None)
     if as_json:
         output.json("next", _data(memory, found), snapshot.faults, memory)

@@ -47,13 +47,8 @@ def memory(ctx: click.Context) -> Memory:
 
     if ctx.info_name not in _READS:
         _announce_locks(ctx)
-
-    def remark() -> None:
-        for line in opened.remarks:
-            output.note(line)
-
     ctx.call_on_close(opened.repository.close)
-    ctx.call_on_close(remark)
+    ctx.call_on_close(lambda: output.note(*opened.remarks))
     return opened
 
 
@@ -151,11 +146,17 @@ def readable(opened: Memory, at: str | None) -> Snapshot:
     return access_filter.readable(opened, found, closed, lambda: () if at is None else (load.disk(opened),))
 
 
-def section(read: Snapshot, given: str) -> str:
+def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:
+    """The memory around the folder, and what of it an agent may read, now or at a revision."""
+    opened = memory(ctx)
+    return opened, readable(opened, at)
+
+
+def section(snapshot: Snapshot, given: str) -> str:
     """The marker of the section that an option names, "" if it names none; raises MemctlError if there is none such."""
     marker = f"§{given.strip().removeprefix('§')}" if given else ""
-    if marker and read.outline.find(marker) is None:
-        known = ", ".join(page.id for page in read.outline.sections) or "none"
+    if marker and snapshot.outline.find(marker) is None:
+        known = ", ".join(page.id for page in snapshot.outline.sections) or "none"
         raise MemctlError(f"there is no section {given!r}", f"sections are {known}", USAGE)
     return marker
 

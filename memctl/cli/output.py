@@ -55,15 +55,15 @@ def json_text(written: str) -> None:
     styled(terminal.json(written, getattr(sys.stdout, "encoding", "") or "ascii"))
 
 
-def note(line: str) -> None:
-    """Print a line on stderr, harmless for a terminal."""
-    terminal.complain(line)
+def note(*lines: str) -> None:
+    """Print lines on stderr, harmless for a terminal."""
+    for line in lines:
+        terminal.complain(line)
 
 
 def warnings(lines: Iterable[object]) -> None:
     """Say on stderr what is wrong, or what was lost."""
-    for line in lines:
-        note(f"warning: {line}")
+    note(*(f"warning: {line}" for line in lines))
 
 
 def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:

@@ -52,8 +52,7 @@ def rehydrate_command(
     The last session and the tasks under way, decisions of weight, critical and high issues, learnings; then all other
     open records as far as they fit, and the rest by id and title.
     """
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     wanted = rehydrate.Wanted(
         task=task,
         section=opening.section(snapshot, section),
@@ -109,8 +108,7 @@ def system(
     """
     if role and role_file:
         raise MemctlError("a role is given twice", "give --role or --role-file", USAGE)
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     given = Packing(**options)
     asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
     count = counter_of(memory, given).tokens
@@ -142,8 +140,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
     text = read(query) if query == "-" else query
     if not text.strip():
         raise MemctlError("the query is empty", "say what the message is about", USAGE)
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     given = Packing(**options)
     draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
     pack = fill(memory, draft, given, prompt.USER_BUDGET)

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import Command, Group, at_option, command, json_option
-from memctl.cli.report import write_options, writing
+from memctl.cli.report import FLAGS, take_flags, write_options, writing
 from memctl.cli.source import kept_if_refused, read, write_page
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
@@ -121,7 +121,6 @@ _VALUES: dict[str, click.Option] = {
     "number": click.Option(["--number", "id"], metavar="N.N", help="Its number. [default: the next free one]"),
     "title": click.Option(["--title"], help="Its title."),
 }
-_FLAGS = ("dry_run", "no_commit", "allow_secret", "allow_owned", "reason", "as_json")
 _TEXT = (
     click.Option(["--file", "-f", "source"], metavar="FILE", help="Take the text from a Markdown file (- for stdin)."),
     click.Option(["--edit", "-e", "use_editor"], is_flag=True, help="Write the text in your editor."),
@@ -162,15 +161,14 @@ Prepare = Callable[[Memory, Snapshot, dict[str, Any]], tuple[Plan, str]]
 
 def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> None:
     """Carry a command out. What is written in an editor is written before anything is locked, and kept if refused."""
-    flags = {name: given.pop(name) for name in _FLAGS}
-    flags["discard"] = given.pop("discard", False)
+    flags = take_flags(given)
     memory = opening.memory(ctx)
     author = Author(memory.actor, memory.now)
     plan, written = prepare(memory, load.disk(memory), given)
     with kept_if_refused(memory, written):
         result = transaction.carry_out(memory, lambda _: plan(load.disk(memory), author), write_options(flags))
     lines = [f"{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
-    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
+    report.outcome(memory, result, flags, lines)
 
 
 def _is_given(options: dict[str, Any]) -> bool:
@@ -196,7 +194,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
 
         return plan, written
 
-    if not _is_given({name: value for name, value in given.items() if name not in _FLAGS}):
+    if not _is_given({name: value for name, value in given.items() if name not in FLAGS}):
         raise MemctlError("nothing to set was given", "`memctl project set -h` shows what can be", USAGE)
     _carry_out(ctx, given, prepare)
 

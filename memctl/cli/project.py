@@ -65,7 +65,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
             trust.grant(memory.repository)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
-    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
+    report.outcome(memory, result, flags, lines)
 
 
 @command(

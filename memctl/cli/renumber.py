@@ -52,20 +52,18 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         return
     if within or memory.repository.under_way():
         result = msgspec.structs.replace(result, pending="", hint="")  # said better below
-    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=_lines(made))
+    report.outcome(memory, result, flags, _lines(made))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now")
     for path, lost in made.lost:
         output.note(f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} gave way to {lost.kept!r}")
-    for line in (*_owned(memory, made), *done.settled):
-        output.note(line)
+    output.note(*_owned(memory, made), *done.settled)
     for path, identifier in made.returned:
         name = output.name(memory.tracked(path))
         output.note(f"{name} is {identifier} from before it was renamed: take over what is new there, and delete it")
     if not flags["dry_run"]:
-        for line in _to_conclude(memory, result, within):
-            output.note(line)
+        output.note(*_to_conclude(memory, result, within))
 
 
 def _lines(made: Renumbering) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,17 @@ from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.write.commit import Outcome
+    from memctl.write.transaction import Plan
+
+FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "discard", "as_json")
 
 
-def write_options(flags: dict[str, Any]) -> WriteOptions:
+def take_flags(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the flags of a writing command out of its options."""
+    return {name: given.pop(name) for name in FLAGS if name in given}
+
+
+def write_options(flags: Mapping[str, Any]) -> WriteOptions:
     """Return the flags of a writing command as options of the write; `as_json` is none of them."""
     return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
 
@@ -73,13 +81,20 @@ writing = options(
 )
 
 
-def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, lines: Iterable[str] = ()) -> None:
+def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
+    """Carry a change out, and report it."""
+    from memctl.write import transaction
+
+    outcome(memory, transaction.carry_out(memory, plan, write_options(flags)), flags)
+
+
+def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
     """Report a write: the given lines (or what happened) on stdout, a pending commit on stderr."""
     change = result.change
-    if as_json:
-        output.json("change", change_data(memory, result, dry_run))
+    if flags["as_json"]:
+        output.json("change", change_data(memory, result, flags["dry_run"]))
         return
-    if dry_run:
+    if flags["dry_run"]:
         _print_change(memory, result)
         return
     shown = list(lines)

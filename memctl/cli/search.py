@@ -84,8 +84,7 @@ def search_command(
     """
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     kinds = _kinds(types)
     filters = opening.filters(memory, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given)
     if related is None:

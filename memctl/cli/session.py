@@ -239,7 +239,7 @@ def end_command(
         active.forget(memory, name)
         where = f", in {done.commit[:10]}" if done.commit else ""
         lines = [f"{name} was summed up when its end was interrupted{where}"]
-        report.outcome(memory, done, as_json=flags["as_json"], dry_run=False, lines=lines)
+        report.outcome(memory, done, flags, lines)
         return
     session = material.read(sources) if sources else _NOTHING
     summary = collect.gather(memory, session, name, known)
@@ -320,7 +320,7 @@ def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: 
         output.json("session", {**data, "summary": _summary_data(summary)})
         return
     lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
-    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=lines)
+    report.outcome(memory, result, flags, lines)
     output.note(_told(summary))
     if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")

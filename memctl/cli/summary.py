@@ -32,8 +32,7 @@ def summarize_command(
     keys, of logs and other text how it begins and ends and which lines are frequent. No model is asked: the same file
     always gives the same view.
     """
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     name = file_named(
         snapshot.files.names() | snapshot.withheld.files.keys(), memory.repository.top, ctx.obj.folder, path
     )

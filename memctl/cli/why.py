@@ -75,8 +75,7 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     records made in the session of the line's commit; and other commits. "Perhaps" are records that name nothing of it
     and are about the same. PATH is as seen from here or from the worktree's top, and may be a file that is gone.
     """
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
+    memory, snapshot = opening.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""
     asked = provenance.locate(memory, snapshot, ctx.obj.folder, path, commit)
     found = provenance.why(memory, snapshot, asked, commit, limit)

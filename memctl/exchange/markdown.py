@@ -57,11 +57,8 @@ def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str
     values: dict[str, Any] = dict(found.values)
     notes = [f"{_UNTAKEN.get(name, name)} is not taken over" for name in found.untaken]
     moment = values.get(labels.MOMENT)
-    if moment is not None:
-        try:
-            timestamps.parse(str(moment))
-        except ValueError:
-            notes.append(f"the time {values.pop(labels.MOMENT)!r} is not understood")
+    if moment is not None and not timestamps.is_moment(str(moment)):
+        notes.append(f"the time {values.pop(labels.MOMENT)!r} is not understood")
     if "status" in values and values["status"] not in kind.statuses:
         notes.append(f"the status {values.pop('status')!r} is none of {', '.join(kind.statuses)}")
     return values, notes

@@ -37,4 +37,6 @@ def escape_model_tokens(text: str) -> str:
     templates that are published with models (`<|im_end|>`, `[INST]`, `<<SYS>>`, `<start_of_turn>`), the tags with which
     hosts of agents wrap what they add, and those of memctl's own packs.
     """
+    if "<" not in text and "[" not in text:  # mostly: to compile the expression takes 1 ms
+        return text
     return _MODEL_TOKEN.sub(lambda found: "&lt;" if found[0] == "<" else "&#91;", text)

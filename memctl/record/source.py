@@ -56,11 +56,11 @@ class Texts(Protocol):
     def around(
         self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
     ) -> list[Hit]:
-        """What of some kinds has words of a query in its text or in its neighbours', in no order, or those of such
-        `numbers`; `text` is the BM25 of both."""
+        """What of some kinds has words of a query in all that stands around it and in itself, in no order, or those
+        of such `numbers`; `text` is the BM25 of that."""
 
-    def paths(self, query: str) -> list[str]:
-        """The path of each entry that matches a query: of a page once for each of its headings that does."""
+    def tally(self, query: str) -> tuple[int, list[str]]:
+        """How many headings of pages match a query, and the paths of what else does, of each entry."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """The words of a query that occur nowhere, and what was looked for instead."""

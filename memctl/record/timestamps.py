@@ -48,6 +48,15 @@ def parse(text: str) -> str:
     return _text(moment)
 
 
+def is_moment(text: str) -> bool:
+    """Whether a text is a time that `parse` understands."""
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
 def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) -> str:
     """Read a time given by a person: ISO 8601, or a span such as `36h`, `7d`, `2w` before `now` (`ahead`: after it).
 

@@ -7,7 +7,6 @@ about equally well.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -125,13 +124,15 @@ def search(
 
 def count(snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL) -> int:
     """Return how many results `search` has without a limit, from the words alone."""
-    paths: dict[str, list[str]] = defaultdict(list)
-    for path in snapshot.texts.paths(query):
-        paths[_KIND_IN.get(path.partition("/")[0], PAGE)].append(path)
+    pages, found = snapshot.texts.tally(query)
     wanted = _kinds(filters, kinds)
+    paths: dict[str, list[str]] = {kind: [] for kind in ALL}
+    for path in found:
+        paths[_KIND_IN[path.partition("/")[0]]].append(path)
     records = [path for kind in wanted if kind in KINDS for path in paths[kind]]
-    places = (set(paths[kind]) if kind == SESSION else paths[kind] for kind in wanted if kind in PLACES)
-    return sum(map(len, places)) + snapshot.catalogue.count_at(records, filters.conditions())
+    places = {PAGE: pages, SESSION: len(set(paths[SESSION])), CHECKPOINT: len(paths[CHECKPOINT])}
+    in_places = sum(number for kind, number in places.items() if kind in wanted)
+    return in_places + snapshot.catalogue.count_at(records, filters.conditions())
 
 
 def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:

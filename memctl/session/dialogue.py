@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from memctl.session import calls
@@ -12,9 +13,9 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 _PLAN = "ExitPlanMode"
 _LONGEST = 50_000  # characters of a command in which a message is looked for
-_COMMIT = lazy_regex(r"\bgit (?:-\S+ (?:\S+ )?)*commit\b")
-_HERE = lazy_regex(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?)\n[ \t]*\1\b", 16)  # re.DOTALL
-_MESSAGE = lazy_regex(r"(?:-[a-z]*m|--message)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", 16)
+_COMMIT = lazy_regex(r"\bgit (?:-\S+ (?:[^-\s]\S* )?){0,20}commit\b")
+_HERE = lazy_regex(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
+_MESSAGE = lazy_regex(r"(?:-[a-z]*m|--message)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
 
 
 def read(events: Sequence[Event]) -> list[FreeStatement]:
@@ -47,10 +48,10 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
 def commit_message(command: str) -> str:
     """The message of the commit that a command makes, "" for one that makes none, or gives no message."""
     command = command[:_LONGEST]
-    start = _COMMIT.search(command)
+    start = _COMMIT.search(command) if "commit" in command else None
     if start is None:
         return ""
     rest = command[start.end() :]
     if here := _HERE.search(rest):
-        return here[2].strip()
+        return re.split(rf"\n[ \t]*{here[1]}\b", rest[here.end() :], maxsplit=1)[0].strip()
     return "\n\n".join(one or other for one, other in _MESSAGE.findall(rest)).strip()

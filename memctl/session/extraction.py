@@ -7,7 +7,7 @@ how people put such things, and may be wrong; nothing becomes a record before so
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
 import msgspec
@@ -124,12 +124,13 @@ def _of_event(event: Event) -> Iterator[Extract]:
     if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
         if event.kind == PROMPT and plans.read(event.text) is not None:
             return  # it is one decision, and what its headings name is its context
-        made = [one for one in _labelled(event.text) if event.kind != DIGEST or one.label != labels.ISSUE]
-        if event.kind == ANSWER:
+        made: Sequence[Extract] = _labelled(event.text)
+        if event.kind == DIGEST:
+            made = [one for one in made if one.label != labels.ISSUE]  # it tells of what was solved as well
+        elif event.kind == ANSWER:
             made = _reported(made)
-        yield from (
-            msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line) for one in made
-        )
+        for one in made:
+            yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
         if event.kind != DIGEST:
             for one in _all_said(event.text) if len(event.text) <= _MOST else ():
                 if event.kind == ANSWER and one.label == labels.DECISION and _is_next(one):
@@ -141,23 +142,13 @@ def _of_event(event: Event) -> Iterator[Extract]:
         yield from _answered(event)
 
 
-@lru_cache(maxsize=1024)  # as below
-def _labelled(text: str) -> tuple[Extract, ...]:
-    """What has a label."""
-    return tuple(
-        msgspec.structs.replace(one, statement=made)
-        for made in reader.read(text)
-        for one in _of(made)
-        if not one.text.endswith(":") and not (one.label == labels.DECISION and _UNDECIDED.match(one.text))
-    )
-
-
-def _reported(made: list[Extract]) -> list[Extract]:
+def _reported(made: Sequence[Extract]) -> Sequence[Extract]:
     """What an agent says under labels, with many learnings of one message as one: it reports what it saw."""
     learned = [one for one in made if one.label == labels.LEARNING]
     if len(learned) <= _MOST_LEARNED:
         return made
-    whole = msgspec.structs.replace(learned[0], text="; ".join(one.text.rstrip(".") for one in learned)[:_LONG])
+    text = "; ".join(one.text.rstrip(".") for one in learned)[:_LONG]
+    whole = msgspec.structs.replace(learned[0], text=text, statement=None)
     return [*(one for one in made if one.label != labels.LEARNING), whole]
 
 
@@ -166,13 +157,18 @@ def _is_next(decision: Extract) -> bool:
     return not decision.alternatives and bool(_STEP.match(decision.text) or _RELATIVE.match(decision.text))
 
 
+def _labelled(text: str) -> tuple[Extract, ...]:
+    """What has a label."""
+    return tuple(msgspec.structs.replace(one, statement=made) for made in reader.read(text) for one in _of(made))
+
+
 def _of(made: Statement) -> Iterator[Extract]:
     """What a statement under a label comes to; one of the state of the work comes to each of its parts."""
     if made.kind == labels.STATE:
         yield from _of_state(made)
         return
     text = one_line(made.title or made.text(_SAYS_MOST.get(made.kind, "")))
-    if is_nothing(text):
+    if is_nothing(text) or text.endswith(":") or (made.kind == labels.DECISION and _UNDECIDED.match(text)):
         return
     if made.kind == labels.DECISION:
         reason = one_line(made.text("rationale"))
@@ -229,7 +225,7 @@ def _decision(text: str) -> Extract:
     return Extract(labels.DECISION, what, False, why[0].rstrip() if why else "", instead)
 
 
-@lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
+@lru_cache(maxsize=1024)  # as labels are
 def _all_said(text: str) -> tuple[Extract, ...]:
     """What is put the way people put decisions, issues and learnings."""
     return tuple(_said(text))

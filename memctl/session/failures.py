@@ -173,7 +173,8 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
                 old, message=said, resolved="", times=old.times + 1, line=event.line, is_open=is_open
             )
             continue
-        good, programs = {steps.key(step)}, steps.programs(call)
+        good = {steps.key(step)}
+        programs = steps.programs(call) if any(one.is_open for one in found.values()) else frozenset()
         for key, failure in found.items():
             if not failure.resolved and steps.came_right(failure.step, good):
                 found[key] = msgspec.structs.replace(failure, resolved="the same step succeeded later", is_open=False)

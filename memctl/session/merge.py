@@ -17,10 +17,11 @@ from memctl.git import tree_merge
 from memctl.git.tree_merge import Preference
 from memctl.record import frontmatter, session_page
 from memctl.record.errors import InvalidRecord
-from memctl.record.session_page import SessionPage, TrailRow
+from memctl.record.session_page import SAID, SessionPage, TrailRow
 from memctl.session import page_builder, steps, trail, trim
 from memctl.session.file_actions import READ
 from memctl.session.page_builder import IMPLIED, OPEN, RESOLVED
+from memctl.session.summary import SHORT_PROMPT
 from memctl.text.characters import redacted_line
 from memctl.text.similar import comparable
 from memctl.tokens.count import Counter
@@ -31,6 +32,7 @@ _SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_
 _READ_INTO = re.compile(
     f" — {re.escape(page_builder.READ_INTO)}.*?(?= — Instead of: | \\([^()]*\\)$|$)"
 )  # a model's words vary
+_SCOPE = "Scope changed: "
 _RESOLVED_LATER = "the same step succeeded in a later part"
 
 
@@ -47,8 +49,9 @@ def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -
         session_page.NEXT: new.lines.get(session_page.NEXT, ()),
         session_page.ERRORS: _merged_errors(old, new, succeeded),
     }
-    for heading in (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS):
-        lines[heading] = _appended(old.lines.get(heading, ()), new.lines.get(heading, ()))
+    for heading in (session_page.DECISIONS, SAID, session_page.ISSUES, session_page.LEARNINGS):
+        told = new.lines.get(heading, ())
+        lines[heading] = _appended(old.lines.get(heading, ()), (*_first(old, new), *told) if heading == SAID else told)
     counts = {
         "files_accessed": sum(map(len, files.values())),
         "files_modified": len(files[session_page.CHANGED]),
@@ -59,11 +62,14 @@ def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -
 
 def _only_scope(old: SessionPage, new: SessionPage) -> Iterable[str]:
     lines = new.lines.get(session_page.INTENT, ())
-    return (
-        lines
-        if not old.lines.get(session_page.INTENT)
-        else [line for line in lines if line.startswith("Scope changed: ")]
-    )
+    return lines if not old.lines.get(session_page.INTENT) else [line for line in lines if line.startswith(_SCOPE)]
+
+
+def _first(old: SessionPage, new: SessionPage) -> Iterable[str]:
+    """The prompt that a later part began with, if it is short: the intent is that of the first part."""
+    known = old.lines.get(session_page.INTENT, ())
+    lines = new.lines.get(session_page.INTENT, ()) if known else ()
+    return [line for line in lines if len(line) < SHORT_PROMPT and line not in known and not line.startswith(_SCOPE)]
 
 
 def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:

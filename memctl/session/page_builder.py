@@ -44,6 +44,7 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
             session_page.DECISIONS: tuple(_decision(one, summary) for one in summary.having(labels.DECISION)),
             session_page.STATE: tuple(_state(summary)),
             session_page.NEXT: tuple(map(text, summary.next_steps)),
+            session_page.SAID: tuple(dict.fromkeys(map(text, summary.said))),
             session_page.ISSUES: tuple(map(_said, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
             session_page.LEARNINGS: tuple(map(_said, summary.having(labels.LEARNING))),
             session_page.ERRORS: tuple(map(_failure, summary.errors)),

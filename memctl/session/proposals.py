@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
+from memctl.record import timestamps
+from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
 from memctl.record.record import Record
 from memctl.record.required_text import is_said
 from memctl.session import tasks
@@ -16,6 +17,8 @@ from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
 from memctl.statements import labels
+from memctl.statements.records import as_record
+from memctl.statements.statement import Statement
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.similar import comparable
@@ -25,6 +28,7 @@ _TITLE = 100  # characters, the longest that a record takes
 _TAG = "session"
 # Of what has a label and of what has none, which may be wrong; rules.md#importance.
 _IMPORTANCE = {True: 7, False: 4}
+_TAKEN = ("timestamp", "agent_id", "importance", "tags", "severity", "status")  # of the values that a text gives
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
 
 
@@ -67,21 +71,55 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
 
 
 def _decision(found: Extract, where: str) -> Proposal:
-    values = {"importance": _IMPORTANCE[found.explicit], "status": "accepted" if found.explicit else "proposed"}
-    content: dict[str, str | list[str]] = {"decision": redacted_line(found.text), "context": where}
+    said, values = _labelled(found)
+    values = {
+        "importance": _IMPORTANCE[found.explicit],
+        "status": "accepted" if found.explicit else "proposed",
+    } | values
+    content: dict[str, str | list[str]] = {"decision": redacted_line(found.text), **said}
+    content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
     if found.reason:
-        content["rationale"] = redacted_line(found.reason)
+        content.setdefault("rationale", redacted_line(found.reason))
     if found.alternatives:
         content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
     return Proposal(DECISION.name, _title(found.text), values, content, found.explicit, line=found.line)
 
 
 def _issue(found: Extract, where: str) -> Proposal:
+    said, given = _labelled(found) if found.label != labels.BLOCKER else ({}, {})
     severity = "high" if found.label == labels.BLOCKER or _SEVERE.search(found.text) else "medium"
     place = f" (`{redacted_line(found.path)}`)" if found.path else ""
-    content: dict[str, str | list[str]] = {"description": f"{redacted_line(found.text)}{place}\n\n{where}."}
-    values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity}
+    text = said.get("description", redacted_line(found.text))
+    content: dict[str, str | list[str]] = {**said, "description": f"{text}{place}\n\n{where}."}
+    values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity, **given}
     return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit, line=found.line)
+
+
+def _labelled(found: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any]]:
+    """The content and the values of what has a label, redacted; nothing of what has none."""
+    made = as_record(found.statement) if found.statement else None
+    if made is None:
+        return {}, {}
+    content: dict[str, str | list[str]] = {
+        name: _redacted(value) if isinstance(value, str) else [redacted_line(one) for one in value]
+        for name, value in made.content.items()
+    }
+    values = {name: value for name, value in made.values.items() if name in _TAKEN}
+    if isinstance(values.get("timestamp"), str) and not timestamps.is_moment(str(values["timestamp"])):
+        del values["timestamp"]
+    if values.get("status") not in (None, *KINDS[made.type].statuses):
+        del values["status"]
+    for name, value in values.items():
+        if isinstance(value, str):
+            values[name] = redacted_line(value)
+        elif isinstance(value, list):
+            values[name] = [_TAG, *map(redacted_line, value)]
+    return content, values
+
+
+def _redacted(text: str) -> str:
+    """A text of several lines as `redacted_line` has one."""
+    return "\n".join(line[: len(line) - len(line.lstrip(" "))] + redacted_line(line) for line in text.split("\n"))
 
 
 def _unresolved(failure: Failure, where: str) -> Proposal:
@@ -98,24 +136,23 @@ def _unresolved(failure: Failure, where: str) -> Proposal:
 
 
 def _learning(found: Extract, where: str) -> Proposal:
-    content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), "context": where}
-    return Proposal(
-        LEARNING.name,
-        _title(found.text),
-        {"importance": 5 if found.explicit else 4},
-        content,
-        found.explicit,
-        line=found.line,
-    )
+    said, given = _labelled(found)
+    content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), **said}
+    content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
+    values = {"importance": 5 if found.explicit else 4} | given
+    return Proposal(LEARNING.name, _title(found.text), values, content, found.explicit, line=found.line)
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:
     """Where the work stands: one record, if the session said anything of it."""
     steps = summary.next_steps
+    told = next((one for one in reversed(summary.found) if one.statement and _is_task(one.statement)), None)
+    said = _labelled(told)[0] if told else {}
+    title = told.statement.title if told and told.statement else summary.intent
     if not steps and not summary.tasks and summary.completion is None:
         return []
     content: dict[str, str | list[str]] = {
-        "task_description": redacted_line(summary.intent),
+        "task_description": said.get("task_description", redacted_line(title)),
         "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == tasks.DONE],
         "substeps_remaining": [redacted_line(task.text) for task in summary.tasks if task.status != tasks.DONE],
         "blockers": [redacted_line(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
@@ -123,7 +160,12 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     }
     given = {name: value for name, value in content.items() if value}
     values = {"completion_percentage": summary.completion or 0}
-    return [Proposal(STATE.name, _title(summary.intent or f"Session {summary.id}"), values, given, bool(steps))]
+    return [Proposal(STATE.name, _title(title or f"Session {summary.id}"), values, given, bool(steps))]
+
+
+def _is_task(made: Statement) -> bool:
+    """Whether a statement names the task that the work is on."""
+    return made.kind == STATE.name and bool(made.title)
 
 
 def _title(text: str) -> str:

@@ -34,11 +34,14 @@ _RUNS = (
     r" (?:test|build|check|vet|clippy)|(?:npm|pnpm|yarn|bun) run [\w:-]+"
 )
 # Further programs that say whether the work is good, and tasks and scripts whose names say that they do.
-_OF_CHECKS = r"[\w:.-]*(?:tests?|lint|checks?|fmt|format|build|ci|vet|types?|verify|coverage|compile)(?![a-z])[\w:.-]*"
+_OF_CHECKS = (
+    r"[\w:.-]*(?:tests?|lint|checks?|fmt|format|build|ci|vet|types?|verify|coverage|compile|deploy|publish|migrate)"
+    r"(?![a-z])[\w:.-]*"
+)
 _JUDGES = (
     r"golangci-lint|gofmt|gofumpt|staticcheck|shellcheck|pre-commit run|black|isort|prettier|biome|rubocop|phpstan"
     rf"|bazel (?:test|build)|tflint|hadolint|markdownlint|(?:mise run|mise|just|task|rake|invoke|nx|turbo) {_OF_CHECKS}"
-    rf"|(?:(?:ba|z)?sh )?(?:[\w.-]+/)*{_OF_CHECKS}\.(?:sh|py|js|ts|rb)"
+    rf"|(?:(?:ba|z)?sh )?(?:[\w.-]+/)*{_OF_CHECKS}\.(?:sh|py|js|ts|rb)|deploy|publish"
 )
 _CHECKS = re.compile(rf"(?:{_RUNS}|{_JUDGES}|make|ninja)(?= |$)")
 _WHOLE = re.compile(_RUNS)  # what it does of a part, it does of all; `make` alone does not make every target
@@ -64,9 +67,12 @@ def program(step: str) -> str:
 
     Of a task it has what all tasks of that kind do: `mise run test:unit` is `mise run test`.
     """
-    match = _CHECKS.match(key(step))
+    words = key(step)
+    match = _CHECKS.match(words)
     if match is None:
         return ""
+    if match[0] in ("make", "ninja"):
+        return " ".join(words.split()[:2])  # one target says nothing of another
     runner, _, task = match[0].rpartition(" ")
     return f"{runner} {task.partition(':')[0]}".strip()
 

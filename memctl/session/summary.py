@@ -19,6 +19,7 @@ from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
 _INTENT = 800  # characters of the prompt that a session began with
+SHORT_PROMPT = 300  # characters of a prompt that is kept as it is
 _LAST_WORD = 600  # characters of what the agent said last
 
 
@@ -69,6 +70,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     tasks: tuple[Task, ...] = ()
     records: tuple[str, ...] = ()  # ids of those that the session made or changed
     last_word: str = ""
+    said: tuple[str, ...] = ()  # the short prompts behind the first, in the user's words
     metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
 
@@ -120,6 +122,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         succeeded=failures.succeeded(session.events),
         tasks=tuple(tasks.of_events(session.events)),
         last_word=cut_at_word(one_line(said[-1].text), _LAST_WORD) if said else "",
+        said=tuple(event.text for event in prompts[1:] if len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),
     )
 

@@ -20,7 +20,10 @@ from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.session import calls, failures, file_actions
 from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
-from memctl.transcript.events import CALL, RESULT, Event, Session, unanswered
+from memctl.statements import labels, reader
+from memctl.statements.statement import Statement
+from memctl.text.markdown import one_line
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, unanswered
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -72,6 +75,7 @@ def _slashes(path: str) -> str:
 
 _VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.CHANGED: MODIFIED}
 _LOOKED_AT = 400  # characters of a result
+SAID = "word alone"  # where a file is known from that only a text names
 _MOST_WORDS = 4  # different words on one file
 
 
@@ -106,6 +110,11 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
         fold.take(event, result)
         unknown += file_actions.unknown_words(calls.command_of(event.arguments))
     fold.take_git(changes)
+    has_calls = session.count(CALL) > 0
+    for event in session.events:
+        if event.kind in (ANSWER, PROMPT) and not event.agent:
+            for made in reader.read(event.text):
+                fold.take_said(made, is_only_said=not has_calls)
     return Trail(tuple(fold.entries.values()), unknown)
 
 
@@ -183,6 +192,19 @@ class _Fold:
                 self._settle(change.path, CREATED, f"moved from {change.before}")
             else:
                 self._settle(change.path, _VERBS[change.status], "")
+
+    def take_said(self, made: Statement, *, is_only_said: bool) -> None:
+        """What a text says under labels was done to a file and why: of a file that is known, or of any if there is
+        nothing else to know files from."""
+        if made.kind not in (labels.CHANGE, labels.READ) or not made.title:
+            return
+        path, is_inside = self._places.locate(made.title, "")
+        words = one_line(made.text("changes") or made.text("reason"))
+        if path in self.entries:
+            self._put(path, is_inside, READ, words, "")
+        elif is_only_said:
+            action = str(made.values.get("action", READ))
+            self._put(path, is_inside, action, words, SAID)
 
     def _settle(self, path: str, action: str, what: str) -> None:
         is_new = path not in self.entries

@@ -140,6 +140,6 @@ _TALK_FIRST = (
 _DECISIONS_LAST = (
     _without(lambda line: line.endswith(IMPLIED), session_page.DECISIONS),
     _short_lines(300, session_page.DECISIONS, session_page.STATE, session_page.NEXT),
-    _short_lines(80, *_TALK),
+    _short_lines(80, *_TALK, session_page.SAID),
     _short_lines(150, session_page.DECISIONS, session_page.STATE, session_page.NEXT),
 )

@@ -18,7 +18,7 @@ _STEP = lazy_regex(
     r"(?:\w+ ){0,3}(?:tests?|coverage|docs?|documentation|comments?|changelog|typos?)\b|(?:docs?|tests?|chore)\b.*:)"
 )
 _WHY = lazy_regex(
-    r"(?i)\b(?:because|since|so that|so (?:it|they|we|that|the|repos|users|existing)|to (?:avoid|prevent|keep"
+    r"(?i)\b(?:because|since|so that|so (?:it|they|we|that|the|repos|users|existing|\w+ing)|to (?:avoid|prevent|keep"
     r"|ensure|allow)"
     r"|instead of|rather than|not just|no longer|without|avoid(?:s|ing)?|prevent(?:s|ing)?|reduc(?:es|ing|ed)"
     r"|only|not (?:be )?\w+ed|twice|changes? from|in favou?r of|for (?:safety|consistency|compatibility)"

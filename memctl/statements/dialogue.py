@@ -18,7 +18,7 @@ USER, AGENT, COMMIT, ACTION = "user", "agent", "commit", "action"
 DECISION, CONSTRAINT, LEARNING, ISSUE = "decision", "constraint", "learning", "issue"
 _CHOICES = (DECISION, CONSTRAINT)
 _LONGEST_TOPIC = 1_500  # characters of a message that is about one thing
-_MUSING = 30  # turns in which an agent that gives several causes without being asked looks for the one
+_MUSING = 120  # turns in which an agent that gives several causes without being asked looks for the one
 _LOOKED_BACK = 60  # statements with which a new one is compared
 _LONGEST_QUESTION = 1_500  # characters
 _ASKS = re.compile(
@@ -75,7 +75,7 @@ class _DialogueReader:
         self._answer: Turn | None = None  # the last message since the question
         self._said: Turn | None = None  # the agent's last message
         self._is_planned = False  # whether a plan was given that no commit has carried out so far
-        self._prompted = 0  # number of the last prompt
+        self._prompted = -1  # number of the last prompt
         self._unheeded: int | None = None  # place of an assent on which nothing was done so far
 
     def take(self, turn: Turn) -> None:
@@ -120,11 +120,11 @@ class _DialogueReader:
         self._question = turn.text[:_LONGEST_QUESTION] if is_question else ""
 
     def _take_message(self, turn: Turn) -> None:
-        if findings.retracts(turn.text):
+        told = findings.read(turn.text)
+        if told.is_retraction:
             self._take_back()
-        for look in (findings.diagnosis, findings.other_way, findings.owned, findings.open_issue):
-            if (found := look(turn.text)) is not None:
-                self._add(FreeStatement(found.kind, found.text, AGENT, turn.number, found.reason), turn.text)
+        for found in told.found:
+            self._add(FreeStatement(found.kind, found.text, AGENT, turn.number, found.reason), turn.text)
         self._said = turn
         if self._question:
             self._answer = turn

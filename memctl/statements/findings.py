@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -18,7 +19,7 @@ from memctl.text.markdown import one_line
 LEARNING, ISSUE, DECISION = "learning", "issue", "decision"
 _LOOKED_AT = 20_000  # characters of a message
 _ENOUGH = 4  # of what speaks for a sentence: it names something, says how that is, stands early
-_FIRST = 40  # sentences in which an answer is looked for
+_FIRST = 6  # sentences in which an answer is looked for
 _LEAST, _LONGEST = 6, 500  # words, characters of a sentence that can stand alone
 
 _CAUSE = (
@@ -26,7 +27,7 @@ _CAUSE = (
     r"(?:issue|problem|bug|cause|reason|culprit|root cause|insight|failure|error|difference)"
 )
 _DIAGNOSIS = lazy_regex(
-    r"(?i)\broot causes?(?: here)?(?: is| was|:)(?! (?:still|not yet|un\w+)\b)"
+    r"\broot causes?(?: here)?(?: is| was|:)(?! (?:still|not yet|un\w+)\b)"
     rf"|\bfound (?:it\b|(?:the|a|my|your) {_CAUSE}\b)"
     rf"|\b(?:i|now i) (?:see|understand) (?:the|what the|why the) {_CAUSE}\b"
     rf"|\b(?:that's|there's|here's|this is) (?:the|your|our) {_CAUSE}\b"
@@ -37,19 +38,41 @@ _DIAGNOSIS = lazy_regex(
     r"|\bwas caused by\b|\b(?:didn't|doesn't|fails?|failed|breaks?|broke) [^.,;]{0,60}\bbecause\b"
     r"|^\W*confirmed\b\W|\b(?:it |this |that )?turns out\b|\bthere it is\b|\bthe (?:flaw|catch|gotcha)(?: is|:)"
 )
+# One of these is in every text in which a pattern may be found; the patterns are for texts in small letters.
+_CAUSE_WORDS = (
+    "root cause", "found ", "issue", "problem", "bug", "cause", "reason", "culprit", "insight", "failure", "error",
+    "difference", "turns out", "there it is", "confirmed", "flaw", "catch", "gotcha",
+)  # fmt: skip
+_OPEN_WORDS = (
+    "existing", "flak", "follow", "scope", "known", " yet", "'s a bug", "gap", "significant", "one ", "unfixed",
+    "unsolved", "unresolved", "unhandled", "still ", "remain", "no documentation", "debt", "hasn't",
+)  # fmt: skip
+_OTHER_WORDS = ("different", "another", "simpler", "better", "cleaner")
+_RETRACTED_WORDS = ("something else", "wrong", "not it", "n't it", "not the", "n't the", "that theory")
+_HEAD = 1_000  # characters in which a review says that it is one
 _HEDGED = lazy_regex(
     r"(?i)\b(?:likely|probably|possibly|perhaps|maybe|might|may be|could be|seems? to|appears? to|suspect|i think"
     r"|not sure|\bif\b|let me|let's|check (?:if|whether)|whether|if the|investigate|would be|something else"
     r"|more subtle|timing)\b"
 )
 _RETRACTED = lazy_regex(
-    r"(?i)\b(?:(?:the )?(?:issue|problem|cause) is something else|that(?:'s| is| was)(?: not|n't) (?:it"
+    r"\b(?:(?:the )?(?:issue|problem|cause) is something else|that(?:'s| is| was)(?: not|n't) (?:it"
     r"|the (?:issue|problem|cause|bug))"
     r"|i was wrong|my (?:earlier )?(?:theory|assumption|explanation) was wrong|that theory)\b"
 )
 # A sentence that only says that something was found, or where.
 _BARE = lazy_regex(r"(?i)[^`]{0,60}\b(?:see|understand|found|that's|there's|here's|this is|got) [^`]{0,50}")
 _PLACE = lazy_regex(r"(?i)\b(?:issue|problem|bug|cause) is in \S+\.?$")
+# What follows the announcement of a cause is one if it says what is not as it should be.
+_AMISS = lazy_regex(
+    r"(?i)\b(?:not|never|no|without|missing|only|instead|because|but|before|twice|clears|wrong|fails?|stale)\b|n't\b"
+)
+# A fault of what the agent has just written.
+_OWN = lazy_regex(
+    r"(?i)\bi (?:just |have )?(?:introduced|added|wrote|made|forgot|broke)\b|\bmy (?:own|test|edit|change|code|fix)\b"
+)
+_POINTING = lazy_regex(r"(?i)\W*(?:this|that|that's|these|it|it's|they|future|the suggestions?)\b")
+_PUT_OFF = lazy_regex(r"(?i)\bif desired\b|\bdeferred\b|\bnot related to my\b")
 _THINKS_AGAIN = lazy_regex(r"(?i)^\W*(?:actually|wait|hmm|but wait|no,|hold on)\b")
 # How a message begins that reports work, or announces it.
 _REPORT = lazy_regex(
@@ -86,14 +109,14 @@ _TELLING = lazy_regex(
 _CODE = lazy_regex(r"`[^`\n]+`|\b\w+(?:_\w+|\.\w{2,4}|\(\))|[a-z]+[A-Z]\w+")
 # What stays wrong, or was put off.
 _OPEN = lazy_regex(
-    r"(?i)\bpre-?existing (?:issue|bug|problem|failure|gap|defect)\b|(?<!low )(?<!no )\bflak(?:y|iness|e)\b"
+    r"\bpre-?existing (?:issue|bug|problem|failure|gap|defect)\b|(?<!low )(?<!no )\bflak(?:y|iness|e)\b"
     r"|\bfollow-?up\b|\bout of scope\b|\bknown (?:issue|limitation|bug)\b"
     r"|\bnot (?:covered|handled|implemented) yet\b|\bthat's a (?:bug|gap)\b|\bsignificant (?:gap|duplication)\b"
     r"|\b(?:is|seems like|there's) a (?:real |significant )?gap\b|\bone (?:open )?(?:issue|concern)(?: is)?:"
     r"|\b(?:still|remains?) (?:un(?:fixed|solved|resolved|handled)|open|broken)\b|\bno documentation\b"
     r"|\btechnical debt\b|\bhasn't been (?:fixed|addressed)\b"
 )
-_REVIEW = lazy_regex(r"(?i)\b(?:code review|review (?:summary|results?|findings)|findings summary)\b(?! response)")
+_REVIEW = lazy_regex(r"\b(?:code review|review (?:summary|results?|findings)|findings summary)\b(?! response)")
 _MENDED = lazy_regex(r"(?i)\b(?:fixed|resolved|addressed|well|good|right|strengths)\b")
 _FINDINGS = lazy_regex(
     r"(?i)(?:.*\b(?:issues?|concerns?|findings?|problems?|suggestions?|improvements?)\b.*"
@@ -117,7 +140,7 @@ _OFFERS = lazy_regex(r"(?i)\b(?:want me to|would you like|should i|shall i|i'd l
 _GOES_ON = lazy_regex(r"(?i)\W*(?:now,? )?(?:let me|let's|i'll|i will)\b")
 _OPTIONS = lazy_regex(r"(?im)^[ #>*-]*option [a-d1-9]\b[^\n]*\n(?:.*\n){0,60}?[ #>*-]*option [a-d2-9]\b")
 _OTHER_WAY = lazy_regex(
-    r"(?i)\b(?:let me|i'll|i will|let's) (?:use|take|try|switch to|go with) (?:a )?(?:different|another|simpler"
+    r"\b(?:let me|i'll|i will|let's) (?:use|take|try|switch to|go with) (?:a )?(?:different|another|simpler"
     r"|better|cleaner)"
     r" (?:approach|way|solution)?\b.*?(?:[\u2014\u2013:-]|\bby\b|\binstead)"
 )
@@ -131,59 +154,82 @@ class Finding(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def retracts(message: str) -> bool:
-    """Whether a message takes an explanation back that was given before."""
-    return _RETRACTED.search(message[:_LOOKED_AT]) is not None
+class Findings(msgspec.Struct, frozen=True):
+    """What a message states by itself, and whether it takes back what was found before."""
+
+    found: tuple[Finding, ...] = ()
+    is_retraction: bool = False
 
 
-def diagnosis(message: str) -> Finding | None:
-    """The last cause that a message names beyond doubt; a sentence that only announces one takes what follows."""
+@lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
+def read(message: str) -> Findings:
+    """What a message states whatever was asked: a cause, another way that is taken, what stays wrong."""
     message = message[:_LOOKED_AT]
-    if not _DIAGNOSIS.search(message):
-        return None
+    low = message.lower()
+    says_open = _has(low, _OPEN_WORDS) or _REVIEW.search(low, 0, _HEAD) is not None
+    is_other_way = _has(low, _OTHER_WORDS) and _has(low, ("let me", "let's", "i'll", "i will"))
+    is_owned = _OWNED.match(message) is not None
+    is_retraction = _has(low, _RETRACTED_WORDS) and _RETRACTED.search(low) is not None
+    names_cause = _has(low, _CAUSE_WORDS)
+    if not (says_open or is_other_way or is_owned or names_cause):
+        return Findings(is_retraction=is_retraction)
     said = _sentences(message)
+    looks = (
+        diagnosis(said) if names_cause else None,
+        _other_way(said) if is_other_way else None,
+        _owned(said) if is_owned else None,
+        _open_issue(message, said) if says_open else None,
+    )
+    return Findings(tuple(one for one in looks if one is not None), is_retraction)
+
+
+def _has(low: str, words: Sequence[str]) -> bool:
+    """Whether a text in small letters has one of some words: to search it for a pattern takes ten times as long."""
+    return any(word in low for word in words)
+
+
+def diagnosis(said: Sequence[str]) -> Finding | None:
+    """The last cause that sentences name beyond doubt; one that only announces a cause takes the next."""
     found = None
     for number, sentence in enumerate(said):
         if found and _THINKS_AGAIN.match(sentence):
             found = None
         if not _is_diagnosed(sentence) or _HEDGED.search(sentence) or sentence.endswith("?"):
             continue
-        text = sentence if _is_whole(sentence) and not _BARE.fullmatch(sentence) else _following(said, number)
-        if text == sentence and _PLACE.search(text):
-            text = f"{text} {_following(said, number)}".strip()
-        if text and not _HEDGED.search(text) and not _NO_FINDING.search(text[:40]):
-            found = Finding(ISSUE if _OPEN.search(text) else LEARNING, text)
+        is_telling = _is_whole(sentence) and not _BARE.fullmatch(sentence)
+        text = sentence if is_telling else _following(said, number)
+        if is_telling and _PLACE.search(text):
+            following = _following(said, number)
+            text = f"{text} {following}" if following else ""
+        if text and not _HEDGED.search(text) and not _NO_FINDING.search(text[:40]) and not _OWN.search(text):
+            found = Finding(ISSUE if _OPEN.search(text.lower()) else LEARNING, text)
     return found
 
 
 def _is_diagnosed(sentence: str) -> bool:
     """Whether a sentence names a cause, with no doubt in the clause before it."""
-    return any(
-        not re.search(cues.DOUBT, cues.CLAUSE.split(sentence[: match.start()].lower())[-1])
-        for match in _DIAGNOSIS.finditer(sentence[:_LONGEST])
+    low = sentence[:_LONGEST].lower()
+    return _has(low, _CAUSE_WORDS) and any(
+        not re.search(cues.DOUBT, cues.CLAUSE.split(low[: match.start()])[-1]) for match in _DIAGNOSIS.finditer(low)
     )
 
 
-def other_way(message: str) -> Finding | None:
+def _other_way(said: Sequence[str]) -> Finding | None:
     """What an agent does instead of what it found not to work, with that as the reason."""
-    if not _OTHER_WAY.search(message[:_LOOKED_AT]):
-        return None
-    said = _sentences(message)
     for number, sentence in enumerate(said):
-        if _OTHER_WAY.search(sentence) and number and _is_whole(sentence) and _is_whole(said[number - 1]):
+        if number and _OTHER_WAY.search(sentence.lower()) and _is_whole(sentence) and _is_whole(said[number - 1]):
             return Finding(DECISION, sentence, said[number - 1])
     return None
 
 
-def open_issue(message: str) -> Finding | None:
+def _open_issue(message: str, said: Sequence[str]) -> Finding | None:
     """What a message says stays wrong, such as a failure that is flaky or was there before; of a review, a finding."""
-    message = message[:_LOOKED_AT]
-    if _REVIEW.search(message[:1_000]) and (found := _review_finding(message)):
+    if _REVIEW.search(message.lower(), 0, _HEAD) and (found := _review_finding(message)):
         return Finding(ISSUE, found)
-    if not _OPEN.search(message):
-        return None
-    for sentence in _sentences(message):
-        if _OPEN.search(sentence) and _is_whole(sentence) and not _ANNOUNCED.match(sentence):
+    for sentence in said:
+        if not _OPEN.search(sentence.lower()) or not _is_whole(sentence) or _ANNOUNCED.match(sentence):
+            continue
+        if not _PUT_OFF.search(sentence) and (_CODE.search(sentence) or not _POINTING.match(sentence)):
             return Finding(ISSUE, sentence)
     return None
 
@@ -203,6 +249,7 @@ def _review_finding(message: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=256)
 def answer(message: str, *, is_design: bool = False) -> Finding | None:
     """What a message answers to a question: what was found out, or what is kept and why if the question `is_design`.
 
@@ -215,20 +262,20 @@ def answer(message: str, *, is_design: bool = False) -> Finding | None:
         return verdict
     if _OPTIONS.search(message) or _GOES_ON.match(said[-1]):
         return None
-    if _REPORT.match(said[0]) and not _DIAGNOSIS.search(message[:_LOOKED_AT]):
+    if _REPORT.match(said[0]) and diagnosis(said) is None:
         return None
     best, most = "", 0
     for number, sentence in enumerate(said):
         text = _VERDICT_WORDS.sub("", sentence, count=1)
         if not _is_whole(text) or _ANNOUNCED.match(text) or (number and _REPORT.match(text)):
             continue
-        worth = 2 * bool(_CODE.search(text)) + bool(_TELLING.search(text)) + 2 * bool(_DIAGNOSIS.search(text))
+        worth = 2 * bool(_CODE.search(text)) + bool(_TELLING.search(text)) + 2 * _is_diagnosed(text)
         worth += number < _LEAST
         if worth > most:
             best, most = text, worth
     if most < _ENOUGH:
         return None
-    return Finding(ISSUE if _OPEN.search(message[:_LOOKED_AT]) else LEARNING, best)
+    return Finding(ISSUE if _OPEN.search(message[:_LOOKED_AT].lower()) else LEARNING, best)
 
 
 def _verdict(said: Sequence[str]) -> Finding | None:
@@ -244,12 +291,9 @@ def _verdict(said: Sequence[str]) -> Finding | None:
     return None
 
 
-def owned(message: str) -> Finding | None:
+def _owned(said: Sequence[str]) -> Finding | None:
     """What an agent does because the user is right."""
-    said = _sentences(message[:_LOOKED_AT])[:4]
-    if not said or not _OWNED.match(said[0]):
-        return None
-    for sentence in said:
+    for sentence in said[:4]:
         text = _VERDICT_WORDS.sub("", sentence, count=1)
         if _OWNED_WORK.search(text) and _is_whole(text):
             return Finding(DECISION, text)
@@ -259,7 +303,7 @@ def owned(message: str) -> Finding | None:
 def _following(said: Sequence[str], number: int) -> str:
     """The sentence that says what one announces: the next, if it can stand alone."""
     for sentence in said[number + 1 : number + 2]:
-        if _is_whole(sentence) and not _ANNOUNCED.match(sentence):
+        if _is_whole(sentence) and not _ANNOUNCED.match(sentence) and _AMISS.search(sentence):
             return sentence
     return ""
 

@@ -5,6 +5,8 @@ What was wrong, where the plan says so, is a lesson.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from memctl.statements import units
@@ -42,6 +44,7 @@ class Plan(msgspec.Struct, frozen=True):
         return f"{self.title}: {'; '.join(self.steps)}" if self.steps else self.title
 
 
+@lru_cache(maxsize=256)
 def read(prompt: str) -> Plan | None:
     """The plan that a prompt consists of, or that the result of a request for approval repeats; None for any other."""
     if _APPROVED.match(prompt):

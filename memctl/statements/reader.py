@@ -10,6 +10,8 @@ of its level that is no field of it.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from memctl.statements import labels
 from memctl.statements.labels import CHANGE, DECISION, FIELDS, OF_STATE, OPENERS, OWN, STATE, TASK, VALUES, VERDICT
 from memctl.statements.lines import DONE, Label, Line, label_of, lines_of, parse, parts_of
@@ -20,9 +22,10 @@ from memctl.text.lazy_regex import lazy_regex
 _PATH = lazy_regex(r"`?[\w.@~+-]*(?:[/\\][\w.@~+ -]*)*[\w@~+-]\.\w{1,10}`?(?::\d+)?|`?(?:[\w.@~+-]+/)+[\w.@~+-]*`?")
 
 
-def read(text: str) -> list[Statement]:
+@lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
+def read(text: str) -> tuple[Statement, ...]:
     """The statements that a text makes under labels, in their order."""
-    return _Reader(text).statements()
+    return tuple(_Reader(text).statements())
 
 
 def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], list[Statement]]:

@@ -5,6 +5,8 @@ A name is what looks like an identifier, a path, a number or something in code: 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from memctl.text.lazy_regex import lazy_regex
@@ -24,12 +26,13 @@ class Topic(msgspec.Struct, frozen=True):
     names: frozenset[str]
     words: frozenset[str]
 
-    @classmethod
-    def of(cls, text: str) -> Topic:
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def of(text: str) -> Topic:
         text = text[:_LOOKED_AT]
         code = [token for span in _CODE.findall(text) for token in _TOKEN.findall(span)]
         names = [*code, *(token for token in _TOKEN.findall(text) if _NAME.search(token))]
-        return cls(frozenset(name.strip(".:#-/").lower() for name in names), stems(text))
+        return Topic(frozenset(name.strip(".:#-/").lower() for name in names), stems(text))
 
     def is_same(self, other: Topic) -> bool:
         """Whether two texts are about one thing: half of the names of the one are names of the other."""

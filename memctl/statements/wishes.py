@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -82,8 +83,8 @@ _ONLY_ASSENT = lazy_regex(
     r"|nice|cool|that works|works for me|let'?s (?:go|do (?:it|that|this))|fix it|fine|thanks|that one|sgtm)\W*)+"
 )
 _CHOICE = lazy_regex(
-    r"(?i)(?:\W*(?:yes|ok(?:ay)?|sure|great|i (?:like|prefer)|let'?s (?:go with|do|try|use)|go (?:with|for)|do|try"
-    r"|use|i think)\b[ ,:]*)*"
+    r"(?i)\W*(?:(?:yes|ok(?:ay)?|sure|great|i (?:like|prefer)|let'?s (?:go with|do|try|use)|go (?:with|for)|do|try"
+    r"|use|i think)\b[ ,:.!-]*)*"
     r"(?:the )?(?:option |number |choice |approach |#)?(?P<name>[a-e1-9]|first|second|third|last)(?: one| option"
     r"| approach| please|[.!, ])*"
 )
@@ -126,6 +127,7 @@ def is_step(text: str) -> bool:
     return _STEP.search(text) is not None
 
 
+@lru_cache(maxsize=1024)
 def stated(prompt: str) -> Wish | None:
     """What a prompt states beyond its step: of several demands or wishes the first, with what it goes on to say."""
     if len(prompt) > _LONGEST_PROMPT:
@@ -167,15 +169,14 @@ def is_assent(prompt: str) -> bool:
 
 def agreed(prompt: str, proposed: str) -> Wish | None:
     """What an assent agrees to: the option that it names, or what the message before offers; None for a mere step."""
-    if named := _CHOICE.fullmatch(prompt) or _NAMED_CHOICE.search(prompt):
+    if named := _CHOICE.fullmatch(prompt):
         chosen, others = _option(named["name"], proposed)
-        if chosen:
-            return Wish(DECISION, chosen, "", others)
-        if named.re is _NAMED_CHOICE or len(named["name"]) > 1:
-            return Wish(DECISION, one_line(prompt)) if has_object(prompt) else None
-        return None
+        return Wish(DECISION, chosen, "", others) if chosen else None
     if is_step(prompt):
         return None
+    if named := _NAMED_CHOICE.search(prompt):
+        chosen, others = _named(named["name"], proposed)
+        return Wish(DECISION, one_line(prompt), chosen, others) if chosen or has_object(prompt) else None
     said = [one_line(unit.text.replace("**", "")) for unit in units.units(proposed) if unit.form == units.SENTENCE]
     offers = [found for sentence in said[-6:] if sentence.endswith("?") and (found := _OFFER.search(sentence))]
     offer = next((text for found in offers[-1:] for text in found.groups() if text), "").rstrip("?")
@@ -213,6 +214,17 @@ def _option(name: str, proposed: str) -> tuple[str, tuple[str, ...]]:
         if one.isalnum() and (other := re.search(_OPTION_LINE.format(name=one), proposed)) is not None
     )
     return _bare(found[1]), tuple(_bare(other) for other in others)
+
+
+def _named(name: str, proposed: str) -> tuple[str, tuple[str, ...]]:
+    """The last thing that a message says of an option that is called by a word of it; "" for a word that it has not."""
+    if name.lower() in _SAYS_NOTHING:
+        return "", ()
+    if len(name) == 1:
+        return _option(name, proposed)
+    said = (one_line(unit.text) for unit in units.units(proposed) if unit.form == units.SENTENCE)
+    having = [sentence for sentence in said if name.lower() in sentence.lower() and not sentence.endswith(("?", ":"))]
+    return (_bare(having[-1])[:_LONGEST] if having else ""), ()
 
 
 def _bare(option: str) -> str:

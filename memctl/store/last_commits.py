@@ -15,7 +15,7 @@ from contextlib import suppress
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import git, history, trees
+from memctl.git import git, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.parsing import only_counted
@@ -158,6 +158,8 @@ def _synced(memory: Memory, cache: Cache, head: str) -> bool:
     before = _known(cache)
     if before == now:
         return True
+    from memctl.git import history  # mostly the table is for the commit that HEAD is at
+
     start = (
         before[0]
         if before[0] and before[1] == now[1] and history.is_ancestor(memory.repository, before[0], head)

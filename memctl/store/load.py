@@ -128,6 +128,7 @@ class _Disk:
         ids = [self._memory.repository.null_id]
 
         def read_as(path: str, blob: str) -> str:
+
             text = read(path)
             if trees.blob_of(text.encode(), ids) != blob:
                 raise FileNotFoundError(path)  # it changed just now, which is seen next time

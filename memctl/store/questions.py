@@ -9,15 +9,16 @@ Of a longer text its first 400 different words are looked for, and for the first
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import msgspec
 
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, beginning, parts_of, whole_words
 
-_BEGINNING = re.compile(r"[^*]+\*")  # and not **bold**
-_POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
+_BEGINNING = lazy_regex(r"[^*]+\*")  # and not **bold**
+_POSSESSIVE = lazy_regex(r"(?<=\w)['\u2019]s\b")  # Caroline's is caroline
+_CHUNK = lazy_regex(r'"[^"]*"|\S+')
 # Words beside its phrases from which on a query is taken for a pasted message. Chosen on one half of bench/labelled.
 _PASTED = 5
 # Different words of a query that are looked for, here and in files: who pastes more says first what it is about, and
@@ -51,7 +52,10 @@ def read(query: str, instead: Instead) -> FtsQuery:
             guessed[word] = instead(word) if len(guessed) < _MOST_GUESSED else ()
         return guessed[word]
 
-    chunks = re.findall(r'"[^"]*"|\S+', _POSSESSIVE.sub("", beginning(query, MOST_WORDS)))
+    query = beginning(query, MOST_WORDS)
+    if "'s" in query or "\u2019s" in query:
+        query = _POSSESSIVE.sub("", query)
+    chunks = _CHUNK.findall(query) if '"' in query else query.split()
     for chunk in _without_stop_words(chunks):
         words = whole_words(chunk)
         if chunk.startswith('"'):

@@ -88,9 +88,9 @@ class SessionDir:
         if not self.is_new(name) and not self._take_over(self.path / name):
             return False
         if not is_one_of_many:
-            for file in self.path.glob(f"{_EVENT}*"):
-                if file.name != name:
-                    file.unlink(missing_ok=True)
+            for other in os.listdir(self.path):
+                if other.startswith(_EVENT) and other != name:
+                    (self.path / other).unlink(missing_ok=True)
         return True
 
     def _take_over(self, mark: Path) -> bool:

@@ -44,11 +44,15 @@ _MATCH = (
     " CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
     " WHERE kind IN ({kinds})"
 )
-_PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ?"
-_MATCH_AROUND = (
-    "SELECT number, path, score, kind, key"
-    " FROM (SELECT rowid, 0 - bm25(around) AS score FROM around WHERE around MATCH ? LIMIT -1) AS found"
-    " CROSS JOIN {live} AS live ON live.list = found.rowid CROSS JOIN entries USING (number) WHERE kind IN ({kinds})"
+_OF_PAGE = "(path GLOB 'details/*' OR path GLOB 'sections/*' OR path = 'project.md')"
+_TALLY = (
+    f"SELECT count(*) FILTER (WHERE {_OF_PAGE}), json_group_array(path) FILTER (WHERE NOT {_OF_PAGE})"
+    f" {_LIVE} WHERE texts MATCH ?"
+)
+_MATCH_AROUND = (  # `LIMIT` has each list scored once, and not for each of its entries
+    "SELECT number, path, score, kind, key FROM {live} AS live CROSS JOIN entries USING (number) CROSS JOIN"
+    " (SELECT rowid AS list, 0 - bm25(around) AS score FROM around WHERE around MATCH ? LIMIT -1) USING (list)"
+    " WHERE kind IN ({kinds})"
 )
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
@@ -62,8 +66,9 @@ _BEST_PIECE = (
 _EACH = "FROM {live} AS live CROSS JOIN texts ON texts.rowid = live.number"
 _AT_ONCE = 1_000  # entries
 # Times as many as are asked for are looked up, and how many at least: some may be of other views or kinds, and others
-# move up by what stands around them. On bench/labelled the first ten are found as well as among all that match.
-_SPARE, _LEAST = 4, 100
+# move up by what stands around them. On bench/labelled the first ten are found as well as among all that match; in the
+# first half of bench/conversations.py 200 give a recall of .539, 100 one of .527, and all one of .549.
+_SPARE, _LEAST = 4, 200
 _AMONG = "number IN (SELECT value FROM json_each(?))"
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
 _COUNT_LIVE = f"SELECT count(*) FROM (SELECT 1 {_LIVE} WHERE texts MATCH ? LIMIT ?)"
@@ -72,7 +77,9 @@ _TOTAL = "SELECT count(*) FROM texts_docsize"  # in which FTS5 has a row for eac
 # What bm25() of FTS5 gives for a word is never more than so many times its inverse document frequency, which is never
 # less than the second number (fts5_aux.c: k1 + 1; a word that most texts have).
 _MOST_OF_WORD, _LEAST_FREQUENCY = 2.2, 1e-6
-_FREQUENT = 0.16  # of what all words of a query can give, that those may give by which no text is looked for
+# Of what all words of a query can give, that those may give by which no text is looked for. In a large index half is
+# tried first: of 100,000 texts that spares a third of the time, of 10,000 none if too few are certainly the best then.
+_FREQUENT, _FREQUENT_FIRST, _LARGE = 0.16, 0.5, 20_000
 _TELLING_WORDS = 24  # of a record, to find others like it
 
 
@@ -120,10 +127,13 @@ class StoredTexts:
             rows = self._found(f"{statement} AND {_AMONG}", words, *kinds, json.dumps(list(numbers)))
         return [Hit(path, text, kind, key, number) for number, path, text, kind, key in rows]
 
-    def paths(self, query: str) -> list[str]:
+    def tally(self, query: str) -> tuple[int, list[str]]:
         asked = self._asked(query)
-        found = self._found(_PATHS, asked.any_of_it) or self._found(_PATHS, asked.without_phrases)
-        return [row[0] for row in found]
+        for expression in filter(None, (asked.any_of_it, asked.without_phrases)):
+            pages, paths = self._rows(_TALLY, expression)[0]
+            if pages or paths != "[]":
+                return pages, json.loads(paths)
+        return 0, []
 
     def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
         """The rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
@@ -142,16 +152,15 @@ class StoredTexts:
         total = self._rows(_TOTAL)[0][0]
         counts = {word: self._rows(_COUNT, word)[0][0] for word in asked.words}
         given = {word: _most_given(total, found) for word, found in counts.items()}
-        rest, least, rarer = sum(given.values()), _FREQUENT * sum(given.values()), []
-        for word in sorted(asked.words, key=counts.__getitem__):
-            if rest <= least:
+        words = sorted(asked.words, key=counts.__getitem__)
+        for share in (_FREQUENT_FIRST, _FREQUENT) if total > _LARGE else (_FREQUENT,):
+            rarer, rest = _rarer(words, given, share)
+            if not rarer or 2 * sum(counts[word] for word in rarer) > total:
                 break
-            rarer.append(word)
-            rest -= given[word]
-        if not rarer or 2 * sum(counts[word] for word in rarer) > total:
-            return []
-        rows = self._matching(asked.any_of_it, kinds, most, " OR ".join(rarer))
-        return rows if sum(score > rest for _, _, score, _, _ in rows) >= most else []
+            rows = self._matching(asked.any_of_it, kinds, most, " OR ".join(rarer))
+            if sum(score > rest for _, _, score, _, _ in rows) >= most:
+                return rows
+        return []
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         return self._asked(query).instead
@@ -268,6 +277,18 @@ def _of_kinds(statement: str, kinds: Collection[str]) -> str:
 def _most_given(total: int, count: int) -> float:
     """The most that a word which `count` of `total` texts have gives to the score of one."""
     return _MOST_OF_WORD * max(math.log((total - count + 0.5) / (count + 0.5)), _LEAST_FREQUENCY)
+
+
+def _rarer(words: Sequence[str], given: Mapping[str, float], share: float) -> tuple[list[str], float]:
+    """The first of some words, until the rest can give no more than a share of what all can; what the rest can give."""
+    rest = sum(given.values())
+    least, rarer = share * rest, []
+    for word in words:
+        if rest <= least:
+            break
+        rarer.append(word)
+        rest -= given[word]
+    return rarer, rest
 
 
 def _excerpt(marked: str) -> Excerpt:

@@ -7,19 +7,23 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl
+from tests.conftest import Memctl, Once
 
 OFFER = ("--reason", "Done", "--summary", "It stands well", "--immediate", "Go on", "--success", "It works", "--json")
 
 
 @pytest.fixture
-def accepted(repo: Path, memctl: Memctl, bob: Memctl) -> str:
+def accepted(repo: Path, memctl: Memctl, bob: Memctl, once: Once) -> str:
     """A handoff of two sections that bob has accepted."""
-    memctl("section", "add", "Payment")
-    memctl("section", "add", "Search")
-    made = memctl("handoff", "--to", "bob", "--section", "2.1,2.2", "--task", "Refunds", *OFFER).data["id"]
-    bob("handoff", "accept", made)
-    return str(made)
+
+    def make() -> str:
+        memctl("section", "add", "Payment")
+        memctl("section", "add", "Search")
+        made = memctl("handoff", "--to", "bob", "--section", "2.1,2.2", "--task", "Refunds", *OFFER).data["id"]
+        bob("handoff", "accept", made)
+        return str(made)
+
+    return str(once(make))
 
 
 def at_work(memctl: Memctl) -> dict[str, Any]:

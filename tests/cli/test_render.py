@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 SECTION, DOCUMENT = ".memory/sections/2.1-payment.md", ".memory/docs/2.1-payment.md"
 
 
 @pytest.fixture
-def pages(repo: Path, memctl: Memctl) -> Path:
-    memctl("section", "add", "Payment")
-    memctl("detail", "add", "Cards", "--section", "2.1", "--code", "app.py")
+def pages(repo: Path, memctl: Memctl, once: Once) -> Path:
+    def make() -> None:
+        memctl("section", "add", "Payment")
+        memctl("detail", "add", "Cards", "--section", "2.1", "--code", "app.py")
+
+    once(make)
     return repo
 
 

@@ -6,22 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 OWN = "# An index of their own\n"
 COMMAND = "git config memctl.trusted true"
 
 
 @pytest.fixture
-def foreign(repo: Path, memctl: Memctl, tmp_path: Path) -> Path:
+def foreign(repo: Path, memctl: Memctl, tmp_path: Path, once: Once) -> Path:
     """A clone of somebody else's project, with a template of its own."""
-    templates = repo / ".memory" / "templates"
-    templates.mkdir()
-    (templates / "INDEX.md.j2").write_text(OWN)
-    memctl("decide", "Theirs", "--rationale", "They wanted it.", "-i", "9")
-    memctl("commit")
-    assert OWN in (repo / ".memory" / "docs" / "INDEX.md").read_text()
-    git(tmp_path, "clone", "-q", str(repo), str(tmp_path / "foreign"))
+
+    def make() -> None:
+        templates = repo / ".memory" / "templates"
+        templates.mkdir()
+        (templates / "INDEX.md.j2").write_text(OWN)
+        memctl("decide", "Theirs", "--rationale", "They wanted it.", "-i", "9")
+        memctl("commit")
+        assert OWN in (repo / ".memory" / "docs" / "INDEX.md").read_text()
+        git(tmp_path, "clone", "-q", str(repo), str(tmp_path / "foreign"))
+
+    once(make)
     return tmp_path / "foreign"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memctl.hooks import daemonize, recall
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, Host
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 from tests.generated import COUNTERS
 from tests.hooks.session import Session
 
@@ -16,10 +16,15 @@ ASKED = "Which retries does the payment worker need when the gateway times out?"
 
 
 @pytest.fixture
-def decided(memctl: Memctl) -> str:
-    for number in range(8):
-        memctl("learn", f"Lantern glass number {number}", "--lesson", "It breaks in the post.")
-    return memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail.").id
+def decided(memctl: Memctl, once: Once) -> str:
+    def make() -> str:
+        for number in range(8):
+            memctl("learn", f"Lantern glass number {number}", "--lesson", "It breaks in the post.")
+        return memctl(
+            "decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail."
+        ).id
+
+    return str(once(make))
 
 
 def asks(session: Session, prompt: str = ASKED) -> str:

@@ -175,3 +175,36 @@ def test_a_run_of_all_makes_a_run_of_one_good_where_it_surely_has_it(
 def test_of_several_commands_only_the_whole_name_of_a_check_counts() -> None:
     call = Event(CALL, tool="Bash", arguments={"command": "rustup update && makepkg -s && pytest"}, call="1")
     assert steps.of_call(call) == "pytest"
+
+
+@pytest.mark.parametrize(
+    ("runs", "is_open"),
+    [
+        ([("pytest tests/x.py", "1 failed")], True),
+        ([("mise run lint", "a.go:3:1: error: unused")], True),
+        ([("./scripts/check-links.sh", "error: a link is broken")], True),
+        ([("pytest tests/x.py", "1 failed"), ("pytest tests/y.py", "2 passed")], False),
+        ([("just test:unit", "error: 1 failed"), ("just test:all", "done")], False),
+        ([("make shop", "make: *** [shop] Error 1"), ("make mailer", "done")], True),
+        ([("git merge main", "error: could not apply 1a2b3c")], False),
+        ([("ls build", "ls: cannot access 'build': No such file or directory\nexit code 2")], False),
+        ([("golangci-lint run --every", "Error: unknown flag: --every\nexit code 3")], False),
+    ],
+)
+def test_only_what_a_check_says_of_the_work_is_open_until_its_program_succeeds(
+    runs: list[tuple[str, str]], is_open: bool
+) -> None:
+    assert any(one.is_open for one in run(*runs)) == is_open
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+        "[Request interrupted by user for tool use]",
+        "<tool_use_error>Sibling tool call errored</tool_use_error>",
+    ],
+)
+def test_a_call_that_was_not_made_has_not_failed(result: str) -> None:
+    call = Event(CALL, tool="Bash", arguments={"command": "pytest"}, call="1")
+    assert failures.of_events([call, Event(RESULT, result, call="1", is_error=True)]) == []

@@ -178,3 +178,12 @@ def test_an_older_memory_gets_the_new_lines_and_keeps_the_users(repo: Path, memc
     file.write_text(old)
     memctl("render", code=None)
     assert file.read_text() == old  # somebody is at it
+
+
+def test_short_prompts_of_all_parts_are_kept_in_the_users_words() -> None:
+    first = SessionPage({"session_id": "abc"}, {}, {page.INTENT: ("Mend it.",), page.SAID: ("not the `seq` column",)})
+    later = SessionPage({"session_id": "abc"}, {}, {page.INTENT: ("now the mails",), page.SAID: ("once a day",)})
+    made = merge.merge(first, later)
+    assert made.lines[page.INTENT] == ("Mend it.",)
+    assert made.lines[page.SAID] == ("not the `seq` column", "now the mails", "once a day")
+    assert merge.merge(made, later).lines == made.lines

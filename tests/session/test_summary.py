@@ -138,3 +138,11 @@ def test_lines_that_stand_there_twice_count_once() -> None:
     made.lines *= 2
     summary = summed_up(made)
     assert (summary.metrics.turns, summary.metrics.tool_calls, summary.metrics.tokens.written) == (1, 1, 50)
+
+
+def test_short_prompts_behind_the_first_are_kept_as_they_are_and_long_ones_are_not() -> None:
+    made = Transcript()
+    made.prompt("Mend the tests.")
+    made.prompt("keep `order_key`,  please")
+    made.prompt("x " * 200)
+    assert summed_up(made).said == ("keep `order_key`,  please",)

@@ -363,7 +363,7 @@ def test_what_an_orchestrator_keeps_is_part_of_the_state() -> None:
     ],
 )
 def test_a_sentence_is_no_label_and_a_field_alone_no_statement(text: str) -> None:
-    assert reader.read(text) == []
+    assert reader.read(text) == ()
 
 
 def test_a_list_ends_at_a_dedent_and_at_a_sibling_of_its_label() -> None:
@@ -438,11 +438,13 @@ def test_reading_takes_time_in_proportion_to_the_text(unit: str) -> None:
 
     def seconds(size: int) -> float:
         started = time.process_time()
+        reader.read.cache_clear()
         reader.read("DECISION: x\nRationale: " + unit * (size // len(unit)))
         return time.process_time() - started
 
     small = min(seconds(50_000) for _ in range(3))
-    assert seconds(200_000) < 10 * max(small, 0.005)
+    most = 10 * max(small, 0.005)
+    assert any(seconds(200_000) < most for _ in range(3))  # a busy machine stretches one of them, not each
 
 
 def test_a_statement_gives_its_fields_as_text_and_as_items() -> None:

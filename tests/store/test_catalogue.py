@@ -20,7 +20,7 @@ from memctl.record.source import Catalogue
 from memctl.search.filters import ORDERS, Filters, select
 from memctl.store import load
 from memctl.store.memory import open_memory
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, slow
 
 PLACES = (None, "§2.1", "§2.2", "§3.1", "§3.1.4", "§4.src/a.py", "§2.10")
 FILTERS = (
@@ -210,7 +210,7 @@ ACTIONS: tuple[Callable[[Path, random.Random, Memctl], None], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
 def test_whatever_happens_to_the_files_the_catalogue_says_what_they_say(repo: Path, memctl: Memctl, seed: int) -> None:
     chance = random.Random(seed)
     for turn in range(25):

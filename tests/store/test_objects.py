@@ -17,7 +17,7 @@ from memctl.store import load, objects
 from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES
 from memctl.store.memory import open_memory
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, slow
 
 
 def staged(repo: Path) -> Snapshot:
@@ -144,7 +144,7 @@ def test_reading_what_git_has_writes_nothing_but_cache_and_index(memory: Path) -
     assert state() == before
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
 def test_the_index_says_the_same_with_a_cache_of_the_worktree_and_without(
     memory: Path, memctl: Memctl, seed: int
 ) -> None:

@@ -8,18 +8,23 @@ import pytest
 
 from memctl.git import history
 from memctl.git.repository import open_repository
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 
 @pytest.fixture
-def renumbered(one: Path, two: Path, memctl: Memctl) -> tuple[str, str]:
+def renumbered(one: Path, two: Path, memctl: Memctl, once: Once) -> tuple[str, str]:
     """The id that two clones gave out, and the one that the second's record got by its sync."""
-    taken = memctl("issue", "From one", where=one).id
-    memctl("sync", where=one)
-    assert memctl("issue", "From two", where=two).id == taken
-    memctl("sync", where=two)
-    found = memctl("list", "--type", "issue", "--json", where=two).data["records"]
-    return taken, next(record["id"] for record in found if record["title"] == "From two")
+
+    def make() -> tuple[str, str]:
+        taken = memctl("issue", "From one", where=one).id
+        memctl("sync", where=one)
+        assert memctl("issue", "From two", where=two).id == taken
+        memctl("sync", where=two)
+        found = memctl("list", "--type", "issue", "--json", where=two).data["records"]
+        return taken, next(record["id"] for record in found if record["title"] == "From two")
+
+    made: tuple[str, str] = once(make)
+    return made
 
 
 def test_a_record_that_came_by_a_merge_is_restored_and_logged_once_deleted(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 from tests.sync.test_handoffs import at_work, contradictions
 from tests.sync.test_kinds import GIVEN, owners, synced
 
@@ -17,18 +17,23 @@ def live(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def named(memctl: Memctl, one: Path, two: Path) -> tuple[str, str]:
+def named(memctl: Memctl, one: Path, two: Path, once: Once) -> tuple[str, str]:
     """Two handoffs to bob that had one id, each of a section of its own: the one that kept it, and the other."""
-    memctl("section", "add", "Search", where=one)
-    synced(memctl, one, two)
-    first = memctl("handoff", "--to", "bob", "--section", "2.1", *GIVEN, "--json", where=one).data["id"]
-    second = memctl("handoff", "--to", "bob", "--section", "2.2", *GIVEN, "--json", where=two).data["id"]
-    assert first == second
-    synced(memctl, one, two)
-    found = memctl("handoff", "list", "--all", "--json", where=one).data["handoffs"]
-    ids = {item["record"]["id"] for item in found}
-    assert len(ids) == 2
-    return first, next(iter(ids - {first}))
+
+    def make() -> tuple[str, str]:
+        memctl("section", "add", "Search", where=one)
+        synced(memctl, one, two)
+        first = memctl("handoff", "--to", "bob", "--section", "2.1", *GIVEN, "--json", where=one).data["id"]
+        second = memctl("handoff", "--to", "bob", "--section", "2.2", *GIVEN, "--json", where=two).data["id"]
+        assert first == second
+        synced(memctl, one, two)
+        found = memctl("handoff", "list", "--all", "--json", where=one).data["handoffs"]
+        ids = {item["record"]["id"] for item in found}
+        assert len(ids) == 2
+        return first, next(iter(ids - {first}))
+
+    made: tuple[str, str] = once(make)
+    return made
 
 
 @pytest.mark.parametrize("answered", ["decline", "withdraw"])

@@ -55,3 +55,41 @@ def test_the_first_line_tells_messages_from_a_transcript() -> None:
     items = [said, {"type": "reasoning", "summary": []}, {"role": "assistant", "content": "Hello"}]
     found = reading.read("\n".join(map(json.dumps, items)).encode() + b"\nbroken")
     assert (found.form, len(found.events), found.broken) == ("messages", 2, 1)
+
+
+REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+
+
+@pytest.mark.parametrize(
+    ("result", "prompts"),
+    [
+        (f"{REFUSED} To tell you how to proceed, the user said:\nkeep the old name", ["keep the old name"]),
+        (f"{REFUSED} STOP what you are doing and wait.", []),
+        (f"{REFUSED} The user said:\nThe user wants to clarify these questions.", []),
+        ("Exit code 1: the user said:\nno", []),
+    ],
+)
+def test_the_words_behind_a_refused_call_are_a_prompt(result: str, prompts: list[str]) -> None:
+    made = Transcript()
+    made.call("Edit", result, error=True, file_path="a.py")
+    assert [event.text for event in reading.read(made.text.encode()).events if event.kind == PROMPT] == prompts
+
+
+def test_the_words_behind_an_interruption_are_a_prompt_and_the_mark_is_none() -> None:
+    made = Transcript()
+    made.prompt("[Request interrupted by user for tool use]")
+    made.prompt("[Request interrupted by user] use the other table")
+    session = reading.read(made.text.encode())
+    assert [event.text for event in session.events if event.kind == PROMPT] == ["use the other table"]
+
+
+def test_a_queued_prompt_counts_once_when_the_agent_has_it() -> None:
+    made = Transcript()
+    for operation, content in (
+        ("enqueue", "and the logs"), ("popAll", ""), ("enqueue", "and the logs, too"), ("remove", ""),
+        ("enqueue", "/config"), ("remove", ""), ("enqueue", "then rest"), ("dequeue", ""),
+    ):  # fmt: skip
+        made.add("queue-operation", operation=operation, **({"content": content} if content else {}))
+    made.prompt("then rest")
+    session = reading.read(made.text.encode())
+    assert [(event.text, event.line) for event in session.events] == [("and the logs, too", 3), ("then rest", 9)]

@@ -1,0 +1,273 @@
+"""What a user and an agent state in free words: an assent with its option, an answer with its question, once each."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from memctl.statements import commit_text, dialogue, findings, plans, wishes
+from memctl.statements.dialogue import ACTION, AGENT, COMMIT, CONSTRAINT, DECISION, ISSUE, LEARNING, USER, Turn
+
+SECONDS = 5.0  # of the processor, for texts that would take minutes if a pattern went over them again and again
+
+
+def said(*turns: tuple[str, str]) -> list[tuple[str, str, str]]:
+    """Kind, text and speaker of what some turns state."""
+    numbered = [Turn(who, text, number) for number, (who, text) in enumerate(turns)]
+    return [(one.kind, one.text, one.by) for one in dialogue.read(numbered)]
+
+
+OFFER = "The pool is opened per call. Want me to keep one pool for the whole process?"
+OPTIONS = "We have two ways.\n\n**Option A**: poll the queue\n**Option B**: wake up by a signal\n\nWhich one?"
+
+
+@pytest.mark.parametrize(
+    ("message", "prompt", "text"),
+    [
+        (OFFER, "yes please", "Keep one pool for the whole process"),
+        (OFFER, "ok, let's go", "Keep one pool for the whole process"),
+        (OPTIONS, "yes, do B", "wake up by a signal"),
+        (OPTIONS, "I like option A", "poll the queue"),
+        (OPTIONS, "let's try the signal approach", "let's try the signal approach"),
+        ("1. **Rename** the `spool` column\n2. Leave it\n\nWhat shall it be?", "1", "Rename the `spool` column"),
+    ],
+)
+def test_an_assent_is_joined_with_the_option_that_it_answers(message: str, prompt: str, text: str) -> None:
+    assert said((AGENT, message), (USER, prompt), (ACTION, "")) == [(DECISION, text, USER)]
+
+
+@pytest.mark.parametrize(
+    ("message", "prompt"),
+    [
+        ("All green. Want me to commit and push this?", "yes"),
+        ("Shall I run the tests now?", "ok"),
+        ("Done with the parser.", "great, thanks"),
+        ("Want me to do it?", "yes"),
+        (OPTIONS, "yes, then commit, push"),
+        ("", "yes"),
+    ],
+)
+def test_an_assent_to_a_mere_step_or_to_nothing_decides_nothing(message: str, prompt: str) -> None:
+    assert said((AGENT, message), (USER, prompt), (ACTION, "")) == []
+
+
+def test_an_assent_that_is_taken_back_before_anything_is_done_is_none() -> None:
+    assert said((AGENT, OFFER), (USER, "yes"), (USER, "stop, explain the difference first")) == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kind"),
+    [
+        ("let's drop the second retry of the mailer", DECISION),
+        ("can't we just keep the orders as they came in?", DECISION),
+        ("I want the counter to be zero-based instead", DECISION),
+        ("we should reject the order, not park it, if stock is gone", DECISION),
+        ("use `order_key` as the name of the column", DECISION),
+        ("make sure that every job has a time limit", CONSTRAINT),
+        ("please don't leave broken links in the guide", CONSTRAINT),
+        ("that is not correct, the lock file is shared by all workers", CONSTRAINT),
+    ],
+)
+def test_what_a_user_wants_to_hold_is_stated(prompt: str, kind: str) -> None:
+    assert said((USER, prompt)) == [(kind, prompt, USER)]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "let's commit this",
+        "let's look at the log first",
+        "perhaps we should use a queue for the mails",
+        "we should see the new orders by now, yes?",
+        "don't commit yet",
+        "can you make sure the mailer does not retry twice?",
+        "how do I make sure that I have the latest orders?",
+        "let's try it",
+        "which of the two keeps the orders?",
+        "use this",
+        "go on",
+    ],
+)
+def test_a_step_a_question_or_a_doubt_states_nothing(prompt: str) -> None:
+    assert said((USER, prompt)) == []
+
+
+def test_a_list_behind_a_colon_belongs_to_the_wish() -> None:
+    (found,) = said((USER, "okay, let's do this:\n1. one lock for each shop\n2. keep the old names of the locks"))
+    assert found == (DECISION, "okay, let's do this: one lock for each shop; keep the old names of the locks", USER)
+
+
+PLAN = """\
+Implement the following plan:
+
+# Plan: Fix the order of refunds
+
+## Context
+
+Refunds are sent in the order of their ids. The root cause: ids are given out before the shop is known.
+
+## Changes
+
+### 1. Sort by `paid_at`
+
+Some words.
+
+### 2. Drop the `seq` column
+"""
+
+
+def test_a_plan_is_one_decision_with_its_steps_and_its_cause_a_learning() -> None:
+    (made, learned) = dialogue.read([Turn(USER, PLAN)])
+    assert (made.kind, made.text) == (DECISION, "Fix the order of refunds: Sort by `paid_at`; Drop the `seq` column")
+    assert made.reason == "Refunds are sent in the order of their ids."
+    assert (learned.kind, learned.text) == (
+        LEARNING,
+        "The root cause: ids are given out before the shop is known.",
+    )
+
+
+def test_an_approved_plan_is_read_as_a_given_one_and_any_other_prompt_is_none() -> None:
+    approved = "User has approved your plan. Start.\n\n## Approved Plan:\n# One queue for each shop\n"
+    assert plans.read(approved) == plans.Plan("One queue for each shop")
+    assert plans.read("# One queue for each shop\n") is None
+    assert said((USER, "Implement the following plan:\n\n# Add tests for the queue\n")) == []
+
+
+def test_the_commit_that_carries_a_plan_out_is_no_second_decision() -> None:
+    first = (COMMIT, "Sort refunds by time\n\nSo that a shop gets them in the order of payment.")
+    second = (COMMIT, "Keep the old column\n\nReports read `seq` directly, so dropping it would break them.")
+    assert [text for kind, text, _ in said((USER, PLAN), first, second) if kind == DECISION] == [
+        "Fix the order of refunds: Sort by `paid_at`; Drop the `seq` column",
+        "Keep the old column",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "is_decision"),
+    [
+        ("Retry by the clock\n\nA counter is reset at a restart, so that some jobs would never end.", True),
+        ("Retry by the clock", False),
+        ("Retry by the clock\n\n- Clock\n- Retry", False),
+        ("test: add tests for the clock\n\nSo that it never fails.", False),
+        ("Retry by the clock\n\nCo-Authored-By: Only Me <me@example.org>", False),
+    ],
+)
+def test_a_commit_decides_something_if_its_body_says_why(message: str, is_decision: bool) -> None:
+    assert (commit_text.read(message) is not None) == is_decision
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("The root cause is that the pool is never closed.", "The root cause is that the pool is never closed."),
+        ("Found the bug! The worker reads the queue before the lock is taken.",
+         "The worker reads the queue before the lock is taken."),
+        ("I see the issue now. `close()` is called twice. Let me mend it.", "`close()` is called twice."),
+        ("The key insight is that ids repeat. Actually, wait. The problem is that `next_id` is shared by all shops.",
+         "The problem is that `next_id` is shared by all shops."),
+        ("Confirmed. The timer does NOT survive a restart of the worker.",
+         "The timer does NOT survive a restart of the worker."),
+    ],
+)  # fmt: skip
+def test_a_cause_is_learned_and_of_several_the_last(message: str, text: str) -> None:
+    assert said((AGENT, message)) == [(LEARNING, text, AGENT)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The issue is probably the cache.",
+        "Let me check if the problem is that the pool is closed.",
+        "The root cause is still unknown.",
+        "I don't know what the root cause is.",
+        "The key insight is:",
+        "Found it.",
+        "The issue is that ids repeat. Actually, no, they don't.",
+        "What was the reason for the failure?",
+    ],
+)
+def test_a_guess_or_an_announcement_is_no_cause(message: str) -> None:
+    assert said((AGENT, message)) == []
+
+
+def test_a_cause_that_is_taken_back_is_gone_and_a_later_one_takes_its_place() -> None:
+    wrong = (AGENT, "The problem is that `load_shop` caches the key.")
+    right = (AGENT, "The problem is that `Clock.now` counts in local time.")
+    assert said(wrong, (USER, "still late"), (AGENT, "So the issue is something else. I go on.")) == []
+    assert said(wrong, right) == [(LEARNING, "The problem is that `Clock.now` counts in local time.", AGENT)]
+
+
+def test_the_last_message_of_a_turn_answers_the_question_that_it_began_with() -> None:
+    question = (USER, "why are two mails sent for one order?")
+    answer = "The mailer calls `send_all` from both hooks, so each order is sent twice."
+    assert said(question, (AGENT, "Let me look."), (ACTION, ""), (AGENT, answer)) == [(LEARNING, answer, AGENT)]
+    assert said(question, (AGENT, answer), (AGENT, "Let me check `send_all` first.")) == []
+    assert said((USER, "send them once"), (AGENT, "Done. `send_all` is now only called once.")) == []
+
+
+def test_what_an_agent_refuses_with_a_reason_is_its_decision() -> None:
+    (found,) = dialogue.read(
+        [
+            Turn(USER, "rather than a new table, could we put it into `orders`?", 1),
+            Turn(AGENT, "That would be risky. `orders` is locked for the whole import. So it stays apart.", 2),
+        ]
+    )
+    assert (found.kind, found.text, found.reason) == (
+        DECISION,
+        "`orders` is locked for the whole import.",
+        "",
+    )
+
+
+def test_what_breaks_is_the_reason_for_another_way() -> None:
+    (found,) = dialogue.read(
+        [Turn(AGENT, "The `--lazy` flag breaks the import. Let me use a different approach - load it at the start.")]
+    )
+    assert (found.kind, found.reason) == (DECISION, "The `--lazy` flag breaks the import.")
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("The timeout of the export is a pre-existing issue, not one of ours.",
+         "The timeout of the export is a pre-existing issue, not one of ours."),
+        ("## Code Review\n\n### Issues Found\n\n1. `pay()` swallows the error of the bank\n2. Names\n",
+         "`pay()` swallows the error of the bank"),
+        ("The test of the clock is flaky under load.", "The test of the clock is flaky under load."),
+    ],
+)  # fmt: skip
+def test_what_stays_wrong_is_an_issue(message: str, text: str) -> None:
+    assert said((AGENT, message)) == [(ISSUE, text, AGENT)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "## Code Review\n\n### Fixed Issues\n\n1. `pay()` told the error of the bank\n",
+        "No flaky tests here.",
+        "The export works.",
+    ],
+)
+def test_what_is_mended_or_fine_is_no_issue(message: str) -> None:
+    assert said((AGENT, message)) == []
+
+
+def test_an_agent_does_not_overrule_the_user_and_what_is_said_again_is_one() -> None:
+    wish = (USER, "let's keep `order_key` and `shop_key` in one index")
+    again = (COMMIT, "Put `order_key` and `shop_key` into one index\n\nSo that a look-up reads one page.")
+    (found,) = dialogue.read([Turn(*wish, 1), Turn(*again, 2)])
+    assert (found.by, found.text, found.reason) == (USER, wish[1], "So that a look-up reads one page.")
+
+
+@pytest.mark.parametrize(
+    "unit", ["ok ", "yes, ", "the issue is ", "option a\n", "- item\n", "# Review\n- issue\n", "`a` "]
+)
+def test_a_long_text_is_read_in_no_time(unit: str) -> None:
+    text = unit * 100_000
+    started = time.process_time()
+    dialogue.read([Turn(USER, unit * 30 + "?"), Turn(AGENT, text), Turn(COMMIT, f"a\n\n{text}"), Turn(USER, "yes")])
+    wishes.stated(text)
+    wishes.is_assent(unit * 30)
+    findings.answer(text)
+    assert time.process_time() - started < SECONDS

@@ -81,8 +81,9 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     lose the task, what the user said, a decision, an open issue or error, a file at work or a number is refused.
 
     If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
-    memory), it words the summaries, and what it says is checked. Exit code 1: the target is out of reach, or every step
-    was refused.
+    memory), it words the summaries, and what it says is checked. What came of it all is checked by another list, each
+    line with a label, each short message of the user, each path that was edited and each error of the last ten results:
+    what of these is missing is named. Exit code 1: something is, the target is out of reach, or every step was refused.
     """
     if target is not None and free is not None:
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
@@ -108,7 +109,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
         output.json("compaction", _data(opened, found, counter))
     else:
         _report(opened, found, counter)
-    ctx.exit(OK if found.is_reached else REFUSED)
+    ctx.exit(OK if found.is_reached and not found.missed else REFUSED)
 
 
 def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenConversation, Counter]:
@@ -151,6 +152,8 @@ def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
         "steps": [msgspec.to_builtins(stage) for stage in found.stages],
         "must_survive": {kind: {"of": number, "kept": kept} for kind, (number, kept) in found.by_kind.items()},
         "lost": [msgspec.to_builtins(one) for one in found.lost],
+        "checked": len(found.listed),
+        "missing": [msgspec.to_builtins(one) for one in found.missed],
         **messages.rest(opened),
     }
 
@@ -166,6 +169,10 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
         output.note(f"must survive, and did: {kept}")
     for one in found.lost:
         output.note(f"lost: {one.kind} {one.text[:80]!r}")
+    for entry in found.missed:
+        output.note(f"missing: {entry.kind} {entry.text[:80]!r}")
+    if found.listed and not found.missed:
+        output.note(f"checked by a list of its own: all {len(found.listed):,} things on it are there")
     messages.tell_rest(opened)
     if after < before * (1 - _BOLD):
         output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, and compacting earlier, keep more")

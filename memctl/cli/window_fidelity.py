@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from memctl.cli import material, opening, output
 from memctl.cli import window_messages as messages
@@ -19,6 +20,10 @@ from memctl.transcript.events import Session
 from memctl.window.health import questions as question_sets
 from memctl.window.health.fidelity import TARGET, Fidelity, GradedQuestion, asked_of, evaluate
 from memctl.window.health.questions import Question
+from memctl.window.preservation import checklist
+from memctl.window.preservation.checklist import Entry
+
+_NOT_ALL = 0.99  # the score at most, if something on the list is missing
 
 
 @command(
@@ -42,7 +47,9 @@ def fidelity_command(
     Both are transcripts, messages as JSON, or texts. A question of a file is a text, which only a model can judge, or
     has `ask` and `facts`, which must stand there as they are, or `said`, a sentence that may be put in other words.
     Made questions are about the task, what the user insists on and else said, decisions, open issues, paths, numbers
-    and errors. A score of fewer than 10 questions is told with a word on that.
+    and errors. A score of fewer than 10 questions is told with a word on that. Beside them stands a list that nothing
+    else is made by: lines with a label, short messages of the user, paths that were edited, errors of the last ten
+    results. What of it is missing is named, the score is below 1.00 then, and exit code 1 unless you say a --min.
 
     If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
     memory), it judges: it answers each question from both and says whether the answers agree. Credentials are redacted.
@@ -53,17 +60,23 @@ def fidelity_command(
     questions = question_sets.parse(read(asked), asked) if asked else question_sets.generate(before)
     provider = material.provider_if_any(opening.memory_if_any(ctx), no_llm=no_llm)
     found = _judged(_text(before), _text(after), questions, provider)
-    if found.score is None:
+    listed = checklist.of_events(before.events) if not asked else []
+    missed = checklist.missing(listed, _text(after))
+    if found.score is None and not listed:
         raise MemctlError(
             f"{original} answers none of {len(questions)} questions", "give questions with facts: --questions FILE"
         )
+    score = min(1.0 if found.score is None else found.score, _NOT_ALL if missed else 1.0)
+    has_chosen = ctx.get_parameter_source("least") is ParameterSource.COMMANDLINE
+    passed = score >= least and (not missed or has_chosen)
     if as_json:
-        data = {"original": original, "compressed": compressed, "min": least, "passed": found.score >= least}
+        data = {"original": original, "compressed": compressed, "min": least, "passed": passed}
         data |= {"counted": found.counted, "fewest_questions": question_sets.FEWEST}
-        output.json("window_fidelity", {**data, **msgspec.to_builtins(found)})
+        data |= {"checked": len(listed), "missing": [msgspec.to_builtins(one) for one in missed]}
+        output.json("window_fidelity", {**data, **msgspec.to_builtins(found), "score": score})
     else:
-        _print(found, least)
-    ctx.exit(OK if found.score >= least else REFUSED)
+        _print(found, score, least, missed)
+    ctx.exit(OK if passed else REFUSED)
 
 
 def _judged(before: str, after: str, questions: Sequence[Question], provider: Provider | None) -> Fidelity:
@@ -93,14 +106,15 @@ def _text(session: Session) -> str:
     )
 
 
-def _print(found: Fidelity, least: float) -> None:
-    assert found.score is not None
+def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry]) -> None:
     lost = [answer for answer in found.answers if answer.kept is False]
     aside = [answer for answer in found.answers if answer.kept is None]
     is_telling = found.counted >= question_sets.FEWEST
-    verdict = "too little" if found.score < least else "enough" if is_telling else "but of too few questions to tell"
+    verdict = "enough" if is_telling else "but of too few questions to tell"
+    if missed or score < least:
+        verdict = "too little" if score < least else "but something is missing"
     output.text(
-        f"fidelity {found.score:.2f}, {verdict} (at least {least:.2f}): "
+        f"fidelity {score:.2f}, {verdict} (at least {least:.2f}): "
         f"{found.counted - len(lost)} of {found.counted} questions are still answered"
     )
     if not is_telling:
@@ -109,6 +123,9 @@ def _print(found: Fidelity, least: float) -> None:
     if lost:
         output.text()
         output.columns([("lost", answer.question.category or "-", _what(answer)) for answer in lost])
+    if missed:
+        output.text()
+        output.columns([("missing", entry.kind, entry.text) for entry in missed])
     for answer in aside:
         output.note(f"not counted: {answer.question.ask} ({answer.note})")
 

@@ -45,7 +45,7 @@ def compact(
     `essentials.of_blocks`.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
-    by_rules = partial(_by_rules, conversation, counter, wanted, earlier)
+    by_rules = partial(_by_rules, conversation, counter, wanted)
     kept, made = kept_turns, by_rules(kept_turns)
     if target is not None:
         kept, made = _roomy(conversation, kept_turns, made, target, by_rules)
@@ -74,7 +74,6 @@ def _by_rules(
     conversation: Conversation,
     counter: TokenCounter,
     wanted: Sequence[Essential],
-    earlier: Sequence[Essential],
     kept_turns: int,
 ) -> CompressionStep:
     cut = _cut(conversation, kept_turns)
@@ -83,7 +82,7 @@ def _by_rules(
         return CompressionStep(
             conversation, refusal(_STRATEGY, conversation.tokens, "there is nothing before the last turns")
         )
-    made = digest.of_blocks(replaced).holding(essentials.present(earlier, replaced))
+    made = digest.of_blocks(replaced).holding(essentials.present(wanted, replaced))
     text = _fitted(made, counter, int(_SHARE * sum(block.token_count for block in replaced)))
     return _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, 0)
 

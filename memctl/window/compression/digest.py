@@ -14,6 +14,7 @@ import msgspec
 
 from memctl.pack import summary_rules
 from memctl.session import failures
+from memctl.session.extraction import Extract
 from memctl.session.file_actions import READ
 from memctl.statements import labels, statements
 from memctl.statements import units as summary_units
@@ -28,6 +29,7 @@ from memctl.window.preservation.digest_text import (
     ERRORS,
     FINDINGS,
     ISSUES,
+    LABELLED,
     LEARNED,
     NAMED,
     NEXT,
@@ -44,6 +46,7 @@ _REPLACED = (STATE, NEXT)
 _SECTION_OF = {
     essentials.CONSTRAINT: SAID,
     essentials.MESSAGE: SAID,
+    essentials.STATEMENT: LABELLED,
     essentials.DECISION: DECISIONS,
     essentials.ISSUE: ISSUES,
     essentials.ERROR: ERRORS,
@@ -117,16 +120,7 @@ def _sections(happened: Happened, blocks: Sequence[ContentBlock]) -> dict[str, t
     reads = [path for path, action in happened.files.items() if action == READ]
     return {
         SAID: _lines(map(_said, happened.prompts[1:])),
-        DECISIONS: _lines(
-            " — ".join(
-                [
-                    found.text,
-                    *([f"Because: {found.reason}"] if found.reason else []),
-                    *([f"Instead of: {'; '.join(found.alternatives)}"] if found.alternatives else []),
-                ]
-            )
-            for found in happened.decisions
-        ),
+        DECISIONS: _lines(map(_decided, happened.decisions)),
         ISSUES: _lines(happened.open_issues),
         ERRORS: _lines(f"{failure.step}: {failure.message}" for failure in happened.open_failures),
         STATE: _lines([*tasks, *happened.having(labels.STATE)[-3:]]),
@@ -136,6 +130,12 @@ def _sections(happened: Happened, blocks: Sequence[ContentBlock]) -> dict[str, t
         FINDINGS: _lines(_findings(blocks)),
         NEXT: _lines(happened.having(labels.NEXT)[-10:]),
     }
+
+
+def _decided(found: Extract) -> str:
+    reason = [f"Because: {found.reason}"] if found.reason else []
+    instead = [f"Instead of: {'; '.join(found.alternatives)}"] if found.alternatives else []
+    return " — ".join([found.text, *reason, *instead])
 
 
 def _lines(texts: Iterable[str]) -> tuple[str, ...]:

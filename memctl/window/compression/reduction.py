@@ -13,7 +13,8 @@ from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.lossless import LosslessEviction
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
-from memctl.window.preservation import essentials
+from memctl.window.preservation import checklist, essentials
+from memctl.window.preservation.checklist import Entry
 from memctl.window.preservation.essentials import Essential
 
 EVICTION = "eviction"
@@ -37,13 +38,18 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 class Reduction(msgspec.Struct, frozen=True):
-    """A conversation after its steps, what had to survive, and what of that did not; `target` is in tokens."""
+    """A conversation after its steps, what had to survive, and what of that did not; `target` is in tokens.
+
+    `listed` and `missed` are the same by the list that is made for checking alone (`checklist`).
+    """
 
     conversation: Conversation
     stages: tuple[Stage, ...]
     wanted: tuple[Essential, ...]
     lost: tuple[Essential, ...]
     target: int
+    listed: tuple[Entry, ...] = ()
+    missed: tuple[Entry, ...] = ()
 
     @property
     def is_reached(self) -> bool:
@@ -86,7 +92,10 @@ def reduce(
         new, stages = step.conversation, [_stage(step.result)]
     else:
         new, stages = _cascade(conversation, target, engine, evictor, counter)
-    return Reduction(new, tuple(stages), tuple(wanted), tuple(essentials.missing(wanted, new.blocks)), target)
+    lost = tuple(essentials.missing(wanted, new.blocks))
+    listed = checklist.of_blocks(conversation.blocks)
+    missed = checklist.missing(listed, "\n".join(block.content for block in new.blocks))
+    return Reduction(new, tuple(stages), tuple(wanted), lost, target, tuple(listed), tuple(missed))
 
 
 def _cascade(

@@ -12,6 +12,7 @@ import msgspec
 
 from memctl.pack import mentioned, summary_rules
 from memctl.providers.provider import Provider
+from memctl.statements import reader
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
 from memctl.window.compression import worded
@@ -171,15 +172,32 @@ def _told_shorter(block: ContentBlock, share: float, label: str, asked: Shortene
         return None
     most, tried = max(int(block.token_count * share), _LEAST), 0
     body = block.content.partition("] ")[2] if block.content.startswith(_SHORTER) else block.content
+    body, stated = _without_statements(body)
     plain = " ".join(body.split())
     must = [word for word in asked.needed if mentioned.place(word, plain) >= 0]
     if provider := asked.asks():
         tried = 1
         said = worded.answer(provider, body, most, must)
-        if said and _is_worth_it(block, head + said, asked.counter):
-            return head + said, tried
-    text = head + " ".join(_sentences(body, must, lambda text: count(text, block.content_type, asked.counter) <= most))
+        if said and _is_worth_it(block, head + said + stated, asked.counter):
+            return head + said + stated, tried
+
+    def fits(text: str) -> bool:
+        return count(text + stated, block.content_type, asked.counter) <= most
+
+    text = head + " ".join(_sentences(body, must, fits)) + stated
     return (text, tried) if _is_worth_it(block, text, asked.counter) else None
+
+
+def _without_statements(body: str) -> tuple[str, str]:
+    """A text without what it states under labels, and that as it stands: it is kept whole, or not at all shorter."""
+    made = reader.read(body)
+    lines = body.split("\n")
+    taken = {number for one in made for number in range(one.line, one.end + 1)}
+    stated = dict.fromkeys(
+        one.source if len(one.source) <= essentials.LONGEST_TOLD else lines[one.line - 1] for one in made
+    )
+    rest = "\n".join(line for number, line in enumerate(lines, start=1) if number not in taken)
+    return rest, "".join(f"\n{source}" for source in stated)
 
 
 def _is_worth_it(block: ContentBlock, text: str, counter: TokenCounter) -> bool:

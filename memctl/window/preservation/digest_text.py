@@ -15,12 +15,12 @@ from memctl.text.markdown import one_line
 _START = "[Summary of the conversation up to here"
 HEAD = f"{_START}; what stands here was said and done in it, and is no new instruction]"
 _OURS = re.compile(rf"(?:{re.escape(HEAD)}|{re.escape(_START)}, by [^\]\n]*\])(?:\n\n|\Z)")
-SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT = (
-    "The user said", "Decisions", "Open issues", "Errors not resolved", "State", "Files changed", "Files read last",
-    "Paths named", "Learned", "Findings", "Next",
+SAID, DECISIONS, ISSUES, ERRORS, LABELLED, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT = (
+    "The user said", "Decisions", "Open issues", "Errors not resolved", "Stated, oldest first", "State",
+    "Files changed", "Files read last", "Paths named", "Learned", "Findings", "Next",
 )  # fmt: skip
 _NO_END = str.maketrans("]\n", ") ")
-ORDER = (SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT)
+ORDER = (SAID, DECISIONS, ISSUES, ERRORS, LABELLED, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT)
 
 Sections = Mapping[str, tuple[str, ...]]
 

@@ -14,19 +14,22 @@ from functools import lru_cache
 import msgspec
 
 from memctl.pack import mentioned, summary_rules
+from memctl.statements import labels
 from memctl.statements import units as summary_units
+from memctl.statements.statement import Statement
 from memctl.text.markdown import one_line
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import events
 from memctl.window.preservation.events import Happened
 
-TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER = (
-    "task", "constraint", "message", "decision", "open issue", "error", "path", "number",
+TASK, CONSTRAINT, MESSAGE, STATEMENT, DECISION, ISSUE, ERROR, PATH, NUMBER = (
+    "task", "constraint", "message", "statement", "decision", "open issue", "error", "path", "number",
 )  # fmt: skip
-KINDS = (TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER)
+KINDS = (TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER)  # beside whole statements
 SPOKEN = (CONSTRAINT, MESSAGE)  # by the user; nothing but a digest takes the place of the user's messages
 VERBATIM = 600  # characters of what a user said that are kept in its own words
 RECENT_FILES = 15  # measured: after a compaction the last 15 files cover 96 % of those that are read again
+_TELLING = 20  # characters behind a label that are told apart without it
 _SAID_AGAIN = 0.75  # of the words of a decision in one place: it is told in other words, and still there
 LONGEST_TOLD = 2_000  # characters of a message that is told rather than pasted, and of a task that are looked for
 _UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?|calls?|times"
@@ -54,7 +57,7 @@ class Essential(msgspec.Struct, frozen=True):
             return mentioned.place_of_path(said, text) >= 0
         if mentioned.place(said, text) >= 0:
             return True
-        if self.kind not in (MESSAGE, DECISION, ISSUE):
+        if self.kind not in (DECISION, ISSUE):
             return False
         own = set(_WORD.findall(self.text.lower()))
         return bool(own) and any(len(own & line) >= _SAID_AGAIN * len(own) for line in words)
@@ -88,6 +91,7 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     constraints = [line for text in (*happened.said, *prompts) for line in binding(text)]
     messages = [line for text in spoken if len(line := one_line(text)) <= VERBATIM and line not in constraints]
     decisions = [text for one in happened.decisions for text in (one.text, *one.alternatives)]
+    known = [one.statement for one in happened.found if one.label in (labels.DECISION, *events.OPEN)]
     errors = [failure.message for failure in happened.open_failures]
     told = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TOLD]
     named = [one for text in (*decisions, *happened.open_issues, *told, *more) for one in named_in(text)]
@@ -96,13 +100,24 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
         TASK: [text[:LONGEST_TOLD] for text in prompts[:1]],
         CONSTRAINT: constraints,
         MESSAGE: messages,
+        STATEMENT: [block_of(made) for made in happened.statements if made.end > made.line or made not in known],
         DECISION: decisions,
         ISSUE: happened.open_issues,
         ERROR: [*_of_kind(named, ERROR), *errors],
         PATH: [*_of_kind(named, PATH), *files],
         NUMBER: _of_kind(named, NUMBER),
     }
-    return list(dict.fromkeys(Essential(kind, text) for kind in KINDS for text in found[kind]))
+    return list(dict.fromkeys(Essential(kind, text) for kind in (*KINDS, STATEMENT) for text in found[kind]))
+
+
+def block_of(made: Statement) -> str:
+    """What of a statement must survive, on one line: the whole of it, of one that goes on and on its first line, and of
+    one that says all in its line the words behind the label."""
+    source = made.source if len(made.source) <= LONGEST_TOLD else made.source.split("\n")[0]
+    line = one_line(source)
+    words = line.partition(":")[2].strip(" .*_|")
+    is_plain = made.kind in (labels.DECISION, labels.ISSUE, labels.TODO, labels.LEARNING)
+    return words if is_plain and made.line == made.end and len(words) >= _TELLING else line
 
 
 @lru_cache(maxsize=256)  # what a user said stays, and is asked for at each turn

@@ -12,19 +12,21 @@ from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.file_actions import READ
 from memctl.session.tasks import Task
-from memctl.statements import labels
+from memctl.statements import labels, reader
+from memctl.statements.statement import Statement
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import digest_text
 from memctl.window.preservation.digest_text import Sections
 
-_OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
+_SPOKEN = (PROMPT, ANSWER, DIGEST)
+OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
 
 
 class Happened(msgspec.Struct, frozen=True):
     """What happened in blocks: what was asked and found, the files in the order of their last touch, with what was done
     to them (created or changed is `written`), the failures and the tasks. `said` is what the user had said before,
-    as earlier digests tell it.
+    as earlier digests tell it, `statements` what has a label.
     """
 
     prompts: tuple[str, ...]
@@ -33,6 +35,7 @@ class Happened(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...]
     tasks: tuple[Task, ...]
     said: tuple[str, ...] = ()
+    statements: tuple[Statement, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
         """The texts of what was found of some kinds (labels of `memctl.session.labels`)."""
@@ -46,7 +49,7 @@ class Happened(msgspec.Struct, frozen=True):
     @property
     def open_issues(self) -> list[str]:
         """Issues, blockers and what is left to do; what a comment in code says of that stands in its file."""
-        return [one.text for one in self.found if one.label in _OPEN and not one.path]
+        return [one.text for one in self.found if one.label in OPEN and not one.path]
 
     @property
     def open_failures(self) -> list[Failure]:
@@ -79,6 +82,7 @@ def of_told(events: list[Event]) -> Happened:
         failures=(*_left_open(events, earlier), *failures.of_events(events)),
         tasks=tuple(tasks.of_events(events)),
         said=tuple(line for sections in earlier for line in sections.get(digest_text.SAID, ())),
+        statements=tuple(made for event in events if event.kind in _SPOKEN for made in reader.read(event.text)),
     )
 
 

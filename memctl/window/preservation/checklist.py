@@ -1,0 +1,120 @@
+"""A list of what must still be there after a compression, made for checking and for nothing else.
+
+It is simple on purpose, and shares no pattern and no code with what chooses what to keep: a label that the reader of
+statements overlooks would else be lost and missed by nobody. On it are lines that begin with a label, what the user
+said in few words, the paths that were edited, and the lines of the last results that name an error. What tools printed
+is not looked through for labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
+from memctl.window.messages.content import ContentBlock, ContentType
+
+LINE, MESSAGE, PATH, ERROR = "labelled line", "message of the user", "edited path", "error line"
+_LABELS = (
+    "DECISION|CRITICAL|TASK|BLOCKER|LESSON|TODO|Decision|Rationale|Alternatives|Validated|Agent|Critical|Modified|Changes"
+    "|Reason|Impact|Repro|Reproduction|Status|Attempted|Next|Next actions|Next steps|Task|Progress|Blocker|Blockers"
+    "|Lesson|Ownership|Phase|Importance|Severity|Tags"
+)
+_TIME = r"(?:\[[^\]]{4,40}\] ?|\d{4}-\d\d-\d\d\S{0,30} |\d\d:\d\d\S{0,20} )"
+_BEFORE = rf"[\s>|*_+#\u25cf\u2022-]{{0,40}}(?:\d{{1,3}}[.)] )?(?:{_TIME}[*_\s]{{0,4}}){{0,2}}[*_\s]{{0,4}}"
+_LABELLED = re.compile(rf"{_BEFORE}((?:{_LABELS})[*_]{{0,2}}:[*_]{{0,2}}\s+\S|(?:BUG|ISSUE)-\d)")
+_SHORT = 500  # characters of a message of the user
+_RESULTS = 10  # the last ones, in which lines with errors are looked for
+_ERROR = re.compile(
+    r"\s*(?:E {2,8}\S|(?:[A-Za-z_.]*(?:Error|Exception)|ERROR|[Ee]rror|FAILED|FATAL|[Ff]atal|panic)\b:? \S)"
+)
+_EDITS = re.compile(r"edit|write|patch|replace|create", re.IGNORECASE)
+_NAMES = ("file_path", "path", "notebook_path", "filename")
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
+_END = " \t*_|."
+_ENOUGH = 20  # characters that can be told apart without their label
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """Something that has to be there: what it is, and its words, on one line."""
+
+    kind: str
+    text: str
+
+
+def of_events(events: Iterable[Event]) -> list[Entry]:
+    """The list of a session, each thing once. Sub-agents have windows of their own."""
+    return list(dict.fromkeys(_entries([event for event in events if not event.agent])))
+
+
+def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
+    """The list of a conversation, each thing once."""
+    return of_events(event for block in blocks if (event := _event(block)))
+
+
+def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
+    """What of a list is not in a text, but for white space as it is written; of a labelled line all its words may
+    stand in one line."""
+    plain = _plain(text)
+    lost = [one for one in wanted if one.text not in plain]
+    if not any(one.kind == LINE for one in lost):
+        return lost
+    lines = [_words(line) for line in text.split("\n")]
+    return [one for one in lost if one.kind != LINE or not any(_words(one.text) <= line for line in lines)]
+
+
+def _words(line: str) -> set[str]:
+    return set(re.findall(r"\w+", line.lower()))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _event(block: ContentBlock) -> Event | None:
+    if block.is_call:
+        try:
+            arguments = msgspec.json.decode(block.content, type=dict)
+        except (msgspec.MsgspecError, RecursionError):
+            arguments = {}
+        return Event(CALL, tool=block.tool_name, arguments=arguments, call=block.call_id)
+    kinds = {
+        ContentType.USER_MESSAGE: PROMPT,
+        ContentType.ASSISTANT_RESPONSE: ANSWER,
+        ContentType.TOOL_RESULT: RESULT,
+    }
+    kind = kinds.get(block.content_type)
+    return Event(kind, block.content, call=block.call_id, is_error=block.is_error) if kind else None
+
+
+def _entries(events: Sequence[Event]) -> Iterator[Entry]:
+    failed = {event.call for event in events if event.kind == RESULT and event.is_error}
+    for event in events:
+        if event.kind in (PROMPT, ANSWER, DIGEST):
+            if event.kind == PROMPT and len(event.text) < _SHORT and event.text.strip():
+                yield Entry(MESSAGE, _plain(event.text))
+            yield from (Entry(LINE, line) for line in _labelled(event.text))
+        elif event.kind == CALL and event.call not in failed and _EDITS.search(event.tool):
+            yield from (Entry(PATH, path) for path in _edited(event))
+    for event in [event for event in events if event.kind == RESULT][-_RESULTS:]:
+        yield from (Entry(ERROR, _plain(line)) for line in event.text.split("\n") if _ERROR.match(line))
+
+
+def _labelled(text: str) -> Iterator[str]:
+    """What the lines say that begin with a label: the words behind it, of few words the label too."""
+    for line in text.split("\n"):
+        if match := _LABELLED.match(line):
+            whole = _plain(line[match.start(1) :]).strip(_END)
+            words = whole.partition(":")[2].strip(_END)
+            yield words if len(words) >= _ENOUGH else whole
+
+
+def _edited(call: Event) -> Iterator[str]:
+    for name in _NAMES:
+        if isinstance(path := call.arguments.get(name), str) and path.strip():
+            yield path.strip()
+    for value in call.arguments.values():
+        if isinstance(value, str):
+            yield from _PATCHED.findall(value)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from memctl.errors import CredentialFound
+from memctl.errors import CredentialFound, MemctlError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -162,12 +162,10 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
 
 def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
     """Complete a record's id from the memory around the current folder; silent where there is none."""
-    import os
     from pathlib import Path
 
     from click.shell_completion import CompletionItem
 
-    from memctl.errors import MemctlError
     from memctl.store import load
     from memctl.store.memory import open_memory
 

@@ -127,14 +127,13 @@ def judged(
     """Replies as a language model judges them, if the user has one, and how a summary respects instructions (if there
     is a transcript that tells of them); the exact replies and a warning if that fails."""
     from memctl.session import grades
-    from memctl.session import grades as session_grades
 
     try:
         judge = provider_of(memory)
         if judge is None:
             return made, None
         found = grades.judged_replies(made, text, judge)
-        return found, session_grades.instructions(session, text, judge) if session is not None else None
+        return found, grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
         output.note(f"warning: no judge: {error.with_hint}")
         return made, None

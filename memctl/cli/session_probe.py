@@ -58,7 +58,6 @@ def probe_command(
     there; if you have set up a language model, it answers and judges all but files.
     """
     from memctl.session import grades, probes
-    from memctl.session import grades as session_grades
     from memctl.transcript.events import joined
 
     memory = opening.memory(ctx)
@@ -68,16 +67,16 @@ def probe_command(
     told: list[Probe] = []
     for part in parts:
         summary = collect.gather(memory, part, page.id, active.find(memory, page.id))
-        told = probes.merge_probes(told, session_grades.of_transcript(memory, summary, part))
-    found = session_grades.facts(memory, page, told, session.ended if session else "")
-    made = session_grades.replies(found, page)
+        told = probes.merge_probes(told, grades.of_transcript(memory, summary, part))
+    found = grades.facts(memory, page, told, session.ended if session else "")
+    made = grades.replies(found, page)
     if not no_llm:
         made, last = material.judged(memory, made, session, text)
     else:
         last = None
     measured = grades.dimensions(made, page, whole=found.is_whole)
     measured = [*measured[:-1], last or measured[-1]]
-    shares = session_grades.shares(made)
+    shares = grades.shares(made)
     if as_json:
         output.json("probes", _data(page, found, made, shares, measured))
     else:

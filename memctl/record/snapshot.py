@@ -13,7 +13,7 @@ from memctl.record.withheld import Withheld
 
 if TYPE_CHECKING:
     from memctl.record.pages import Outline
-    from memctl.record.source import Catalogue, Files, Hit, Source, Texts
+    from memctl.record.source import Catalogue, Files, Source, Texts
 
 
 def body_of(text: str, path: str) -> str:
@@ -74,10 +74,6 @@ class Snapshot:
                 except FileNotFoundError:
                     continue
         return pages.outline(texts, faults)
-
-    def match(self, query: str, most: int | None = None) -> list[Hit]:
-        """The records whose text matches a query, in no order; with `most` at least the so many best."""
-        return self.texts.match(query, most)
 
     @cached_property
     def texts(self) -> Texts:

@@ -42,7 +42,7 @@ def cached_and_fresh(repo: Path) -> tuple[Snapshot, Snapshot]:
 
 def same(one: Snapshot, other: Snapshot) -> bool:
     def hits(snapshot: Snapshot) -> list[tuple[str, float]]:
-        return sorted((h.path, round(h.text, 6)) for h in snapshot.match("lesson"))
+        return sorted((h.path, round(h.text, 6)) for h in snapshot.texts.match("lesson"))
 
     return one.records == other.records and one.faults == other.faults and hits(one) == hits(other)
 
@@ -307,11 +307,11 @@ def test_a_search_while_another_process_writes_finds_the_same(repo: Path, memctl
     snapshot = read(opened(repo))
     other = sqlite3.connect(repo / ".git" / "memctl" / ".memory" / "cache.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    while_writing = [(hit.path, hit.text) for hit in snapshot.match('"lesson 1"')]
+    while_writing = [(hit.path, hit.text) for hit in snapshot.texts.match('"lesson 1"')]
     other.execute("ROLLBACK")
     other.close()
     assert len(while_writing) == 1
-    assert [(hit.path, hit.text) for hit in read(opened(repo)).match('"lesson 1"')] == while_writing
+    assert [(hit.path, hit.text) for hit in read(opened(repo)).texts.match('"lesson 1"')] == while_writing
 
 
 def test_the_index_of_words_follows_the_files_from_when_it_is_made(repo: Path, memctl: Memctl) -> None:
@@ -319,8 +319,8 @@ def test_the_index_of_words_follows_the_files_from_when_it_is_made(repo: Path, m
     shutil.rmtree(repo / ".git" / "memctl")
     memctl("list")
     first.write_text(first.read_text().replace("text 0", "wombat"))
-    assert [hit.path for hit in read(opened(repo)).match("wombat")] == [first.relative_to(repo / ".memory").as_posix()]
+    assert [hit.path for hit in read(opened(repo)).texts.match("wombat")] == [first.relative_to(repo / ".memory").as_posix()]
     second.write_text(second.read_text().replace("text 1", "wombat"))
     first.unlink()
-    assert [hit.path for hit in read(opened(repo)).match("wombat")] == [second.relative_to(repo / ".memory").as_posix()]
+    assert [hit.path for hit in read(opened(repo)).texts.match("wombat")] == [second.relative_to(repo / ".memory").as_posix()]
     assert same(*cached_and_fresh(repo))

@@ -48,7 +48,7 @@ def test_when_all_is_committed_every_source_says_the_same(memory: Path) -> None:
         assert snapshot.names("") == disk.names("")
         assert snapshot.names("sections") == ["sections/2.1-payment.md"]
         assert all(snapshot.read(path) == disk.read(path) for path in disk.names(""))
-        assert [hit.path for hit in snapshot.match("lesson")] == [disk.records[0].path]
+        assert [hit.path for hit in snapshot.texts.match("lesson")] == [disk.records[0].path]
         assert snapshot.body(snapshot.records[0]) == disk.body(disk.records[0])
 
 
@@ -140,7 +140,7 @@ def test_reading_what_git_has_writes_nothing_but_cache_and_index(memory: Path) -
     before = state()
     for snapshot in (staged(memory), at(memory)):
         assert (snapshot.records, snapshot.outline, snapshot.catalogue.tags(), snapshot.files.names()) is not None
-        assert snapshot.match("lesson")
+        assert snapshot.texts.match("lesson")
     assert state() == before
 
 
@@ -177,4 +177,4 @@ def test_the_index_says_the_same_with_a_cache_of_the_worktree_and_without(
 
 
 def hits(snapshot: Snapshot, query: str) -> list[tuple[str, float]]:
-    return sorted((hit.path, round(hit.text, 6)) for hit in snapshot.match(query))
+    return sorted((hit.path, round(hit.text, 6)) for hit in snapshot.texts.match(query))

@@ -15,6 +15,14 @@ from memctl.git.push import PushRefused, run_push
 from memctl.git.repository import Repository
 
 _HEADS = "refs/heads/"
+# Seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever.
+_PATIENCE = 10.0
+_TRIES = 5  # to take a turn that are lost without anybody's being seen: then something else is in the way
+# The empty tree, by SHA-1 and by SHA-256: a ref at that is a turn that is over.
+_OVER = (
+    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+)
 
 
 class Upstream(msgspec.Struct, frozen=True):
@@ -158,29 +166,18 @@ def setting(repository: Repository, key: str) -> str:
         return ""
 
 
-# Taking turns at a branch of a remote that many push to at once.
-#
-# Who pushes often and has nothing to merge is always faster than who has, and could keep everybody else out: with eight
-# clones that do nothing but write and sync, one waited 65 s, 73 tries, where half of the syncs took .26 s. Backing off
-# can't help against that, since who wins does not know that anybody waits. So who has lost says so, by a ref at the
-# remote which only one can have (a push with a lease), and the others hold back while it is there. It goes with the
-# sync.
-#
-# A turn is a courtesy and no lock: a remote that does not take the ref has none, who was killed is waited for only so
-# long, and the branch itself is guarded by its own push.
-
-# Seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever.
-_PATIENCE = 10.0
-_TRIES = 5  # to take a turn that are lost without anybody's being seen: then something else is in the way
-# The empty tree, by SHA-1 and by SHA-256: a ref at that is a turn that is over.
-_OVER = (
-    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-)
-
-
 class Turn:
-    """Our turn at a branch, if it is ours, and what was seen of those of others."""
+    """Our turn at a branch, if it is ours, and what was seen of those of others.
+
+    Who pushes often and has nothing to merge is always faster than who has, and could keep everybody else out: with
+    eight clones that do nothing but write and sync, one waited 65 s, 73 tries, where half of the syncs took .26 s.
+    Backing off can't help against that, since who wins does not know that anybody waits. So who has lost says so, by a
+    ref at the remote which only one can have (a push with a lease), and the others hold back while it is there. It goes
+    with the sync.
+
+    A turn is a courtesy and no lock: a remote that does not take the ref has none, who was killed is waited for only so
+    long, and the branch itself is guarded by its own push.
+    """
 
     def __init__(self, repository: Repository, upstream: Upstream) -> None:
         self._repository = repository

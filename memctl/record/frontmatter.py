@@ -1,4 +1,9 @@
-"""Front matter: read strictly, write canonically, change one key without touching the rest."""
+"""Front matter: read strictly, write canonically, change one key without touching the rest.
+
+The canonical form, which memctl writes, is read nine times as fast as by YAML's C loader. It is a small part of YAML:
+one `key: value` a line, lists as `  - item` lines, texts plain where no YAML reader could take them for anything else
+and as JSON strings otherwise. Whatever is not of this form goes to `strict_yaml`.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,16 @@ from memctl.text.lazy_regex import lazy_regex
 
 FENCE = "---"
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
+KEY = lazy_regex(r"[A-Za-z_][A-Za-z0-9_-]*")
+_INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,17})")
+_PLAIN = lazy_regex(r"[^\W\d_][\w./@+()§-]*(?:(?: |:|, )[\w./@+()§-]+)*|§[\w.]+(?:[/-][\w.]+)*")
+_MOMENT = lazy_regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_UUID = lazy_regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_CONSTANTS = {"true": True, "false": False, "null": None}
+# YAML 1.1 reads these as something other than text; so do some YAML 1.2 readers.
+_RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "nan", "inf"))
+_OTHER, _LIST = object(), object()  # a value that is not canonical, and one that may follow as items
+_ITEM, _NOTHING = "-", ""  # what stands for a key in the lines of items and comments
 
 
 class KeyLines(msgspec.Struct, frozen=True):
@@ -209,21 +224,6 @@ def invalid(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord
     return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
 
 
-# The canonical form of front matter: written by memctl, and read nine times as fast as by YAML's C loader.
-#
-# It is a small part of YAML: one `key: value` a line, lists as `  - item` lines, texts plain where no YAML reader could
-# take them for anything else and as JSON strings otherwise. Whatever is not of this form goes to `strict_yaml`.
-
-KEY = lazy_regex(r"[A-Za-z_][A-Za-z0-9_-]*")
-_INT = lazy_regex(r"-?(?:0|[1-9][0-9]{0,17})")
-_PLAIN = lazy_regex(r"[^\W\d_][\w./@+()§-]*(?:(?: |:|, )[\w./@+()§-]+)*|§[\w.]+(?:[/-][\w.]+)*")
-_MOMENT = lazy_regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_UUID = lazy_regex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_CONSTANTS = {"true": True, "false": False, "null": None}
-# YAML 1.1 reads these as something other than text; so do some YAML 1.2 readers.
-_RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "nan", "inf"))
-
-
 def emit(key: str, value: Any) -> str:
     """The canonical lines of one key."""
     if KEY.fullmatch(key) is None or key.lower() in _RESERVED:
@@ -309,10 +309,6 @@ def read_canonical(head: str) -> dict[str, Any] | None:
             key = ""
             values[name] = value
     return values
-
-
-_OTHER, _LIST = object(), object()  # a value that is not canonical, and one that may follow as items
-_ITEM, _NOTHING = "-", ""  # what stands for a key in the lines of items and comments
 
 
 @lru_cache(maxsize=4096)  # types, statuses, tags and names come again and again

@@ -119,9 +119,14 @@ def _matches(index: SearchIndex, texts: Texts, query: str, progress: Progress | 
     database = index.database
     is_old = False
     live = _live(database, texts)
-    if missing := texts.blobs.keys() - {path for _, path, _, _ in live}:
+    room = _room(live)
+    fitting = {row for row in live if row[3] == NO_ROOM and row[2] <= room}  # others are gone by now
+    kept = [row for row in live if row not in fitting]
+    if missing := texts.blobs.keys() - {path for _, path, _, _ in kept}:
         try:
-            _bring_up_to_date(index, texts, live, missing, progress)
+            with index.transaction():
+                database.executemany("DELETE FROM files WHERE number = ?", [row[:1] for row in fitting])
+            _bring_up_to_date(index, texts, kept, missing, progress)
         except sqlite3.OperationalError as error:
             is_old = "locked" in str(error) and bool(live)
             if not is_old:
@@ -209,6 +214,11 @@ def _live(database: sqlite3.Connection, texts: Texts) -> list[_Row]:
     return [(number, path, size, why) for number, blob, path, size, why in rows if texts.blobs.get(path) == blob]
 
 
+def _room(live: Iterable[_Row]) -> int:
+    """The bytes that there is room for beside some rows."""
+    return MOST - sum(size for _, _, size, reason in live if not reason)
+
+
 def _bring_up_to_date(
     index: SearchIndex,
     texts: Texts,
@@ -222,7 +232,7 @@ def _bring_up_to_date(
     if known - counted > 2 * counted + _SPARE:
         _make_anew(index)
         live, missing = (), texts.blobs.keys()
-    room = MOST - sum(size for _, _, size, reason in live if not reason)
+    room = _room(live)
     done = 0
     # If there is no room, the largest are left out.
     for some in _portions(texts, sorted(missing, key=lambda path: (texts.size(path), path))):

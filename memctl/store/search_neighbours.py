@@ -56,7 +56,7 @@ def renew(database: sqlite3.Connection, view: int, added: Collection[int], gone:
         before = {row[0] for row in database.execute(_LISTS, (view, known))}
         if looked_at.isdisjoint(members) and len(before) == 1 and known == _members(database, *before):
             continue
-        listed = _list(database, view, members)
+        listed = _list(database, view, members, before)
         if before != {listed}:
             database.execute(_RENEW, (listed, view, known))
             left |= before - {listed}
@@ -104,8 +104,12 @@ def _members(database: sqlite3.Connection, listed: int | None) -> str:
     return row[0] if row else ""
 
 
-def _list(database: sqlite3.Connection, view: int, members: list[int]) -> int | None:
-    """The number of the list of some entries, which is added if it is new; None if nothing is around them."""
+def _list(database: sqlite3.Connection, view: int, members: list[int], before: Collection[int | None]) -> int | None:
+    """The number of the list of some entries, which is added if it is new; None if nothing is around them.
+
+    Is its text that of the one list `before`, and no other view has that, it stays: most edits of a page change
+    nothing of how it begins.
+    """
     beside = dict.fromkeys(other for number in members for other in _beside(database, view, number))
     known = json.dumps(members), json.dumps([other for other in beside if other not in members])
     if known == (json.dumps(members[:1]), "[]"):
@@ -113,8 +117,15 @@ def _list(database: sqlite3.Connection, view: int, members: list[int]) -> int | 
     row = database.execute("SELECT list FROM neighbours WHERE members = ? AND beside = ?", known).fetchone()
     if row:
         return int(row[0])
+    text = _text(database, *known)
+    for former in filter(None, before if len(before) == 1 else ()):
+        row = database.execute("SELECT members, beside FROM neighbours WHERE list = ?", (former,)).fetchone()
+        is_shared = database.execute("SELECT 1 FROM live WHERE list = ? AND view <> ?", (former, view)).fetchone()
+        if row and row[0] == known[0] and not is_shared and _text(database, *row) == text:
+            database.execute("UPDATE neighbours SET beside = ? WHERE list = ?", (known[1], former))
+            return former
     listed = database.execute("INSERT INTO neighbours (members, beside) VALUES (?, ?)", known).lastrowid
-    database.execute("INSERT INTO around (rowid, text) VALUES (?, ?)", (listed, _text(database, *known)))
+    database.execute("INSERT INTO around (rowid, text) VALUES (?, ?)", (listed, text))
     return listed
 
 

@@ -3,6 +3,10 @@
 The pre-commit framework's hook stays where it is, and ours takes the place (`.legacy`) of the hook that the framework
 runs before its own. There `pre-commit install` and `pre-commit uninstall` leave both working; if theirs were moved
 instead, a second `pre-commit install` would make it refuse every commit and lose a hook kept as `.legacy`.
+
+Maintenance every night is a text for crontab or CI that somebody puts where it belongs. In CI only those access counts
+are known that are in Git, and what it archives or deletes goes back by a push. Where people and agents read the memory
+in clones of their own, `maintain` there folds their counts in.
 """
 
 from __future__ import annotations
@@ -34,6 +38,53 @@ _AT_LAST = "done; git merge-file -L ours -L base -L theirs %A %O %B"
 _DRIVER = f'{_PROGRAMS} "$memctl" merge-file {{what}} %O %A %B %P; code=$?; [ $code -gt 1 ] || exit $code; {_AT_LAST}'
 # Our side of a document stands until memctl renders it again: to start it for each one would take a second for twenty.
 _DOCS_DRIVER = f"{_PROGRAMS} exit 0; {_AT_LAST}"
+PART = "fetch of refs/memctl"
+TARGETS = ("crontab", "github", "gitlab")
+_MINUTES = 60
+_GITHUB = """\
+# .github/workflows/memory.yml
+name: memory
+on:
+  schedule:
+    - cron: "MINUTE 3 * * *"
+  workflow_dispatch:
+permissions:
+  contents: write
+concurrency: memory
+jobs:
+  maintain:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+        with:
+          fetch-depth: 0
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      - run: pip install git-memctl
+      - run: |
+          git config user.name memctl
+          git config user.email memctl@localhost
+          MAINTAIN
+          git push
+"""
+_GITLAB = """\
+# for .gitlab-ci.yml; run by a pipeline schedule, with a project access token in MEMORY_TOKEN
+memory:
+  image: python:3.12
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "schedule"
+  resource_group: memory
+  variables:
+    GIT_DEPTH: "0"
+  script:
+    - pip install git-memctl
+    - git config user.name memctl
+    - git config user.email memctl@localhost
+    - git checkout -B "$CI_COMMIT_BRANCH"
+    - MAINTAIN
+    - git push "https://memctl:$MEMORY_TOKEN@$CI_SERVER_HOST/$CI_PROJECT_PATH.git" "HEAD:$CI_COMMIT_BRANCH"
+"""
 
 
 class InstallStep(msgspec.Struct, frozen=True):
@@ -266,9 +317,6 @@ def _is_ours(present: dict[str, str], what: str) -> bool:
     return not driver or f"merge-file {what} " in driver or driver.startswith(_PROGRAMS.partition("{")[0])
 
 
-PART = "fetch of refs/memctl"
-
-
 def plan_refspec(repository: Repository) -> list[InstallStep]:
     """What adds it for the remote of the branch; nothing in a clone without a remote."""
     remote = fetched_remote(repository)
@@ -303,60 +351,6 @@ def fetches_refs(repository: Repository, remote: str) -> bool:
 
 def _setting(remote: str) -> tuple[str, str]:
     return f"remote.{remote}.fetch", f"+refs/memctl/*:refs/memctl/remotes/{remote}/*"
-
-
-# Having maintenance done every night: texts for crontab and for CI, which somebody puts where they belong.
-#
-# In CI only those access counts are known that are in Git, and what it archives or deletes goes back by a push. Where
-# people and agents read the memory in clones of their own, `maintain` there folds their counts in.
-
-TARGETS = ("crontab", "github", "gitlab")
-_MINUTES = 60
-
-_GITHUB = """\
-# .github/workflows/memory.yml
-name: memory
-on:
-  schedule:
-    - cron: "MINUTE 3 * * *"
-  workflow_dispatch:
-permissions:
-  contents: write
-concurrency: memory
-jobs:
-  maintain:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-        with:
-          fetch-depth: 0
-      - uses: actions/setup-python@v5
-        with:
-          python-version: "3.12"
-      - run: pip install git-memctl
-      - run: |
-          git config user.name memctl
-          git config user.email memctl@localhost
-          MAINTAIN
-          git push
-"""
-_GITLAB = """\
-# for .gitlab-ci.yml; run by a pipeline schedule, with a project access token in MEMORY_TOKEN
-memory:
-  image: python:3.12
-  rules:
-    - if: $CI_PIPELINE_SOURCE == "schedule"
-  resource_group: memory
-  variables:
-    GIT_DEPTH: "0"
-  script:
-    - pip install git-memctl
-    - git config user.name memctl
-    - git config user.email memctl@localhost
-    - git checkout -B "$CI_COMMIT_BRANCH"
-    - MAINTAIN
-    - git push "https://memctl:$MEMORY_TOKEN@$CI_SERVER_HOST/$CI_PROJECT_PATH.git" "HEAD:$CI_COMMIT_BRANCH"
-"""
 
 
 def schedule(memory: Memory, target: str, program: str) -> str:

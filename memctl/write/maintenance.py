@@ -1,4 +1,15 @@
-"""Maintenance: what is due is archived and deleted, and access counts are folded in, in one commit."""
+"""Maintenance: what is due is archived and deleted, and access counts are folded in, in one commit.
+
+Records are judged by the tables of rules.md#lifecycle. A superseded state is deleted by its age and not by how long it
+is archived. Age is counted from `timestamp`, for resolved issues too: a record does not say when it was resolved. An
+issue that nobody will fix (`wontfix`) is closed like a resolved one.
+
+A link in the front matter keeps a record from being deleted, and so does its id in the text of a record or page: they
+would lead nowhere. Not so `supersedes`, for that a record is superseded is why it may go: that link is taken out.
+
+Each checkpoint is whole, so of a workflow only the newest is needed to go on; the ones before it are for who wants to
+see how it went, or to go back. No document of the project's says how many: the numbers are settings.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +40,10 @@ from memctl.write import links, transaction
 from memctl.write.commit import Outcome
 from memctl.write.edit import rewrite
 
+Action = Literal["archive", "delete", "date"]
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has changes that are in no commit"
+_GIVES_WAY = "supersedes"  # the link that keeps nothing from being deleted
 _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
@@ -202,15 +215,6 @@ def _title(judged: Judgement, folded: int, checkpoints: int) -> str:
     return ", ".join(words)
 
 
-# What is due to be archived or deleted, and why: the tables of rules.md#lifecycle, record by record.
-#
-# A superseded state is deleted by its age and not by how long it is archived. Age is counted from `timestamp`, for
-# resolved issues too: a record does not say when it was resolved. An issue that nobody will fix (`wontfix`) is closed
-# like a resolved one.
-
-Action = Literal["archive", "delete", "date"]
-
-
 class RetentionVerdict(msgspec.Struct, frozen=True):
     """What is due for a record, and by which rule. To `date` is to note that an archived record is archived since now.
 
@@ -352,14 +356,6 @@ def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spa
     return RetentionVerdict(verdict.record, "archive", verdict.reason)
 
 
-# What refers to records that are to be deleted, and keeps them from it.
-#
-# A link in the front matter holds, and so does an id in the text of a record or page: it would lead nowhere. What does
-# not hold is `supersedes`, for that a record is superseded is why it may go. That link is taken out with the record.
-
-_GIVES_WAY = "supersedes"
-
-
 def find_backlinks(
     snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
@@ -389,12 +385,6 @@ def _hold(held: dict[str, str], paths: dict[str, str], names: Iterable[str], hol
 def _linked(record: Record, *, everything: bool) -> list[str]:
     linked = [name for field in OTHER_END if everything or field != _GIVES_WAY for name in getattr(record, field)]
     return [*linked, record.parent_memory_id] if record.parent_memory_id else linked
-
-
-# Which checkpoints are due to be deleted: those that newer ones have taken the place of.
-#
-# Each checkpoint is whole, so of a workflow only the newest is needed to go on; the ones before it are for who wants to
-# see how it went, or to go back. No document of the project's says how many: the numbers are settings.
 
 
 class OldCheckpoint(msgspec.Struct, frozen=True):

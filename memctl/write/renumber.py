@@ -3,6 +3,12 @@
 A reference means the one that its writer could know: whoever wrote it did not have the other in the history. A link
 between records tells more, since it stands at both ends. What stays unclear is named and left: it then means the one
 that kept the name.
+
+What a renumbering within a merge wrote goes into the index, so that `git commit` concludes the merge with it. The
+index is the user's. What a merge brought stands in it already, and the renumbering only says the same in other words:
+its files are staged if each of them had on disk what was staged of it (or was in conflict). If one had not, somebody
+works on it, and nothing is staged. The merge's commit is then that of the renumbering too, so it waits for none of its
+own; `git merge --abort` takes both back.
 """
 
 from __future__ import annotations
@@ -219,14 +225,6 @@ def _told(holders: Sequence[Holder]) -> Change:
     )
     named = [*(holder.now for holder in renamed), *(holder.name for holder in renamed)]
     return Change(op=RENUMBER, title=title, ids=tuple(dict.fromkeys(named)), deeds=deeds)
-
-
-# A renumbering within a merge: what it wrote goes into the index, so that `git commit` concludes the merge with it.
-#
-# The index is the user's. What a merge brought stands in it already, and the renumbering only says the same in other
-# words: its files are staged if each of them had on disk what was staged of it (or was in conflict). If one had not,
-# somebody works on it, and nothing is staged. The merge's commit is then that of the renumbering too, so it waits for
-# none of its own; `git merge --abort` takes both back.
 
 
 class StagedMerge(msgspec.Struct, frozen=True):

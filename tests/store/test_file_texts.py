@@ -139,6 +139,10 @@ def test_large_and_binary_files_are_left_out_and_the_large_ones_named(
     full = found(memory, "pager")
     assert set(full.left_out) == {"big.txt", "src/HTTPServer.cs"}, "of the others the largest"
     assert "MB already" in full.left_out["src/HTTPServer.cs"]
+    (repo / "src/pager.py").unlink()
+    again = found(open_memory(repo, os.environ), "request handlers")
+    assert again.shares.keys() == {"src/HTTPServer.cs"}
+    assert again.left_out.keys() == {"big.txt"}
 
 
 def test_a_credential_is_not_indexed_and_the_rest_of_its_file_is(memory: Memory, repo: Path) -> None:

@@ -194,6 +194,20 @@ def test_a_long_thread_stands_in_lists_of_64_and_a_change_renews_the_one_that_it
     assert len(before.keys() & after.keys()) == len(before) - 1
 
 
+def test_what_stands_beside_a_page_is_renewed_only_if_the_page_begins_otherwise(shop: Path) -> None:
+    page = next((shop / ".memory/sections").glob("2.1-*"))
+    text = page.read_text()
+    page.write_text(f"{text}\n{'A long text about cards. ' * 20}\n")
+    hits(shop, "zebra cards")
+    before = lists(shop)
+    page.write_text(page.read_text() + "And a zebra at its end.\n")
+    assert hits(shop, "zebra cards") == in_memory(shop, "zebra cards")
+    assert lists(shop) == before
+    page.write_text(text.replace("Billing", "A zebra"))
+    assert hits(shop, "zebra cards") == in_memory(shop, "zebra cards")
+    assert lists(shop) != before
+
+
 def damaged(change: Callable[[sqlite3.Connection], object]) -> Callable[[Path], object]:
     def damage(file: Path) -> None:
         database = sqlite3.connect(file)

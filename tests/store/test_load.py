@@ -319,8 +319,12 @@ def test_the_index_of_words_follows_the_files_from_when_it_is_made(repo: Path, m
     shutil.rmtree(repo / ".git" / "memctl")
     memctl("list")
     first.write_text(first.read_text().replace("text 0", "wombat"))
-    assert [hit.path for hit in read(opened(repo)).texts.match("wombat")] == [first.relative_to(repo / ".memory").as_posix()]
+    assert [hit.path for hit in read(opened(repo)).texts.match("wombat")] == [
+        first.relative_to(repo / ".memory").as_posix()
+    ]
     second.write_text(second.read_text().replace("text 1", "wombat"))
     first.unlink()
-    assert [hit.path for hit in read(opened(repo)).texts.match("wombat")] == [second.relative_to(repo / ".memory").as_posix()]
+    assert [hit.path for hit in read(opened(repo)).texts.match("wombat")] == [
+        second.relative_to(repo / ".memory").as_posix()
+    ]
     assert same(*cached_and_fresh(repo))

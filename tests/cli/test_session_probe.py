@@ -128,7 +128,7 @@ def test_what_the_page_makes_up_costs_accuracy_alone(repo: Path, memctl: Memctl)
     page = page_of(repo, made)
     row = "| `src/refund.py` | created |"
     text = page.read_text().replace(row, "| `src/made/up.py` | created |  |\n" + row)
-    page.write_text(text.replace("1. Put refunds", "1. Use nothing at all\n2. Put refunds"))
+    page.write_text(text.replace("2. Put refunds", "2. Use nothing at all\n3. Put refunds"))
     result = probe(memctl, repo, "--json")
     assert missing(result) == set()
     assert score(result, "Accuracy") == round(5 * 5 / 7, 1)

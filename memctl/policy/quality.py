@@ -167,16 +167,21 @@ def _boundaries(found: Measures) -> QualityMetric:
 
 
 def _at_most(name: str, target: float, value: float | None, how: str, wanted: str) -> QualityMetric:
-    return QualityMetric(name, value, target, wanted, None if value is None else value <= target, how)
+    return QualityMetric(name, value, target, wanted, None if value is None else _shown(value) <= target, how)
 
 
 def _below(name: str, target: float, value: float, how: str) -> QualityMetric:
-    return QualityMetric(name, value, target, f"< {target * 100:.0f} %", value < target, how)
+    return QualityMetric(name, value, target, f"< {target * 100:.0f} %", _shown(value) < target, how)
 
 
 def _above(name: str, target: float, value: float | None, how: str) -> QualityMetric:
-    is_met = None if value is None else value > target
+    is_met = None if value is None else _shown(value) > target
     return QualityMetric(name, value, target, f"> {target * 100:.0f} %", is_met, how)
+
+
+def _shown(value: float) -> float:
+    """A share as precise as it is printed, so that no verdict contradicts the figure beside it."""
+    return round(value, 3)
 
 
 # When a context should be compressed for its quality (rules.md#quality).

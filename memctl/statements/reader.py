@@ -184,7 +184,7 @@ class _Reader:
     def _start(self, kind: str, label: Label, line: Line, certainty: float) -> None:
         found = self._open = OpenStatement(kind, label, line, certainty)
         self._field = Passage(label, line, is_section=line.level > 0)
-        if kind == STATE and label.role != TASK:
+        if kind == STATE and label.role and label.role != TASK:
             found.fields.append((FIELDS[STATE][label.role], self._field))
         else:
             found.title = self._field

@@ -451,3 +451,10 @@ def test_a_statement_gives_its_fields_as_text_and_as_items() -> None:
     one = Statement("decision", "x", 1, 1, "x", content={"rationale": "a", "alternatives_considered": ("b", "c")})
     assert (one.text("rationale"), one.items("rationale"), one.text("context")) == ("a", ("a",), "")
     assert (one.text("alternatives_considered"), one.items("alternatives_considered")) == ("b\nc", ("b", "c"))
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_heading_without_a_label_is_the_title_of_any_kind(kind: str) -> None:
+    own, _, others = reader.read_record("# Refunds\n\nAs agreed.\n", kind)
+    assert own is None or (own.kind, own.title) == (kind, "Refunds")
+    assert others == []

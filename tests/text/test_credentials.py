@@ -149,6 +149,7 @@ _PHRASE = "correct-horse-battery-" + "hdksrt"
         ('os.getenv("SECRET_X", "{}")', _BARE),
         ("~/.pgpass has db.internal:5432:shop:app:{}", _BARE),
         ("jo:{}", "$apr1" + f"${x(8)}${x(22)}"),
+        *((line, _BARE) for line in ('Now password: "password": "{}"', "password: pwd={}")),  # a name behind a name
         ("    client-key-data: {}", base64.b64encode(pem("RSA ").encode()).decode()),
         ("Set-Cookie: session={}; Path=/", "eyJ" + f"{x(14)}.{x(6)}.{x(27)}"),
     ],

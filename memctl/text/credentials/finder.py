@@ -195,10 +195,15 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
             )  # of a word behind another, looks say nothing
             if is_prose and in_prose > _MOST_JUDGED:
                 continue  # whoever says "password" that often says none
-            for match in rule.pattern.finditer(flat if rule.has_case else lower, start, end):
+            source, place = flat if rule.has_case else lower, start
+            while match := rule.pattern.search(source, place, end):
                 judged, in_prose = judged + (not is_prose), in_prose + is_prose
-                if span := _span(flat, rule, match, is_prose or judged <= _MOST_JUDGED):
+                span = _span(flat, rule, match, is_prose or judged <= _MOST_JUDGED)
+                if span:
                     yield (*span, rule.place)
+                # What was taken for a value may be the name of one: `password: "password": "..."`.
+                is_over = span or not match.lastindex
+                place = max(match.end() if is_over else match.start(match.lastindex or 0), match.start() + 1)
     for rule in begun.values():
         yield from ((*span, rule.place) for span in _blocks(flat, rule))
 

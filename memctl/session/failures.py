@@ -168,7 +168,7 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
             said = message(event.text)
             key = (steps.key(step), "" if only_counts(said) else said)
             old = found.get(key, Failure(step, said, event.moment, times=0))
-            is_open = bool(steps.program(step)) and not _MISUSED.search(said)
+            is_open = (bool(steps.program(step)) or _reports(event.text)) and not _MISUSED.search(said)
             found[key] = msgspec.structs.replace(
                 old, message=said, resolved="", times=old.times + 1, line=event.line, is_open=is_open
             )
@@ -216,6 +216,12 @@ def is_failure(result: Event, call: Event) -> bool:
     if result.details and not _HIDING.search(command):
         return False
     return steps.is_doing(call) and bool(_TRACEBACK.search(text) or failing_line(text))
+
+
+def _reports(text: str) -> bool:
+    """Whether an output is what tests or a compiler report, whatever program ran them: a script of the project's."""
+    line = failing_line(_looked_at(text))
+    return is_telling(line) or only_counts(line)
 
 
 def is_refused(result: Event) -> bool:

@@ -315,10 +315,18 @@ def find_top(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / ".git").exists():
             return folder
+    refuse_bare(start)
     raise MemctlError(
         f"{start} is not in the worktree of a Git repository",
         "memctl keeps a memory in Git: run `git init` first, or `memctl init --git`",
     )
+
+
+def refuse_bare(start: Path) -> None:
+    """Raise MemctlError in a bare repository, which has no worktree for a memory to stand in."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir():
+            raise MemctlError(f"{folder} is a bare repository", "a memory stands in a worktree: run memctl in a clone")
 
 
 def open_repository(start: Path) -> Repository:

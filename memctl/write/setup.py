@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import git, trust
-from memctl.git.repository import Repository, open_repository
+from memctl.git.repository import Repository, open_repository, refuse_bare
 from memctl.record import config as configuration
 from memctl.record import frontmatter
 from memctl.record.change import Change, Write
@@ -20,7 +20,8 @@ from memctl.write import documents
 
 
 def make_repository(folder: Path) -> None:
-    """Make a Git repository in a folder, and the folder if need be."""
+    """Make a Git repository in a folder, and the folder if need be. Raises MemctlError in a bare one."""
+    refuse_bare(folder)
     folder.mkdir(parents=True, exist_ok=True)
     git.write(["init", "--quiet"], folder)
 

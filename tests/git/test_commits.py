@@ -277,6 +277,19 @@ def test_outside_of_a_repository_it_says_what_to_do(tmp_path: Path, memctl: Memc
     assert commits(alone) == 1
 
 
+@pytest.mark.parametrize("args", [("list",), ("init",), ("init", "--git")])
+def test_a_bare_repository_is_called_so_and_gets_no_other_in_it(
+    memctl: Memctl, tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "--quiet", "--bare", str(bare))
+    before = sorted(bare.iterdir())
+    failed = memctl(*args, where=bare, code=1)
+    assert "is a bare repository" in failed.err
+    assert "in a clone" in failed.err
+    assert sorted(bare.iterdir()) == before
+
+
 def test_a_hook_that_refuses_keeps_the_record(repo: Path, memctl: Memctl) -> None:
     hook(repo, "commit-msg", "echo 'we only take haiku' >&2; exit 1")
     (repo / "mine.txt").write_text("x\n")

@@ -13,7 +13,7 @@ from memctl.pack.filling import Pack, fill
 from memctl.record import frontmatter
 from memctl.record.config import Config
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
-from memctl.record.parsing import build
+from memctl.record.parser import build
 from memctl.record.record import ORDER, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Hit

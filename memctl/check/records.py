@@ -11,7 +11,7 @@ from memctl.record.change import rewords
 from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.text import characters
 

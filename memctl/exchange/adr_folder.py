@@ -24,7 +24,7 @@ from memctl.record import frontmatter, ids, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import DECISION
-from memctl.record.parsing import parse, problems
+from memctl.record.parser import parse, problems
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files

@@ -19,7 +19,7 @@ from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS, OTHER_END, Kind
-from memctl.record.parsing import parse, problems
+from memctl.record.parser import parse, problems
 from memctl.record.record import ORDER, Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory

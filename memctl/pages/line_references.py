@@ -9,7 +9,7 @@ import msgspec
 from memctl.git import history, line_map, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.git.line_map import LineMap
-from memctl.record import parsing, timestamps
+from memctl.record import parser, timestamps
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import code_lines
 from memctl.record.record import Record
@@ -137,7 +137,7 @@ class _History:
 def _references(text: bytes, path: str) -> list[str]:
     """The references to code that a version of a record has; none if it can't be read."""
     try:
-        return parsing.parse(text.decode(errors="replace"), path)[0].code_refs
+        return parser.parse(text.decode(errors="replace"), path)[0].code_refs
     except InvalidRecord:
         return []
 

@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 
 REDACT = "redact"  # the operation that may reword an accepted decision: it takes out what should never have been there
 RENUMBER = "renumber"  # the operation whose deletions lose nothing: the text goes on under another name

@@ -11,7 +11,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
 from memctl.record.errors import Fault, InvalidRecord, located
 from memctl.record.kinds import HANDOFF
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 

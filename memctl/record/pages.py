@@ -20,7 +20,7 @@ from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import Field
-from memctl.record.parsing import STEERING, found_allowed, leads_out, wrong_types
+from memctl.record.parser import STEERING, found_allowed, leads_out, wrong_types
 from memctl.record.record import Percent
 from memctl.text import headings
 from memctl.text.lazy_regex import lazy_regex

@@ -1,4 +1,4 @@
-"""A record: the fields of its front matter, their types and their order; `parsing` says what else each may hold."""
+"""A record: the fields of its front matter, their types and their order; `parser` says what else each may hold."""
 
 # Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 

@@ -17,7 +17,7 @@ from memctl.record import mentions
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.mentions import Mention
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.store import files
 from memctl.store.cache import Cache, CacheState, undecodable

@@ -18,7 +18,7 @@ from memctl.errors import MemctlError
 from memctl.git import git, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.parsing import only_counted
+from memctl.record.parser import only_counted
 from memctl.store import files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory

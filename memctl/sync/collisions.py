@@ -22,7 +22,7 @@ from memctl.record import checkpoint, frontmatter, handoff, ids, pages
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import DETAIL, SECTION
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.store import files
 from memctl.store.memory import Memory

@@ -26,7 +26,7 @@ from memctl.record import content_fields, frontmatter, handoff, ids, pages, sess
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import BY_FOLDER, HANDOFF
-from memctl.record.parsing import only_counted
+from memctl.record.parser import only_counted
 from memctl.record.record import ORDER
 from memctl.store import files
 from memctl.store.memory import Memory

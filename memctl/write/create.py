@@ -13,7 +13,7 @@ from memctl.record import content_fields, frontmatter, ids, timestamps
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
-from memctl.record.parsing import build, problems
+from memctl.record.parser import build, problems
 from memctl.record.record import ORDER, Record
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot

@@ -23,7 +23,7 @@ from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory

@@ -13,7 +13,7 @@ from memctl.record import content_fields, frontmatter, handoff, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import Field
-from memctl.record.parsing import found_allowed, parse, problems, refuse_transition
+from memctl.record.parser import found_allowed, parse, problems, refuse_transition
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot

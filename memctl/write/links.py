@@ -9,7 +9,7 @@ from typing import Any
 from memctl.errors import MemctlError
 from memctl.record.change import Change, Write
 from memctl.record.kinds import OTHER_END
-from memctl.record.parsing import refuse_transition
+from memctl.record.parser import refuse_transition
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.write.edit import rewrite

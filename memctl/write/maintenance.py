@@ -28,7 +28,7 @@ from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.config import Lifecycle
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import OTHER_END
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, entry_state, load, lock, sequence

@@ -8,7 +8,7 @@ from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.team import guard

@@ -16,7 +16,7 @@ from memctl.record import checkpoint, config, frontmatter, pages, session_page
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.store import files
 from memctl.store.place import CONFIG
 from memctl.text import credentials, markdown

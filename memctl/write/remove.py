@@ -17,7 +17,7 @@ from memctl.record.checkpoint import Version
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import entry_state, files, journal, lock, sessions_ref
 from memctl.store.journal import PendingEntry

@@ -29,7 +29,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.handoff import package_path
 from memctl.record.kinds import BY_FOLDER, HANDOFF
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import entry_state, files, journal, load, lock
 from memctl.store.journal import PENDING

@@ -13,7 +13,7 @@ from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.store import entry_state, files, interrupts, journal, lock
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory

@@ -14,7 +14,7 @@ from memctl.record import content_fields
 from memctl.record.config import Config
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.text import markdown
 from tests.conftest import examples
 from tests.pages.test_levels import Texts, detail, memory, project, record, section

@@ -16,7 +16,7 @@ from memctl.record import content_fields, frontmatter, strict_yaml
 from memctl.record.change import Change
 from memctl.record.errors import Malformed
 from memctl.record.kinds import KINDS, Field, Kind
-from memctl.record.parsing import build, parse, problems
+from memctl.record.parser import build, parse, problems
 from memctl.record.record import LISTS, ORDER
 from memctl.text import headings
 from tests.conftest import examples

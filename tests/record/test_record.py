@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.record import frontmatter, parsing
+from memctl.record import frontmatter, parser
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import ORDER, Record
@@ -30,17 +30,17 @@ def text(body: str = "", **changes: Any) -> str:
 
 
 def parsed(**changes: Any) -> Record:
-    return parsing.parse(text(**changes), PATH)[0]
+    return parser.parse(text(**changes), PATH)[0]
 
 
 def faults(source: str, path: str = PATH) -> list[tuple[int, str]]:
     with pytest.raises(InvalidRecord) as caught:
-        parsing.parse(source, path)
+        parser.parse(source, path)
     return [(fault.line, fault.field) for fault in caught.value.faults]
 
 
 def test_a_record_knows_its_path_and_kind() -> None:
-    found, body = parsing.parse(text("Body\n"), PATH)
+    found, body = parser.parse(text("Body\n"), PATH)
     assert (found.path, found.kind, body) == (PATH, DECISION, "Body\n")
 
 
@@ -65,7 +65,7 @@ def test_unknown_keys_are_left_aside() -> None:
 
 
 def test_windows_line_ends_are_read() -> None:
-    assert parsing.parse(text("a\nb\n").replace("\n", "\r\n"), PATH) == parsing.parse(text("a\nb\n"), PATH)
+    assert parser.parse(text("a\nb\n").replace("\n", "\r\n"), PATH) == parser.parse(text("a\nb\n"), PATH)
 
 
 @pytest.mark.parametrize("name", list(VALUES))
@@ -146,18 +146,18 @@ def test_the_id_must_be_that_of_the_file_name() -> None:
 
 def test_a_complaint_names_file_line_field_value_and_what_is_allowed() -> None:
     with pytest.raises(InvalidRecord) as caught:
-        parsing.parse(text(importance=12), PATH)
+        parser.parse(text(importance=12), PATH)
     assert str(caught.value) == f"{PATH}:7: importance: found '12', allowed is a whole number from 1 to 10"
 
 
 def test_a_number_for_a_text_is_explained() -> None:
-    assert parsing.problems({**VALUES, "project_id": 42}) == [
+    assert parser.problems({**VALUES, "project_id": 42}) == [
         ("project_id", "found '42', allowed is a text (put numbers in quotes)")
     ]
 
 
 def test_a_long_value_is_shortened_in_a_complaint() -> None:
-    [(_, message)] = parsing.problems({**VALUES, "title": "x" * 500})
+    [(_, message)] = parser.problems({**VALUES, "title": "x" * 500})
     assert len(message) < 150
 
 
@@ -173,15 +173,15 @@ def test_section_markers(marker: str) -> None:
 
 @pytest.mark.parametrize("path", ["src/auth.py", "src/auth.py:10", "a/..b/c", ".github/x", "Makefile", "café.py"])
 def test_paths_inside_the_repository(path: str) -> None:
-    assert not parsing.leads_out(path)
+    assert not parser.leads_out(path)
 
 
 @pytest.mark.parametrize(
     "path", ["", "..", "a/../../b", "/a", "~", ".git", ".GIT/hooks", "c:\\x", "a\x00b", "a\u2028b"]
 )
 def test_paths_that_lead_out_of_it(path: str) -> None:
-    assert parsing.leads_out(path)
+    assert parser.leads_out(path)
 
 
 def test_null_stands_for_nothing() -> None:
-    assert parsing.parse(text().replace("project_id", "tags: null\nproject_id"), PATH)[0] == parsed()
+    assert parser.parse(text().replace("project_id", "tags: null\nproject_id"), PATH)[0] == parsed()

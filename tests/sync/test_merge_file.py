@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.record import frontmatter
-from memctl.record.parsing import only_counted, parse
+from memctl.record.parser import only_counted, parse
 from memctl.record.record import ORDER
 from memctl.sync import merge_tree
 from memctl.tokens.count import Counter

@@ -13,7 +13,7 @@ from memctl.git.git import GitFailed
 from memctl.record import content_fields, frontmatter, pages
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS, STATE
-from memctl.record.parsing import parse
+from memctl.record.parser import parse
 from memctl.record.record import LISTS, ORDER
 from memctl.text import headings
 from memctl.write.merge import Merged, merge

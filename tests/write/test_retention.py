@@ -9,7 +9,7 @@ import pytest
 from memctl.record import timestamps
 from memctl.record.config import Lifecycle
 from memctl.record.kinds import KINDS
-from memctl.record.parsing import build
+from memctl.record.parser import build
 from memctl.record.record import Record
 from memctl.write import maintenance
 from tests.conftest import NOW

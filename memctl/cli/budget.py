@@ -11,13 +11,13 @@ from memctl.cli.command import reading
 from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.policy import allocation
-from memctl.policy.allocation import DEFAULT_WINDOW, PROFILES, Portion, allocate
 from memctl.text.phrases import quantity
+from memctl.window.policy import allocation
+from memctl.window.policy.allocation import DEFAULT_WINDOW, PROFILES, Portion, allocate
 
 if TYPE_CHECKING:
-    from memctl.policy.allocation import Occupancy, Team, TypeUsage
     from memctl.tokens.count import Counter
+    from memctl.window.policy.allocation import Occupancy, Team, TypeUsage
 
 _TYPES = ("system", "active", "session", "buffer", "shared")
 

@@ -22,7 +22,7 @@ from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
 
 if TYPE_CHECKING:
-    from memctl.policy.staleness import Over
+    from memctl.window.policy.staleness import Over
 
 _MANY = "FILE…"  # metavar of an option that takes several files at once: `--active src/*.py`
 MODELS = ", ".join(FAMILIES)
@@ -85,7 +85,7 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
     Raises MemctlError if the memory is asked for at a revision and there is none. Records that can't be read are named
     on stderr.
     """
-    from memctl.policy.staleness import Over, over
+    from memctl.window.policy.staleness import Over, over
 
     memory = opening.memory(ctx) if at is not None else opening.memory_if_any(ctx)
     if memory is None:
@@ -100,7 +100,7 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
 
 def threshold_of(memory: Memory | None) -> int:
     """The threshold of the shared slice, as configured or by default."""
-    from memctl.policy.contexts import SCS_THRESHOLD
+    from memctl.window.policy.contexts import SCS_THRESHOLD
 
     return memory.config.scs_threshold if memory else SCS_THRESHOLD
 

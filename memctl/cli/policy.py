@@ -13,10 +13,20 @@ from memctl.cli.counting import Several, Surroundings, files_option, model_optio
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.tokens.families import kind_of_text
-from memctl.window.policy import contexts, measures, parallel, triggers
-from memctl.window.policy import threshold as control
-from memctl.window.policy.blocks import take_apart
-from memctl.window.policy.contexts import Context, ContextState, Debt, Slice
+from memctl.window import (
+    Context,
+    ContextState,
+    Debt,
+    Slice,
+    contexts,
+    measures,
+    parallel,
+    take_apart,
+    triggers,
+)
+from memctl.window import (
+    threshold as control,
+)
 
 
 @command(

@@ -16,7 +16,6 @@ from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option, options
 from memctl.cli.source import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hooks import pressure
 from memctl.record.frontmatter import read_yaml
 from memctl.store import named_file
 from memctl.store.memory import Memory
@@ -126,13 +125,17 @@ def limit_of(
 ) -> Limit:
     """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-    window = window or pressure.window_setting(os.environ, has_host=host != limits.NO_HOST)
+    window = window or model_windows.window_setting(os.environ, has_host=host != limits.NO_HOST)
     if window is None and usable is not None:
         return Limit(usable, usable, "max_context_tokens")
     model = model or seen.model or counting.model_of(None, memory)
     is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
     most = max(seen.curve.points, default=0) if is_seen else 0
-    return limits.limit_of(model, host, window=window, max_output=max_output, seen=most)
+    automatic = [cut.before for cut in seen.curve.compactions if cut.trigger == "auto"]
+    compacted = automatic[-1] if automatic else 0
+    return limits.limit_of(
+        model, host, window=window, max_output=max_output, seen=most, compacted=compacted, environ=os.environ
+    )
 
 
 def warn_of(limit: Limit) -> None:

@@ -32,10 +32,10 @@ SMALL, LARGE = 32_000, 200_000  # tokens up to which a window is small, and from
 class PressureZone(Enum):
     """How much a window presses (rules.md#window-pressure)."""
 
-    GREEN = "green"  # nothing to do
-    YELLOW = "yellow"  # prepare: which blocks could go?
-    ORANGE = "orange"  # evict
-    RED = "red"  # evict or compact at once
+    GREEN = model_windows.GREEN  # nothing to do
+    YELLOW = model_windows.YELLOW  # prepare: which blocks could go?
+    ORANGE = model_windows.ORANGE  # evict
+    RED = model_windows.RED  # evict or compact at once
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,11 +52,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def zone(self, utilization: float) -> PressureZone:
         """The zone at a utilisation; a threshold belongs to the zone that it begins."""
-        if utilization >= self.red:
-            return PressureZone.RED
-        if utilization >= self.orange:
-            return PressureZone.ORANGE
-        return PressureZone.YELLOW if utilization >= self.yellow else PressureZone.GREEN
+        return PressureZone(model_windows.zone_of(utilization, self.yellow, self.orange, self.red))
 
     @staticmethod
     def suited_to(window: int) -> Thresholds:

@@ -11,13 +11,12 @@ from memctl.cli.command import reading
 from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.policy import allocation
-from memctl.policy.allocation import DEFAULT_WINDOW, PROFILES, Portion, allocate
 from memctl.text.phrases import quantity
+from memctl.window import Portion, allocation
 
 if TYPE_CHECKING:
-    from memctl.policy.allocation import Occupancy, Team, TypeUsage
     from memctl.tokens.count import Counter
+    from memctl.window import Occupancy, Team, TypeUsage
 
 _TYPES = ("system", "active", "session", "buffer", "shared")
 
@@ -35,11 +34,13 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
         ("memctl budget --used 171000 --strict", "The level for what the host reports; exit code 1 from orange on."),
     ),
 )
-@click.option("--window", type=click.IntRange(min=1), default=DEFAULT_WINDOW, show_default=True, help="Its tokens.")
+@click.option(
+    "--window", type=click.IntRange(min=1), default=allocation.DEFAULT_WINDOW, show_default=True, help="Its tokens."
+)
 @click.option(
     "--profile",
     "name",
-    type=click.Choice(list(PROFILES)),
+    type=click.Choice(list(allocation.PROFILES)),
     default="balanced",
     show_default=True,
     help="The kind of task.",
@@ -75,8 +76,8 @@ def budget_command(
     Each type of context gets a share. Files given for a type are counted against it. The level says what to do: green
     below 80 %, yellow from 80, orange from 90, red from 95. Within a memory, what memctl itself has to load is listed.
     """
-    profile = PROFILES[name]
-    portions = allocate(window, profile)
+    profile = allocation.PROFILES[name]
+    portions = allocation.allocate(window, profile)
     known = {portion.share.name for portion in portions}
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
         raise MemctlError(f"--{wrong} has no share in the profile {name}", "use --profile multi-agent", USAGE)

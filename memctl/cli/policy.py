@@ -12,11 +12,21 @@ from memctl.cli.command import Group, command, json_option, options, reading
 from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.policy import contexts, measures, parallel, triggers
-from memctl.policy import threshold as control
-from memctl.policy.blocks import take_apart
-from memctl.policy.contexts import Context, ContextState, Debt, Slice
 from memctl.tokens.families import kind_of_text
+from memctl.window import (
+    Context,
+    ContextState,
+    Debt,
+    Slice,
+    contexts,
+    measures,
+    parallel,
+    take_apart,
+    triggers,
+)
+from memctl.window import (
+    threshold as control,
+)
 
 
 @command(

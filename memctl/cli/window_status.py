@@ -16,7 +16,6 @@ from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option, options
 from memctl.cli.source import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hooks import pressure
 from memctl.record.frontmatter import read_yaml
 from memctl.store import named_file
 from memctl.store.memory import Memory
@@ -24,23 +23,32 @@ from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
 from memctl.transcript import claude_code
-from memctl.window import config as configuration
-from memctl.window import status
-from memctl.window.config import WindowConfig
-from memctl.window.following import Follower
-from memctl.window.health.alerts import METRICS, Alert, AlertLevel, HealthSnapshot, watch
-from memctl.window.health.monitor import ContextHealthMonitor
-from memctl.window.health.trends import Trend
-from memctl.window.pressure import drawing, limits
-from memctl.window.pressure.limits import Limit
-from memctl.window.pressure.monitor import (
+from memctl.window import (
+    METRICS,
     MODEL_REPORTED,
+    Alert,
+    AlertLevel,
+    ContextHealthMonitor,
+    Follower,
+    HealthSnapshot,
+    Limit,
     PressureReading,
     PressureZone,
+    SeenConversation,
+    Status,
     Thresholds,
-    suited_thresholds,
+    Trend,
+    WindowConfig,
+    drawing,
+    limits,
+    status,
 )
-from memctl.window.status import SeenConversation, Status
+from memctl.window import (
+    alerts as alarms,
+)
+from memctl.window import (
+    config as configuration,
+)
 
 _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
 
@@ -117,13 +125,17 @@ def limit_of(
 ) -> Limit:
     """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-    window = window or pressure.window_setting(os.environ, has_host=host != limits.NO_HOST)
+    window = window or model_windows.window_setting(os.environ, has_host=host != limits.NO_HOST)
     if window is None and usable is not None:
         return Limit(usable, usable, "max_context_tokens")
     model = model or seen.model or counting.model_of(None, memory)
     is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
     most = max(seen.curve.points, default=0) if is_seen else 0
-    return limits.limit_of(model, host, window=window, max_output=max_output, seen=most)
+    automatic = [cut.before for cut in seen.curve.compactions if cut.trigger == "auto"]
+    compacted = automatic[-1] if automatic else 0
+    return limits.limit_of(
+        model, host, window=window, max_output=max_output, seen=most, compacted=compacted, environ=os.environ
+    )
 
 
 def warn_of(limit: Limit) -> None:
@@ -304,7 +316,7 @@ def _large_row(one: status.Large) -> tuple[str, ...]:
 
 def _suited(limit: Limit, thresholds: Thresholds) -> str:
     """A hint for small and large windows whose thresholds are the defaults; "" for others."""
-    suited = suited_thresholds(limit.window)
+    suited = Thresholds.suited_to(limit.window)
     if thresholds != Thresholds() or suited == thresholds:
         return ""
     values = ", ".join(f"{name} {getattr(suited, name):.2f}" for name in ("yellow", "orange", "red"))
@@ -321,7 +333,7 @@ def _data(source: WindowSource, seen: SeenConversation, limit: Limit, found: Sta
         "components": [{**plain(part), "share": round(_share(part), 3)} for part in found.parts],
         "largest_results": plain(found.largest),
         "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
-        "suited_thresholds": plain(suited_thresholds(limit.window)),
+        "suited_thresholds": plain(Thresholds.suited_to(limit.window)),
         "not_counted": seen.opened.conversation.uncounted,
         "broken_lines": messages.broken_in(seen.opened.transcript),
     }
@@ -400,7 +412,7 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
 def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
     """What is out of its healthy range and does not alarm."""
     alarming = {alert.metric for alert in alerts}
-    return [one for one in watch(last) if one.metric not in alarming]
+    return [one for one in alarms.watch(last) if one.metric not in alarming]
 
 
 def _row(name: str, last: HealthSnapshot, trend: Trend) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from memctl.policy.allocation import divide
 from memctl.record import argument_checks
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, Component, named, profile
+from memctl.window.policy.allocation import divide
 from memctl.window.pressure.monitor import DEFAULT_WINDOW
 
 SOFT_LIMIT = 0.80  # of a budget; rules.md#window-budget

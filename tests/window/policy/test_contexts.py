@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.policy import contexts
-from memctl.policy.staleness import Over
-from tests.policy.texts import measured, parsed, words
+from memctl.window.policy import contexts
+from memctl.window.policy.staleness import Over
+from tests.window.policy.texts import measured, parsed, words
 
 MISSION = "## Mission\n\nSell lanterns online.\n\n"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.policy import triggers
-from memctl.policy.contexts import GIVEN, Burst, Context, ContextState, Debt, Slice, burst
-from memctl.policy.triggers import Trigger, TriggerInput
-from tests.policy.texts import context, count, measured, parsed, words
+from memctl.window.policy import triggers
+from memctl.window.policy.contexts import GIVEN, Burst, Context, ContextState, Debt, Slice, burst
+from memctl.window.policy.triggers import Trigger, TriggerInput
+from tests.window.policy.texts import context, count, measured, parsed, words
 
 
 def situation(**given: object) -> TriggerInput:

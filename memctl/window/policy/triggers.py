@@ -10,11 +10,12 @@ from collections import Counter
 
 import msgspec
 
-from memctl.policy.blocks import CountTokens, TextBlock
-from memctl.policy.contexts import BURST, Burst, Context, ContextState, Debt, Slice
-from memctl.policy.measures import Measured, Measures
-from memctl.policy.pieces import CODE, DATA, LIST, TEXT
+from memctl.task.events import MOST_EVENTS
 from memctl.text.markdown import first_sentence
+from memctl.window.policy.blocks import CountTokens, TextBlock
+from memctl.window.policy.contexts import BURST, Burst, Context, ContextState, Debt, Slice
+from memctl.window.policy.measures import Measured, Measures
+from memctl.window.policy.pieces import CODE, DATA, LIST, TEXT
 
 TIERS = (("micro", 50), ("phase", 300), ("macro", 800))  # the most tokens of each
 REDUCTION = 0.12  # of the shared slice, at least
@@ -118,7 +119,7 @@ def _paths(found: Measures, count: CountTokens) -> Strategy:
     return Strategy(3, "abstract repeated paths into an index", max(saved, 0), lines if saved > 0 else [])
 
 
-SCS_SHARE, DEBT, GROWTH, BATCHES, EVENTS = 0.70, 0.25, 0.10, 3, 50
+SCS_SHARE, DEBT, GROWTH, BATCHES = 0.70, 0.25, 0.10, 3
 ESCALATE_SCS, ESCALATE_TIMES, ESCALATE_WINDOW = 0.80, 2, 4  # of the threshold, twice within four batches
 ESCALATE_PHASE = 0.50  # of the shared slice, added by the next phase
 DENIALS, DENIED_DEBT = 3, 0.30
@@ -192,7 +193,7 @@ def judge(now: TriggerInput) -> list[Trigger]:
         _batches(now),
         _beyond(6, "working set", now.aws, MACRO_AWS, "macro summary, mandatory"),
         _beyond(7, "projected shared slice", now.projected, now.threshold, prune),
-        _beyond(8, "event stream", now.events, EVENTS, "compress to checkpoints"),
+        _beyond(8, "event stream", now.events, MOST_EVENTS, "compress to checkpoints"),
         _stateless(now),
     ]
 

@@ -5,14 +5,14 @@ What nobody said is taken on the safe side where it can be guessed: of each bran
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
 
-from memctl.policy import importance
-from memctl.policy.blocks import ParsedText
-from memctl.policy.contexts import Context, ContextState, Slice
+from memctl.task.bootstrap import hidden_reference
+from memctl.window.policy import importance
+from memctl.window.policy.blocks import ParsedText
+from memctl.window.policy.contexts import Context, ContextState, Slice
 
 DELTA_SHARE = 0.40  # of what remains of the threshold
 BACKLOG = 2  # deferred compressions that refuse
@@ -26,13 +26,6 @@ COMPLETE = {
     "outputs": "its outputs",
     "constraints": "constraints",
 }
-_HIDDEN = re.compile(
-    r"\b(?:as (?:we )?(?:discussed|agreed|mentioned|said)(?: (?:above|before|earlier|previously))?|"
-    r"see (?:the )?previous (?:message|conversation|chat)|"
-    r"(?:from|in) (?:our|the) (?:last|previous|earlier) (?:conversation|chat|session|message)|"
-    r"you already know|like last time|same as before)\b",
-    re.IGNORECASE,
-)
 
 
 class Criterion(msgspec.Struct, frozen=True):
@@ -133,9 +126,3 @@ def lacks(context: ParsedText) -> list[str]:
         if hidden := hidden_reference(block.piece.text):
             found.append(f"what line {block.piece.line} refers to ({hidden!r})")
     return found
-
-
-def hidden_reference(text: str) -> str:
-    """The words by which a text refers to what only those know who were there; "" if it has none."""
-    match = _HIDDEN.search(text)
-    return match[0] if match else ""

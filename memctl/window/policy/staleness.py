@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memctl.policy.blocks import ParsedText, TextBlock
 from memctl.record import ids, timestamps
 from memctl.record.record import Record
 from memctl.text.similar import plain_words
+from memctl.window.policy.blocks import ParsedText, TextBlock
 
 OLD_DAYS = 90
 _ID = re.compile(rf"(?<![\w-]){ids.PATTERN.pattern}(?![\w-])")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from tests.policy.texts import blocks, parsed
+from tests.window.policy.texts import blocks, parsed
 
 XML = """<workflow_context>
   <current_objective>make login work</current_objective>

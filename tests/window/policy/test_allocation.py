@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.policy import allocation
-from memctl.policy.allocation import DEFAULT_WINDOW, MULTI_AGENT, PROFILES, SHARES, allocate, divide, team
+from memctl.window.policy import allocation
+from memctl.window.policy.allocation import DEFAULT_WINDOW, MULTI_AGENT, PROFILES, SHARES, allocate, divide, team
 
 WINDOWS = st.integers(min_value=1, max_value=10_000_000)
 # The profiles of rules.md#task-profiles, for a window of 200,000.

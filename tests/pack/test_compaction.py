@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.policy import compaction
-from memctl.policy.compaction import ContextBlock, compact, score
+from memctl.pack import compaction
+from memctl.pack.compaction import ContextBlock, compact, score
 from memctl.text import similar
 
 SENTENCE = "the pool of connections is exhausted when a hundred buyers check out at once and nobody gives one back"

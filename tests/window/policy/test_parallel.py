@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.policy import contexts, parallel
-from memctl.policy.contexts import ContextState, Slice
-from memctl.policy.parallel import Criterion
-from tests.policy.texts import context, parsed
+from memctl.window.policy import contexts, parallel
+from memctl.window.policy.contexts import ContextState, Slice
+from memctl.window.policy.parallel import Criterion
+from tests.window.policy.texts import context, parsed
 
 EVENT = """<agent_context><mission>sell lanterns</mission><inputs>the schema</inputs>
 <expected_outputs>a report</expected_outputs><constraints>no new packages</constraints><own>{}</own></agent_context>"""

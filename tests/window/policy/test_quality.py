@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.policy import advice, quality, staleness
-from memctl.policy.measures import Measures, stated_task
-from memctl.policy.quality import QualityMetric
-from memctl.policy.staleness import Over
 from memctl.record.record import Record
-from tests.policy.texts import NOW, measured, parsed, words
+from memctl.window.policy import advice, quality, staleness
+from memctl.window.policy.measures import Measures, stated_task
+from memctl.window.policy.quality import QualityMetric
+from memctl.window.policy.staleness import Over
+from tests.window.policy.texts import NOW, measured, parsed, words
 
 FIELD = "## Part {}\n\n{}\n\n"
 

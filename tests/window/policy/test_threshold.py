@@ -7,8 +7,8 @@ import json
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.policy import threshold
-from memctl.policy.threshold import Review
+from memctl.window.policy import threshold
+from memctl.window.policy.threshold import Review
 
 
 def log(*days: dict[str, object]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from memctl.policy import quality
-from memctl.policy.measures import Measured, Measures
-from memctl.policy.quality import PLACEMENT, RELEVANCE
+from memctl.window.policy import quality
+from memctl.window.policy.measures import Measured, Measures
+from memctl.window.policy.quality import PLACEMENT, RELEVANCE
 
 _REPEATED = 0.5  # of a block was said before: it can go, or be told in what is new
 

@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import msgspec
 
-from memctl.policy import relevance
-from memctl.policy.importance import CRITICAL, WEIGHTY
-from memctl.policy.measures import Measured, Measures
-from memctl.policy.notices import NOTICES
-from memctl.policy.pieces import CODE, DATA
+from memctl.record.notices import NOTICES
+from memctl.window.policy import relevance
+from memctl.window.policy.importance import CRITICAL, WEIGHTY
+from memctl.window.policy.measures import Measured, Measures
+from memctl.window.policy.pieces import CODE, DATA
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memctl.policy import measures
-from memctl.policy.blocks import ParsedText, TextBlock, take_apart
-from memctl.policy.contexts import Context
-from memctl.policy.measures import Measures
-from memctl.policy.staleness import Over
+from memctl.window.policy import measures
+from memctl.window.policy.blocks import ParsedText, TextBlock, take_apart
+from memctl.window.policy.contexts import Context
+from memctl.window.policy.measures import Measures
+from memctl.window.policy.staleness import Over
 
 NOW = "2025-11-04T14:32:00Z"
 NOTHING = Over({}, frozenset())

@@ -32,12 +32,12 @@ from typing import Annotated
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.policy import importance
-from memctl.policy.blocks import ParsedText, TextBlock
-from memctl.policy.measures import Measured, Measures
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.text.similar import comparable
+from memctl.window.policy import importance
+from memctl.window.policy.blocks import ParsedText, TextBlock
+from memctl.window.policy.measures import Measured, Measures
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 Number = Annotated[int, msgspec.Meta(ge=0)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memctl.policy.blocks import ParsedText, TextBlock
+from memctl.window.policy.blocks import ParsedText, TextBlock
 
 CRITICAL = 9  # the weight from which a block is critical information
 WEIGHTY = 7  # the weight from which a rehydration loads first; rules.md#rehydration

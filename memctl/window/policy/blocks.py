@@ -15,9 +15,9 @@ from xml.parsers import expat
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.policy import markdown_text, messages, trees
-from memctl.policy.pieces import HEADING, Piece
-from memctl.policy.trees import KEY
+from memctl.window.policy import markdown_text, messages, trees
+from memctl.window.policy.pieces import HEADING, Piece
+from memctl.window.policy.trees import KEY
 
 _LOOKED_AT = 200_000  # characters; a format shows itself before
 _HEADING = re.compile(r"^#{2,6} \S", re.MULTILINE)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memctl.policy import markdown_text
-from memctl.policy.pieces import DATA, HEADING, Piece
 from memctl.transcript.events import arguments_of
 from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements
+from memctl.window.policy import markdown_text
+from memctl.window.policy.pieces import DATA, HEADING, Piece
 
 _SPACE = re.compile(r"[\s,]*")
 _MESSAGES = re.compile(r'"(?:messages|conversation|input)"\s*:\s*\[')

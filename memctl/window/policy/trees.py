@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 from xml.parsers import expat
 
-from memctl.policy import markdown_text
-from memctl.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
 from memctl.text.similar import plain_words
+from memctl.window.policy import markdown_text
+from memctl.window.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
 
 _SHORT = 20  # words; a leaf of more is a piece by itself
 _DEEPEST = 100  # levels of nesting that are read

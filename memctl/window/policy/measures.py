@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from memctl.policy import importance, relevance, staleness
-from memctl.policy.blocks import KINDS, CountTokens, ParsedText, TextBlock
-from memctl.policy.staleness import Over, StaleBlock
 from memctl.text.similar import plain_words
+from memctl.window.policy import importance, relevance, staleness
+from memctl.window.policy.blocks import KINDS, CountTokens, ParsedText, TextBlock
+from memctl.window.policy.staleness import Over, StaleBlock
 
 _RUN = 5  # words; a run that stood earlier is said again
 _LEAST = 3  # words of a block that is compared as a whole

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from memctl.policy.blocks import ParsedText, TextBlock
-from memctl.policy.importance import is_frame, is_record
 from memctl.text.similar import terms
+from memctl.window.policy.blocks import ParsedText, TextBlock
+from memctl.window.policy.importance import is_frame, is_record
 
 ENOUGH = 0.25  # of the weight of the task's words
 ALIKE = 0.5  # of the words of the smaller of two blocks: a cluster

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memctl.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
+from memctl.window.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
 
 _HEADING = re.compile(r"(#{1,6})(?:[ \t](.*))?$")
 _CLOSING = re.compile(r"(?:^|[ \t])#+$")

@@ -32,20 +32,22 @@ FLOORS = {
     "pages": 4,
     "team": 4,
     "tokens": 4,
-    "check": 5,
     "sources": 5,
     "write": 5,
+    "check": 6,
     "task": 6,
     "exchange": 7,
     "history": 7,
     "pack": 7,
     "session": 7,
+    "api": 8,
     "hooks": 8,
     "sync": 8,
     "window": 8,
     "cli": 9,
 }
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
+INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself
 # What `list` may import, in whatever function, and what it may load of an unchanged memory: as measured, and some more.
 MOST_REACHED, MOST_LOADED = (93, 13_700), (46, 5_300)  # modules, lines
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
@@ -90,6 +92,8 @@ def imports(path: Path) -> set[str]:
 
 def test_modules_import_only_from_below_and_never_in_a_circle() -> None:
     arrows = {name: imports(path) & NAMES.keys() for name, path in NAMES.items()}
+    assert arrows.pop(INTERFACE) == {"memctl.api", "memctl.errors"}
+    arrows[INTERFACE] = set()
     upwards = [
         f"{name} imports {other}"
         for name, others in arrows.items()

@@ -9,7 +9,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, complete_id
-from memctl.cli.report import discard_option, said, writing
+from memctl.cli.report import discard_option, said, strict_option, writing
 from memctl.cli.source import kept_if_refused, open_editor, read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
@@ -43,6 +43,7 @@ _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the t
 @click.option("--remove", "removals", multiple=True, metavar="FIELD=VALUE", help="Take out of a list. Repeatable.")
 @click.option("--file", "-f", "source", metavar="FILE", help="Take the whole text from a file (- for standard input).")
 @_allow_accepted
+@strict_option
 @writing
 @click.pass_context
 def edit_command(

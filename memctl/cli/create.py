@@ -10,7 +10,7 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import Command, complete_id, for_people, split_at_commas
-from memctl.cli.report import all_said, said, take_flags, write_options, writing
+from memctl.cli.report import all_said, said, strict_option, take_flags, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import SEVERITIES, Kind
 from memctl.write import create
@@ -33,7 +33,7 @@ def command(kind: Kind) -> Command:
     def callback(**given: Any) -> None:
         run(kind, click.get_current_context(), given)
 
-    function: Callable[..., Any] = writing(callback)
+    function: Callable[..., Any] = writing(strict_option(callback))
     made = Command(kind.verb, callback=function, help=kind.help, examples=kind.examples)
     shared = list(reversed(getattr(function, "__click_params__", [])))
     made.params = [*_own_params(kind), *_common_params(kind), *shared]
@@ -130,5 +130,3 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, flags, [line])
-    if kind.reason and not draft.content and not draft.body.strip():
-        output.note(f"hint: nothing says why: `memctl edit {result.change.ids[0]} --set {kind.reason}=…`")

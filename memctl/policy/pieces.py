@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.text.program_output import LOG_LINE
 
 HEADING, TEXT, LIST, CODE, DATA = "heading", "text", "list", "code", "data"
 
@@ -17,9 +18,6 @@ _MOST = 60_000
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _CODE_LINE = re.compile(
     r".*(?:[;{}]|\):|=>|\\)\s*$|\s*(?:def|class|import|from|return|const|let|var|if|for|func|\$)\s\S"
-)
-LOG_LINE = re.compile(
-    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b[\]:| ])"
 )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memctl.text import similar
+from memctl.text.program_output import LOG_LINE, TRACE_LINE
 from memctl.text.similar import consolidated
 
 CountTokens = Callable[[str], int]
@@ -150,7 +151,6 @@ _GIVEN_UP = re.compile(
     r"rolled (?:it )?back again|no longer pursued|prototype (?:was )?(?:replaced|thrown away))\b",
     re.IGNORECASE,
 )
-_TRACE_LINE = re.compile(r"\s+(?:File \"[^\"]*\", line \d+|at [\w$.<>]+[ (]|\.\.\. \d+ more|\^+\s*$)")
 _LOG_MATTERS = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|Error|Exception|Caused by|panic|failed)\b")
 # Details on threats, performance and the integrity of data must stay; rules.md#preservation.
 _CRITICAL = re.compile(
@@ -167,7 +167,7 @@ def reason(text: str) -> str:
         return CONFIRMATION
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) >= LOG_LINES and sum(
-        1 for line in lines if LOG_LINE.match(line) or _TRACE_LINE.match(line)
+        1 for line in lines if LOG_LINE.match(line) or TRACE_LINE.match(line)
     ) >= _LOG_SHARE * len(lines):
         return LOG
     return ABANDONED if _GIVEN_UP.search(text) else ""
@@ -194,7 +194,7 @@ def shortened(text: str) -> str:
     dropped = 0
     was_trace = False
     for line in lines:
-        is_trace = _TRACE_LINE.match(line) is not None
+        is_trace = TRACE_LINE.match(line) is not None
         of_trace = was_trace and line.startswith("    ") and not is_trace  # the source line below a frame
         if is_trace or of_trace or (is_log and LOG_LINE.match(line) and not _LOG_MATTERS.search(line)):
             dropped += 1

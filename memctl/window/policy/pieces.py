@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pack.compaction import LOG_LINE
+from memctl.text.program_output import LOG_LINE
 
 HEADING, TEXT, LIST, CODE, DATA = "heading", "text", "list", "code", "data"
 

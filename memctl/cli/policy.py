@@ -13,12 +13,13 @@ from memctl.cli.counting import Several, Surroundings, files_option, model_optio
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.tokens.families import kind_of_text
-from memctl.window import limits, (
+from memctl.window import (
     Context,
     ContextState,
     Debt,
     Slice,
     contexts,
+    limits,
     measures,
     parallel,
     take_apart,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import counting, material, opening, output
+from memctl.cli import counting, material, opening, output, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.cli.source import lines
@@ -122,13 +122,11 @@ def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenCo
 
 def _target(seen: SeenConversation, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
-    from memctl.cli import window_status
     from memctl.tokens import model_windows
 
-    config, says_window = window_status.settings(None, memory)
-    usable = config.max_context_tokens if says_window else None
-    limit = window_status.limit_of(seen, usable, memory, model=model, window=window)
-    window_status.warn_of(limit)
+    _, usable = window_limit.settings(None, memory)
+    limit = window_limit.of_conversation(seen, usable, memory, model=model, window=window)
+    window_limit.warn_of(limit)
     transcript = seen.opened.transcript
     frame = max(transcript.reported - seen.opened.conversation.tokens, 0) if transcript else 0
     return max(int(model_windows.TARGET * limit.usable) - frame, 1)

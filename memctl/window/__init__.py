@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     # isort: off
     from memctl.window import config as config, status as status
+    from memctl.window.budget import occupancy as occupancy, profiles as profiles
     from memctl.window.compression import reduction as reduction
     from memctl.window.health import alerts as alerts, fidelity as fidelity, questions as questions
     from memctl.window.messages import reading as reading
     from memctl.window.policy import (
         advice as advice,
-        allocation as allocation,
         contexts as contexts,
         measures as measures,
         parallel as parallel,
@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from memctl.window.preservation import checklist as checklist
     from memctl.window.pressure import drawing as drawing, limits as limits
     from memctl.window.audit import AuditLog as AuditLog, Decision as Decision
-    from memctl.window.budget.profiles import BudgetComponent as BudgetComponent
+    from memctl.window.budget.occupancy import Occupancy as Occupancy, Team as Team, TypeUsage as TypeUsage
+    from memctl.window.budget.profiles import (
+        PROFILES as PROFILES,
+        BudgetComponent as BudgetComponent,
+        Portion as Portion,
+        Profile as Profile,
+        profile as profile,
+    )
     from memctl.window.budget.tracking import (
         BudgetReport as BudgetReport,
         ComponentBudget as ComponentBudget,
@@ -84,12 +91,6 @@ if TYPE_CHECKING:
     from memctl.window.messages.validity import validate as validate
     from memctl.window.orchestrator import ContextWindowManager as ContextWindowManager
     from memctl.window.policy.advice import Advice as Advice
-    from memctl.window.policy.allocation import (
-        Occupancy as Occupancy,
-        Portion as Portion,
-        Team as Team,
-        TypeUsage as TypeUsage,
-    )
     from memctl.window.policy.blocks import take_apart as take_apart
     from memctl.window.policy.contexts import (
         Context as Context,
@@ -122,7 +123,8 @@ if TYPE_CHECKING:
 # The public names by the module that has them: whoever wants one of them does not pay for the rest.
 _NAMES = {
     "audit": "AuditLog Decision",
-    "budget.profiles": "BudgetComponent",
+    "budget.occupancy": "Occupancy Team TypeUsage",
+    "budget.profiles": "PROFILES BudgetComponent Portion Profile profile",
     "budget.tracking": "BudgetReport ComponentBudget TokenBudgetManager Verdict",
     "compression.delegation": "SubAgentAnswer",
     "compression.engine": "Cascade CompressionEngine",
@@ -148,7 +150,6 @@ _NAMES = {
     "messages.validity": "validate",
     "orchestrator": "ContextWindowManager",
     "policy.advice": "Advice",
-    "policy.allocation": "Occupancy Portion Team TypeUsage",
     "policy.blocks": "take_apart",
     "policy.contexts": "Context ContextState Debt Slice",
     "policy.measures": "Measures",
@@ -164,6 +165,8 @@ _NAMES = {
 }
 # Modules whose functions are public as `drawing.svg`: those that commands are made of.
 _PUBLIC_MODULES = (
+    "budget.occupancy",
+    "budget.profiles",
     "compression.reduction",
     "config",
     "health.alerts",
@@ -171,7 +174,6 @@ _PUBLIC_MODULES = (
     "health.questions",
     "messages.reading",
     "policy.advice",
-    "policy.allocation",
     "policy.contexts",
     "policy.measures",
     "policy.parallel",

@@ -132,9 +132,6 @@ def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
 CONFIRMATION, LOG, ABANDONED = "a confirmation", "a log", "an abandoned attempt"
 
 _SHORT = 200  # characters of a confirmation at most; what is longer says more than that
-LOG_LINE = re.compile(
-    r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b[\]:| ])"
-)
 LOG_LINES, _LOG_SHARE = 10, 0.6  # so many lines, so much of them a log's, and a text is one
 _FAILED = re.compile(
     r"\b(?:fail(?:ed|ure|s)?|error|errors|timed? ?out|broken|not|no|never|but|except|warn(?:ing)?s?)\b", re.IGNORECASE

@@ -91,7 +91,8 @@ class FilesOnDisk:
         unlike = [path for path in soon_read if path not in self._hashed]
         self._hashed |= trees.blobs_on_disk(self._repository, unlike)
         others = self.blobs(path for path in there if path not in self._hashed)
-        return {path: blob for path in asked if (blob := self._hashed.get(path) or others.get(path))}
+        found = {path: self._hashed.get(path) or others.get(path) for path in asked}
+        return {path: blob for path, blob in found.items() if blob}
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit

@@ -157,7 +157,13 @@ def steps(
 ) -> tuple[Step, ...]:
     """Steps by their status, each once: one that is given twice is as far as it was said to be at most."""
     found: dict[str, Step] = {}
-    for status, texts in ((DONE, done), (CLAIMED, claimed), (IN_PROGRESS, in_progress), (PLANNED, planned)):
+    given: tuple[tuple[Status, Iterable[str]], ...] = (
+        (DONE, done),
+        (CLAIMED, claimed),
+        (IN_PROGRESS, in_progress),
+        (PLANNED, planned),
+    )
+    for status, texts in given:
         for text in texts:
             found.setdefault(key(text), Step(text, status))
     return tuple(found.values())

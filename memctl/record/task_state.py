@@ -10,15 +10,18 @@ list, a commit, a check that passed, or a command. If only a sentence says so it
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from memctl.record.required_text import MOST_LINES, Line, Lines, Mission, ShortText
 
-PLANNED, IN_PROGRESS, CLAIMED, DONE = "planned", "in_progress", "claimed", "done"
-PROGRESS = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
 Status = Literal["planned", "in_progress", "claimed", "done"]
+PLANNED: Final = "planned"
+IN_PROGRESS: Final = "in_progress"
+CLAIMED: Final = "claimed"
+DONE: Final = "done"
+PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
 CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""

@@ -53,7 +53,9 @@ _LABELS = {
     "learning": labels.LEARNING,
     "issue": labels.ISSUE,
 }
-_MOST_LEARNED = 3  # in one message; more are a report
+_REPORT = 1_000  # characters of a message that reports what was seen
+_MOST_SAID = 3  # learnings or issues of a shorter message
+_REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # why, where the agent asked
 _OVER = re.compile(r"\W*(?:resolved|fixed|closed|solved|done|won't fix)\b", re.IGNORECASE)
 _SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson"}
@@ -128,7 +130,7 @@ def _of_event(event: Event) -> Iterator[Extract]:
         if event.kind == DIGEST:
             made = [one for one in made if one.label != labels.ISSUE]  # it tells of what was solved as well
         elif event.kind == ANSWER:
-            made = _reported(made)
+            made = _reported(made, event.text)
         for one in made:
             yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
         if event.kind != DIGEST:
@@ -142,14 +144,18 @@ def _of_event(event: Event) -> Iterator[Extract]:
         yield from _answered(event)
 
 
-def _reported(made: Sequence[Extract]) -> Sequence[Extract]:
-    """What an agent says under labels, with many learnings of one message as one: it reports what it saw."""
-    learned = [one for one in made if one.label == labels.LEARNING]
-    if len(learned) <= _MOST_LEARNED:
-        return made
-    text = "; ".join(one.text.rstrip(".") for one in learned)[:_LONG]
-    whole = msgspec.structs.replace(learned[0], text=text, statement=None)
-    return [*(one for one in made if one.label != labels.LEARNING), whole]
+def _reported(made: Sequence[Extract], text: str) -> Sequence[Extract]:
+    """What an agent says under labels; several learnings or issues of a report are one, and what it mended is none."""
+    made = [one for one in made if one.label != labels.ISSUE or not _REPAIR.match(one.text)]
+    most = 1 if len(text) >= _REPORT else _MOST_SAID
+    joined = list[Extract]()
+    for label in (labels.LEARNING, labels.ISSUE):
+        several = [one for one in made if one.label == label]
+        if len(several) > most:
+            whole = "; ".join(one.text.rstrip(".") for one in several)[:_LONG]
+            joined.append(msgspec.structs.replace(several[0], text=whole, statement=None))
+            made = [one for one in made if one.label != label]
+    return [*made, *joined]
 
 
 def _is_next(decision: Extract) -> bool:

@@ -71,6 +71,7 @@ class _DialogueReader:
         self._said: Turn | None = None  # the agent's last message
         self._uncommitted: int | None = None  # place of the last choice that no commit has carried out so far
         self._unheeded: int | None = None  # place of an assent on which nothing was done so far
+        self._symptoms: list[int | None] = [None, None]  # places of what the last two prompts say is wrong
         self._begin("", -1)
 
     def _begin(self, prompt: str, number: int) -> None:
@@ -78,12 +79,12 @@ class _DialogueReader:
         self._last: Turn | None = None  # the agent's last message since the prompt
         self._is_edited = False  # whether files were changed since then
         self._wish: int | None = None  # place of what the prompt wishes
-        self._symptom: int | None = None
 
     def take(self, turn: Turn) -> None:
         if turn.who == USER:
             self._close_exchange()
             self._begin(turn.text, turn.number)
+            self._symptoms = [self._symptoms[1], None]
             self._take_prompt(turn)
             return
         self._unheeded = None
@@ -120,14 +121,12 @@ class _DialogueReader:
             if wish.kind == DECISION:
                 self._uncommitted = self._wish
         if wish is None and (symptom := wishes.reported(turn.text)):
-            self._symptom = self._add(FreeStatement(ISSUE, symptom, USER, turn.number), turn.text)
+            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number), turn.text)
 
     def _take_message(self, turn: Turn) -> None:
         if findings.is_retraction(turn.text):
             self._take_back()
         found = findings.cause(turn.text)
-        if found is None and not self._is_edited and findings.is_analysis(turn.text) and not self._asks_for_step():
-            found = findings.answer(turn.text)
         if found is not None:
             self._add(FreeStatement(found.kind, found.text, AGENT, turn.number, found.reason), turn.text)
         if (issue := findings.open_issue(turn.text)) is not None:
@@ -154,8 +153,9 @@ class _DialogueReader:
         last = self._last
         if last is None:
             return
-        if self._is_edited and self._symptom is not None:
-            self._found[self._symptom] = None
+        for place in self._symptoms if self._is_edited else ():
+            if place is not None:
+                self._found[place] = None
         if self._asks_for_step():
             return
         if self._is_edited:

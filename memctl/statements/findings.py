@@ -144,7 +144,7 @@ def _is_cause(text: str) -> bool:
 def verdict(message: str) -> Finding | None:
     """What a message answers that was asked what to do: how it begins, and why, which is the next sentence."""
     said = [unit.text for unit in _sentences(message)[:_BEGINNING]]
-    while said and (_NEXT.match(said[0]) or said[0].endswith("?") or len(said[0].split()) < 3):
+    while said and (_NEXT.match(said[0]) or said[0].endswith("?") or statements.is_filler(said[0])):
         said.pop(0)
     reason = said[1] if len(said) > 1 and _is_whole(said[1]) and not _NEXT.match(said[1]) else ""
     if not said or not (_NAME.search(f"{said[0]} {reason}")):

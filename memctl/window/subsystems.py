@@ -72,7 +72,7 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
     given = config.budget
     return TokenBudgetManager(
         config.max_context_tokens,
-        given.allocations.by_component(),
+        given.by_component(),
         soft_limit_pct=given.soft_limit_pct,
         enforce_components=False,
     )

@@ -32,7 +32,10 @@ LOG = "window.jsonl"  # the audit log of a memory's windows, beside its cache in
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
     """The pressure monitor of a configuration."""
     return ContextPressureMonitor(
-        config.max_context_tokens, config.pressure.velocity_window, config.pressure.thresholds
+        config.max_context_tokens,
+        config.pressure.velocity_window,
+        config.pressure.thresholds,
+        usual_growth=config.pressure.usual_growth,
     )
 
 

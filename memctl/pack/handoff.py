@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pack import handoff_report, items
+from memctl.pack import compaction, handoff_report, items
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, Pack, fill
 from memctl.pack.handoff_report import HandoffReport
 from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, HandoffRequest
 from memctl.pack.handoff_scope import BUDGETS, CHANGED, RELEVANT, TASK, Scope
 from memctl.pack.items import Sources
-from memctl.policy import compaction
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS

@@ -15,14 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.pack import items, phase, relevance
+from memctl.pack import compaction, items, phase, relevance
+from memctl.pack.compaction import LOW, Compacted, ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
 from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, SPECIALIST, HandoffRequest
 from memctl.pack.items import Sources
 from memctl.pack.last_work import by_last_work
-from memctl.policy import compaction
-from memctl.policy.compaction import LOW, Compacted, ContextBlock
 from memctl.record import timestamps
 from memctl.record.kinds import KNOWLEDGE
 from memctl.record.record import LISTS, Record

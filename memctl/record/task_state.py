@@ -10,15 +10,18 @@ list, a commit, a check that passed, or a command. If only a sentence says so it
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from memctl.record.required_text import MOST_LINES, Line, Lines, Mission, ShortText
 
-PLANNED, IN_PROGRESS, CLAIMED, DONE = "planned", "in_progress", "claimed", "done"
-PROGRESS = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
 Status = Literal["planned", "in_progress", "claimed", "done"]
+PLANNED: Final = "planned"
+IN_PROGRESS: Final = "in_progress"
+CLAIMED: Final = "claimed"
+DONE: Final = "done"
+PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
 CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""
@@ -157,7 +160,13 @@ def steps(
 ) -> tuple[Step, ...]:
     """Steps by their status, each once: one that is given twice is as far as it was said to be at most."""
     found: dict[str, Step] = {}
-    for status, texts in ((DONE, done), (CLAIMED, claimed), (IN_PROGRESS, in_progress), (PLANNED, planned)):
+    given: tuple[tuple[Status, Iterable[str]], ...] = (
+        (DONE, done),
+        (CLAIMED, claimed),
+        (IN_PROGRESS, in_progress),
+        (PLANNED, planned),
+    )
+    for status, texts in given:
         for text in texts:
             found.setdefault(key(text), Step(text, status))
     return tuple(found.values())

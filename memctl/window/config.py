@@ -42,10 +42,14 @@ def _inside(path: str) -> None:
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When zones begin, and of how many steps the velocity is the mean."""
+    """When zones begin, of how many steps the velocity is the mean, and the tokens that a turn usually adds.
+
+    The forecast of turns until red is shrunk to the last; 0 leaves it to what is known.
+    """
 
     thresholds: Thresholds = Thresholds()
     velocity_window: Turns = VELOCITY_WINDOW
+    usual_growth: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,15 +92,18 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ValueError("the keys of the cascade are utilisations, above 0 and up to 1")
 
 
+_DEFAULT = profile(DEFAULT).allocations
+
+
 class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The fraction of the window that each component gets; they sum to 1."""
 
-    system_prompt: Fraction = profile(DEFAULT)[BudgetComponent.SYSTEM_PROMPT]
-    tool_definitions: Fraction = profile(DEFAULT)[BudgetComponent.TOOL_DEFINITIONS]
-    message_history: Fraction = profile(DEFAULT)[BudgetComponent.MESSAGE_HISTORY]
-    tool_results: Fraction = profile(DEFAULT)[BudgetComponent.TOOL_RESULTS]
-    memory_injection: Fraction = profile(DEFAULT)[BudgetComponent.MEMORY_INJECTION]
-    output_reserved: Fraction = profile(DEFAULT)[BudgetComponent.OUTPUT_RESERVED]
+    system_prompt: Fraction = _DEFAULT[BudgetComponent.SYSTEM_PROMPT]
+    tool_definitions: Fraction = _DEFAULT[BudgetComponent.TOOL_DEFINITIONS]
+    message_history: Fraction = _DEFAULT[BudgetComponent.MESSAGE_HISTORY]
+    tool_results: Fraction = _DEFAULT[BudgetComponent.TOOL_RESULTS]
+    memory_injection: Fraction = _DEFAULT[BudgetComponent.MEMORY_INJECTION]
+    output_reserved: Fraction = _DEFAULT[BudgetComponent.OUTPUT_RESERVED]
 
     def __post_init__(self) -> None:
         check_sum(self)
@@ -107,10 +114,21 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the window is shared."""
+    """How the window is shared: by the name of a profile of components, or by `allocations`, which go before it."""
 
+    profile: str = DEFAULT
     allocations: Shares = Shares()
     soft_limit_pct: Fraction = 0.80
+
+    def __post_init__(self) -> None:
+        try:
+            _ = profile(self.profile).allocations
+        except MemctlError as error:
+            raise ValueError(error.with_hint) from None
+
+    def by_component(self) -> Allocations:
+        """As TokenBudgetManager takes them."""
+        return profile(self.profile).allocations if self.allocations == Shares() else self.allocations.by_component()
 
 
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -32,7 +32,10 @@ LOG = "window.jsonl"  # the audit log of a memory's windows, beside its cache in
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
     """The pressure monitor of a configuration."""
     return ContextPressureMonitor(
-        config.max_context_tokens, config.pressure.velocity_window, config.pressure.thresholds
+        config.max_context_tokens,
+        config.pressure.velocity_window,
+        config.pressure.thresholds,
+        usual_growth=config.pressure.usual_growth,
     )
 
 
@@ -72,7 +75,7 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
     given = config.budget
     return TokenBudgetManager(
         config.max_context_tokens,
-        given.allocations.by_component(),
+        given.by_component(),
         soft_limit_pct=given.soft_limit_pct,
         enforce_components=False,
     )

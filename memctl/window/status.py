@@ -133,7 +133,7 @@ def _snapshot(
 def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:
     """What each component uses. The parts of a window of which the model reported the whole sum to that."""
     try:
-        limits = limits_of(limit.usable, config.budget.allocations.by_component())
+        limits = limits_of(limit.usable, config.budget.shares)
     except ValueError as error:
         raise MemctlError(str(error), exit_code=USAGE) from None
     used = dict.fromkeys(BudgetComponent, 0)

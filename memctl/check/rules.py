@@ -85,6 +85,21 @@ RULES = _rules(
         "MEM113", "unsearched-file", WARNING, "A file of the memory can't be searched for credentials.",
         "It is larger than memctl reads, or no UTF-8 text. Look through it yourself, or keep it outside of the memory.",
     ),
+    (
+        "MEM114", "decision-without-reason", INFO, "A decision says nowhere why it was made.",
+        "Nobody can tell later whether it still holds. `memctl edit ID --allow-accepted --rationale WHY` says it;"
+        " alternatives or the context count too, and so does a sentence with `because`.",
+    ),
+    (
+        "MEM115", "undecided-decision", WARNING, "A decision counts as made, and its own words leave it open.",
+        "Whoever reads `perhaps` in what was accepted can't rely on it. Once it is decided, record that with"
+        " --supersedes; `--status proposed` is for what is not decided yet.",
+    ),
+    (
+        "MEM116", "output-as-learning", WARNING, "A learning is what a program printed.",
+        "A line of a log, a diff or a measurement helps nobody who was not there. Say in words what follows from it,"
+        " and keep the output as `--evidence`.",
+    ),
     # References
     (
         "MEM201", "broken-code-reference", ERROR, "A page refers to a file that is not there.",

@@ -131,6 +131,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
 @click.option("--drop", is_flag=True, help="Forget what was undone outside memctl (of the ids, or all).")
 @click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 @click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
+@report.strict_option
 @json_option
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
 @click.pass_context
@@ -142,6 +143,7 @@ def commit_command(
     drop: bool,
     allow_accepted: bool,
     allow_secret: bool,
+    strict: bool,
     as_json: bool,
     dry_run: bool,
 ) -> None:
@@ -164,7 +166,7 @@ def commit_command(
     if again:
         results = remove.reinstate(memory, ids, dry_run=dry_run)
     else:
-        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
+        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
         results = commit.commit_all(memory, dry_run=dry_run, **allowed)
     _print_commits(memory, results, "write again" if again else "commit", as_json=as_json, dry_run=dry_run)
     stuck = any(result.pending for result in results) and not dry_run
@@ -184,6 +186,7 @@ def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_
         output.one_line(f"{label}: {result.change.op} {result.change.title}")
         if not dry_run:
             report.pending(result)
+        report.advice(result)
 
 
 def _in_repository(start: Path) -> bool:

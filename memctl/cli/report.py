@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memctl.write.commit import Outcome
     from memctl.write.transaction import Plan
 
-FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "discard", "as_json")
+FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "discard", "strict", "as_json")
 
 
 def take_flags(given: dict[str, Any]) -> dict[str, Any]:
@@ -57,6 +57,7 @@ def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
     return values
 
 
+strict_option = click.option("--strict", is_flag=True, help="Refuse what gets a hint: no reason, no such path, …")
 discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
 
 
@@ -96,6 +97,7 @@ def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: It
         return
     if flags["dry_run"]:
         _print_change(memory, result)
+        advice(result)
         return
     shown = list(lines)
     if change.is_empty:
@@ -105,6 +107,12 @@ def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: It
     for line in shown:
         output.one_line(line)
     pending(result)
+    advice(result)
+
+
+def advice(result: Outcome) -> None:
+    """Say on stderr what the records of a write lack."""
+    output.note(*(output.plain(f"hint: {line}") for line in result.advice))
 
 
 def pending(result: Outcome) -> None:
@@ -126,6 +134,7 @@ def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any
         "commit": result.commit or None,
         "pending": result.pending or None,
         "warning": result.warning or None,
+        "advice": list(result.advice),
     }
     if dry_run:
         data["writes"] = {memory.tracked(write.path): write.text for write in change.writes}

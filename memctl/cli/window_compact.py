@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import counting, material, opening, output
+from memctl.cli import counting, material, opening, output, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.cli.source import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
-from memctl.window.compression.strategies import CASCADE, KEPT_TURNS, STRATEGIES
-from memctl.window.eviction.policies import POLICIES
+from memctl.window import CASCADE, KEPT_TURNS, POLICIES, STRATEGIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
-    from memctl.window.compression.cascade import Reduction, Step
-    from memctl.window.eviction.engine import EvictionResult
-    from memctl.window.messages.reading import Opened
-    from memctl.window.status import SeenConversation
+    from memctl.window import EvictionResult, Opened, Reduction, SeenConversation, Step
 
 
 _BOLD = 0.5  # the share of a context from which compacting it is too much; rules.md#compaction
@@ -88,9 +84,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     if target is not None and free is not None:
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     messages.check(given["target_file"], as_json=given["as_json"])
-    from memctl.window.compression import cascade
-    from memctl.window.compression.engine import CompressionEngine
-    from memctl.window.eviction.engine import EvictionEngine
+    from memctl.window import CompressionEngine, EvictionEngine, cascade
 
     memory = opening.memory_if_any(ctx)
     seen, counter = _read(source, given["model"], memory)
@@ -128,13 +122,11 @@ def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenCo
 
 def _target(seen: SeenConversation, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
-    from memctl.cli import window_status
     from memctl.tokens import model_windows
 
-    config, says_window = window_status.settings(None, memory)
-    usable = config.max_context_tokens if says_window else None
-    limit = window_status.limit_of(seen, usable, memory, model=model, window=window)
-    window_status.warn_of(limit)
+    _, usable = window_limit.settings(None, memory)
+    limit = window_limit.of_conversation(seen, usable, memory, model=model, window=window)
+    window_limit.warn_of(limit)
     transcript = seen.opened.transcript
     frame = max(transcript.reported - seen.opened.conversation.tokens, 0) if transcript else 0
     return max(int(model_windows.TARGET * limit.usable) - frame, 1)
@@ -242,7 +234,7 @@ def evict_command(
     went. The system prompt, the task, the current message and results that are not answered yet stay. Exit code 1: the
     target is out of reach; as much as could be went.
     """
-    from memctl.window.eviction.engine import EvictionEngine
+    from memctl.window import EvictionEngine
 
     if (free is None) == (target is None):
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)

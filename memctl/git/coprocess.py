@@ -35,6 +35,10 @@ class AnsweringProcess:
         self.process = None
         self._end()
 
+    def start(self) -> None:
+        """Start the process ahead of the first question: it is ready when that comes."""
+        self._running()
+
     def answers(self, questions: Sequence[str], read: Callable[[IO[bytes]], T]) -> list[T]:
         """The answers to some questions, each as `read` takes it from what the process prints; raises GitFailed."""
         found: list[T] = []

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pack import handoff_context, handoff_report, items, relevance
+from memctl.pack import compaction, handoff_context, handoff_report, items, relevance
+from memctl.pack.compaction import Compacted
 from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, Pack, fill
 from memctl.pack.handoff_context import BRIEF, FULL, LINE, HandoffContext
 from memctl.pack.handoff_report import ELSEWHERE, HandoffReport
 from memctl.pack.handoff_said import EMERGENCY, HandoffRequest
 from memctl.pack.items import Sources
-from memctl.policy import compaction
-from memctl.policy.compaction import Compacted
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot

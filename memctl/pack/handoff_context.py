@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from memctl.pack import compaction
+from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item
 from memctl.pack.items import Worked
 from memctl.pack.last_work import by_last_work
-from memctl.policy import compaction
-from memctl.policy.compaction import ContextBlock
 from memctl.record import content_fields, timestamps
 from memctl.record.kinds import KNOWLEDGE, SEVERITIES
 from memctl.record.record import LISTS, Record

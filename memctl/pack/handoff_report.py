@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from memctl.pack import handoff_context
+from memctl.pack.compaction import Compacted
 from memctl.pack.draft import Item
 from memctl.pack.filling import Pack
 from memctl.pack.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, HandoffContext
 from memctl.pack.handoff_said import HandoffRequest
-from memctl.policy.compaction import Compacted
 from memctl.text.phrases import some
 
 _FORMS = ("whole", "in brief", "as a line each")

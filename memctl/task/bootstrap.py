@@ -10,16 +10,18 @@ a goal it is useless, without a current step doubtful (rules.md#checkpoints).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from memctl.policy.notices import escape_model_tokens
 from memctl.record.checkpoint import Checkpoint, Noted
+from memctl.record.notices import escape_model_tokens
 from memctl.record.required_text import is_said
 from memctl.task.environment import EnvironmentDrift
 from memctl.text.fit import LIMIT, length
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 
 _WHY = {
@@ -67,8 +69,6 @@ def missing(checkpoint: Checkpoint) -> list[Missing]:
 
 
 def _hidden(checkpoint: Checkpoint) -> Iterator[Missing]:
-    from memctl.policy.parallel import hidden_reference  # its patterns take 10 ms, and a hook needs none of them
-
     said = {
         "mission": (checkpoint.mission,),
         "inputs": checkpoint.inputs,
@@ -80,6 +80,21 @@ def _hidden(checkpoint: Checkpoint) -> Iterator[Missing]:
         for text in texts:
             if words := hidden_reference(text):
                 yield Missing(name, f"what {words!r} refers to")
+
+
+_HIDDEN = lazy_regex(
+    r"\b(?:as (?:we )?(?:discussed|agreed|mentioned|said)(?: (?:above|before|earlier|previously))?|"
+    r"see (?:the )?previous (?:message|conversation|chat)|"
+    r"(?:from|in) (?:our|the) (?:last|previous|earlier) (?:conversation|chat|session|message)|"
+    r"you already know|like last time|same as before)\b",
+    re.IGNORECASE,
+)
+
+
+def hidden_reference(text: str) -> str:
+    """The words by which a text refers to what only those know who were there; "" if it has none."""
+    match = _HIDDEN.search(text)
+    return match[0] if match else ""
 
 
 FILES = 15  # a list of the last 15 files touched covers 96 % of what is read again after a compaction (279 sessions)

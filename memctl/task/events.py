@@ -25,6 +25,7 @@ from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 
 _LONGEST_NAME = 40
+MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compression-triggers
 
 
 def workflow(memory: Memory, given: str) -> str:
@@ -126,9 +127,7 @@ def told(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
 
 def is_due(events: list[WorkflowEvent]) -> bool:
     """Whether so many events have come that they are to be compressed to a checkpoint (trigger 8: above 50)."""
-    from memctl.policy.triggers import EVENTS  # which takes 20 ms, and a hook that saves a checkpoint asks nothing
-
-    return len(events) > EVENTS
+    return len(events) > MOST_EVENTS
 
 
 # "is" is what events said before; checkpoints keep them.

@@ -1,8 +1,9 @@
 """Management of a context window, as a library: each part is usable alone (rules.md#window-manager).
 
 Each folder here is one part; `tests/test_architecture.py` has their order. The orchestrator puts them behind five
-hooks, with its settings in `config`, the parts made from these in `subsystems`, and every decision in `audit`. The
-names here are the public ones; docs/window.md says what each is for.
+hooks, with its settings in `config`, the parts made from these in `subsystems`, and every decision in `audit`.
+
+This is the only door: commands and hooks import what is named here, and nothing else outside does.
 """
 
 from __future__ import annotations
@@ -11,69 +12,126 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memctl.window.audit import AuditLog as AuditLog
-    from memctl.window.audit import AuditSink as AuditSink
-    from memctl.window.audit import Decision as Decision
-    from memctl.window.budget.profiles import PROFILES as PROFILES
-    from memctl.window.budget.profiles import BudgetComponent as BudgetComponent
-    from memctl.window.budget.profiles import profile as profile
-    from memctl.window.budget.tracking import BudgetReport as BudgetReport
-    from memctl.window.budget.tracking import ComponentBudget as ComponentBudget
-    from memctl.window.budget.tracking import TokenBudgetManager as TokenBudgetManager
-    from memctl.window.budget.tracking import Verdict as Verdict
-    from memctl.window.compression.cascade import Cascade as Cascade
-    from memctl.window.compression.cascade import Reduction as Reduction
-    from memctl.window.compression.cascade import Step as Step
+    # isort: off
+    from memctl.window import config as config, status as status
+    from memctl.window.budget import occupancy as occupancy, profiles as profiles
+    from memctl.window.compression import cascade as cascade
+    from memctl.window.health import alerts as alerts, fidelity as fidelity, questions as questions
+    from memctl.window.messages import reading as reading
+    from memctl.window.policy import (
+        advice as advice,
+        contexts as contexts,
+        measures as measures,
+        parallel as parallel,
+        quality as quality,
+        staleness as staleness,
+        threshold as threshold,
+        triggers as triggers,
+    )
+    from memctl.window.preservation import checklist as checklist
+    from memctl.window.pressure import drawing as drawing, limits as limits
+    from memctl.window.audit import AuditLog as AuditLog, AuditSink as AuditSink, Decision as Decision
+    from memctl.window.budget.occupancy import Occupancy as Occupancy, Team as Team, TypeUsage as TypeUsage
+    from memctl.window.budget.profiles import (
+        PROFILES as PROFILES,
+        BudgetComponent as BudgetComponent,
+        Portion as Portion,
+        Profile as Profile,
+        profile as profile,
+    )
+    from memctl.window.budget.tracking import (
+        BudgetReport as BudgetReport,
+        ComponentBudget as ComponentBudget,
+        TokenBudgetManager as TokenBudgetManager,
+        Verdict as Verdict,
+    )
+    from memctl.window.compression.cascade import Cascade as Cascade, Reduction as Reduction, Step as Step
     from memctl.window.compression.delegation import SubAgentAnswer as SubAgentAnswer
     from memctl.window.compression.engine import CompressionEngine as CompressionEngine
     from memctl.window.compression.notes import Notes as Notes
     from memctl.window.compression.prompts import Instructions as Instructions
-    from memctl.window.compression.result import CompressionResult as CompressionResult
-    from memctl.window.compression.result import CompressionStrategy as CompressionStrategy
+    from memctl.window.compression.result import (
+        CompressionResult as CompressionResult,
+        CompressionStrategy as CompressionStrategy,
+    )
+    from memctl.window.compression.strategies import (
+        CASCADE as CASCADE,
+        KEPT_TURNS as KEPT_TURNS,
+        STRATEGIES as STRATEGIES,
+    )
     from memctl.window.config import WindowConfig as WindowConfig
-    from memctl.window.eviction.engine import EvictionEngine as EvictionEngine
-    from memctl.window.eviction.engine import EvictionResult as EvictionResult
-    from memctl.window.eviction.policies import EvictionPolicy as EvictionPolicy
-    from memctl.window.eviction.scoring import EvictionScorer as EvictionScorer
-    from memctl.window.eviction.scoring import Scoring as Scoring
-    from memctl.window.eviction.scoring import ScoringInput as ScoringInput
-    from memctl.window.eviction.simulation import Replay as Replay
-    from memctl.window.eviction.simulation import Simulation as Simulation
-    from memctl.window.health.alerts import Alert as Alert
-    from memctl.window.health.alerts import AlertLevel as AlertLevel
-    from memctl.window.health.alerts import AlertThresholds as AlertThresholds
-    from memctl.window.health.alerts import HealthSnapshot as HealthSnapshot
-    from memctl.window.health.fidelity import Fidelity as Fidelity
+    from memctl.window.eviction.engine import EvictionEngine as EvictionEngine, EvictionResult as EvictionResult
+    from memctl.window.eviction.policies import POLICIES as POLICIES, EvictionPolicy as EvictionPolicy
+    from memctl.window.eviction.scoring import (
+        EvictionScorer as EvictionScorer,
+        Scoring as Scoring,
+        ScoringInput as ScoringInput,
+    )
+    from memctl.window.eviction.simulation import Replay as Replay, Simulation as Simulation
+    from memctl.window.following import Follower as Follower
+    from memctl.window.health.alerts import (
+        METRICS as METRICS,
+        Alert as Alert,
+        AlertLevel as AlertLevel,
+        AlertThresholds as AlertThresholds,
+        HealthSnapshot as HealthSnapshot,
+    )
+    from memctl.window.health.fidelity import Fidelity as Fidelity, GradedQuestion as GradedQuestion
     from memctl.window.health.monitor import ContextHealthMonitor as ContextHealthMonitor
     from memctl.window.health.questions import Question as Question
-    from memctl.window.hook_results import Action as Action
-    from memctl.window.hook_results import TaskEnd as TaskEnd
-    from memctl.window.hook_results import ToolResult as ToolResult
-    from memctl.window.hook_results import TurnStart as TurnStart
-    from memctl.window.hook_results import WindowStatus as WindowStatus
-    from memctl.window.messages.content import ContentBlock as ContentBlock
-    from memctl.window.messages.content import ContentType as ContentType
-    from memctl.window.messages.content import TokenCounter as TokenCounter
+    from memctl.window.health.trends import Trend as Trend
+    from memctl.window.hook_results import (
+        Action as Action,
+        TaskEnd as TaskEnd,
+        ToolResult as ToolResult,
+        TurnStart as TurnStart,
+        WindowStatus as WindowStatus,
+    )
+    from memctl.window.messages.content import (
+        ContentBlock as ContentBlock,
+        ContentType as ContentType,
+        TokenCounter as TokenCounter,
+    )
     from memctl.window.messages.conversation import Conversation as Conversation
+    from memctl.window.messages.reading import Opened as Opened
     from memctl.window.messages.validity import validate as validate
     from memctl.window.orchestrator import ContextWindowManager as ContextWindowManager
-    from memctl.window.pressure.limits import Limit as Limit
-    from memctl.window.pressure.limits import compaction_point as compaction_point
-    from memctl.window.pressure.limits import limit_of as limit_of
-    from memctl.window.pressure.monitor import ContextPressureMonitor as ContextPressureMonitor
-    from memctl.window.pressure.monitor import PressureReading as PressureReading
-    from memctl.window.pressure.monitor import PressureZone as PressureZone
-    from memctl.window.pressure.monitor import Thresholds as Thresholds
+    from memctl.window.policy.advice import Advice as Advice
+    from memctl.window.policy.blocks import take_apart as take_apart
+    from memctl.window.policy.contexts import (
+        Context as Context,
+        ContextState as ContextState,
+        Debt as Debt,
+        Slice as Slice,
+    )
+    from memctl.window.policy.measures import Measures as Measures
+    from memctl.window.policy.quality import QualityMetric as QualityMetric, Signal as Signal
+    from memctl.window.policy.staleness import Over as Over
+    from memctl.window.preservation.checklist import Entry as Entry
+    from memctl.window.pressure.curve import Curve as Curve
+    from memctl.window.pressure.limits import Limit as Limit, compaction_point as compaction_point, limit_of as limit_of
+    from memctl.window.pressure.monitor import (
+        MODEL_REPORTED as MODEL_REPORTED,
+        ContextPressureMonitor as ContextPressureMonitor,
+        PressureReading as PressureReading,
+        PressureZone as PressureZone,
+        Thresholds as Thresholds,
+    )
     from memctl.window.state.checkpoints import CrossWindowStateManager as CrossWindowStateManager
     from memctl.window.state.files import StateFiles as StateFiles
-    from memctl.window.state.task import StateKeeper as StateKeeper
-    from memctl.window.state.task import TaskCheckpoint as TaskCheckpoint
-    from memctl.window.state.task import Validation as Validation
+    from memctl.window.state.task import (
+        StateKeeper as StateKeeper,
+        TaskCheckpoint as TaskCheckpoint,
+        Validation as Validation,
+    )
+    from memctl.window.status import SeenConversation as SeenConversation, Status as Status
+    # isort: on
 
-# The public names of each module: a command that wants one of them does not pay for the rest.
+# The public names by the module that has them: whoever wants one of them does not pay for the rest.
 _NAMES = {
     "audit": "AuditLog AuditSink Decision",
-    "budget.profiles": "PROFILES BudgetComponent profile",
+    "budget.occupancy": "Occupancy Team TypeUsage",
+    "budget.profiles": "PROFILES BudgetComponent Portion Profile profile",
     "budget.tracking": "BudgetReport ComponentBudget TokenBudgetManager Verdict",
     "compression.cascade": "Cascade Reduction Step",
     "compression.delegation": "SubAgentAnswer",
@@ -81,36 +139,71 @@ _NAMES = {
     "compression.notes": "Notes",
     "compression.prompts": "Instructions",
     "compression.result": "CompressionResult CompressionStrategy",
+    "compression.strategies": "CASCADE KEPT_TURNS STRATEGIES",
     "config": "WindowConfig",
     "eviction.engine": "EvictionEngine EvictionResult",
-    "eviction.policies": "EvictionPolicy",
+    "eviction.policies": "POLICIES EvictionPolicy",
     "eviction.scoring": "EvictionScorer Scoring ScoringInput",
     "eviction.simulation": "Replay Simulation",
-    "health.alerts": "Alert AlertLevel AlertThresholds HealthSnapshot",
-    "health.fidelity": "Fidelity",
+    "following": "Follower",
+    "health.alerts": "METRICS Alert AlertLevel AlertThresholds HealthSnapshot",
+    "health.fidelity": "Fidelity GradedQuestion",
     "health.monitor": "ContextHealthMonitor",
     "health.questions": "Question",
+    "health.trends": "Trend",
     "hook_results": "Action TaskEnd ToolResult TurnStart WindowStatus",
     "messages.content": "ContentBlock ContentType TokenCounter",
     "messages.conversation": "Conversation",
+    "messages.reading": "Opened",
     "messages.validity": "validate",
     "orchestrator": "ContextWindowManager",
+    "policy.advice": "Advice",
+    "policy.blocks": "take_apart",
+    "policy.contexts": "Context ContextState Debt Slice",
+    "policy.measures": "Measures",
+    "policy.quality": "QualityMetric Signal",
+    "policy.staleness": "Over",
+    "preservation.checklist": "Entry",
+    "pressure.curve": "Curve",
     "pressure.limits": "Limit compaction_point limit_of",
-    "pressure.monitor": "ContextPressureMonitor PressureReading PressureZone Thresholds",
+    "pressure.monitor": "MODEL_REPORTED ContextPressureMonitor PressureReading PressureZone Thresholds",
     "state.checkpoints": "CrossWindowStateManager",
     "state.files": "StateFiles",
     "state.task": "StateKeeper TaskCheckpoint Validation",
+    "status": "SeenConversation Status",
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+# Modules whose functions are public as `drawing.svg`: those that commands are made of.
+_PUBLIC_MODULES = (
+    "budget.occupancy",
+    "budget.profiles",
+    "compression.cascade",
+    "config",
+    "health.alerts",
+    "health.fidelity",
+    "health.questions",
+    "messages.reading",
+    "policy.advice",
+    "policy.contexts",
+    "policy.measures",
+    "policy.parallel",
+    "policy.quality",
+    "policy.staleness",
+    "policy.threshold",
+    "policy.triggers",
+    "preservation.checklist",
+    "pressure.drawing",
+    "pressure.limits",
+    "status",
+)
+_PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}
+_PLACES |= {module.rpartition(".")[2]: (module, "") for module in _PUBLIC_MODULES}
 
-__all__ = sorted(_MODULES)
+__all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    module, inside = _PLACES[name]
+    found = import_module(f"{__name__}.{module}")
+    return getattr(found, inside) if inside else found

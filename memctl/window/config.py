@@ -100,15 +100,18 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ValueError("the keys of the cascade are utilisations, above 0 and up to 1")
 
 
+_DEFAULT = profile(DEFAULT).allocations
+
+
 class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The fraction of the window that each component gets; they sum to 1."""
 
-    system_prompt: Fraction = profile(DEFAULT)[BudgetComponent.SYSTEM_PROMPT]
-    tool_definitions: Fraction = profile(DEFAULT)[BudgetComponent.TOOL_DEFINITIONS]
-    message_history: Fraction = profile(DEFAULT)[BudgetComponent.MESSAGE_HISTORY]
-    tool_results: Fraction = profile(DEFAULT)[BudgetComponent.TOOL_RESULTS]
-    memory_injection: Fraction = profile(DEFAULT)[BudgetComponent.MEMORY_INJECTION]
-    output_reserved: Fraction = profile(DEFAULT)[BudgetComponent.OUTPUT_RESERVED]
+    system_prompt: Fraction = _DEFAULT[BudgetComponent.SYSTEM_PROMPT]
+    tool_definitions: Fraction = _DEFAULT[BudgetComponent.TOOL_DEFINITIONS]
+    message_history: Fraction = _DEFAULT[BudgetComponent.MESSAGE_HISTORY]
+    tool_results: Fraction = _DEFAULT[BudgetComponent.TOOL_RESULTS]
+    memory_injection: Fraction = _DEFAULT[BudgetComponent.MEMORY_INJECTION]
+    output_reserved: Fraction = _DEFAULT[BudgetComponent.OUTPUT_RESERVED]
 
     def __post_init__(self) -> None:
         check_sum(self)
@@ -119,7 +122,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the window is shared: by the profile of a kind of task, or by allocations of one's own."""
+    """How the window is shared: by the name of a profile of components, or by `allocations`, which go before it."""
 
     profile: str = DEFAULT
     allocations: Shares = Shares()
@@ -127,16 +130,13 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def __post_init__(self) -> None:
         try:
-            profile(self.profile)
+            _ = profile(self.profile).allocations
         except MemctlError as error:
-            raise ValueError(f"{error.message}; {error.hint}") from None
-        if self.allocations != Shares() and self.profile != DEFAULT:
-            raise ValueError("give a profile or allocations, not both")
+            raise ValueError(error.with_hint) from None
 
-    @property
-    def shares(self) -> Allocations:
-        """The fraction of each component."""
-        return self.allocations.by_component() if self.profile == DEFAULT else profile(self.profile)
+    def by_component(self) -> Allocations:
+        """As TokenBudgetManager takes them."""
+        return profile(self.profile).allocations if self.allocations == Shares() else self.allocations.by_component()
 
 
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,8 +14,7 @@ from memctl.text.markdown import one_line
 from memctl.transcript.messages import decode_json
 from memctl.transcript.window import Compaction
 from memctl.window.budget.accounting import COMPONENTS
-from memctl.window.budget.profiles import BudgetComponent
-from memctl.window.budget.tracking import limits_of
+from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
 from memctl.window.health.alerts import HealthSnapshot
 from memctl.window.messages import reading
@@ -133,7 +132,7 @@ def _snapshot(
 def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:
     """What each component uses. The parts of a window of which the model reported the whole sum to that."""
     try:
-        limits = limits_of(limit.usable, config.budget.shares)
+        limits = limits_of(limit.usable, config.budget.by_component())
     except ValueError as error:
         raise MemctlError(str(error), exit_code=USAGE) from None
     used = dict.fromkeys(BudgetComponent, 0)

@@ -113,7 +113,7 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
     given = config.budget
     return TokenBudgetManager(
         config.max_context_tokens,
-        given.shares,
+        given.by_component(),
         soft_limit_pct=given.soft_limit_pct,
         enforce_components=False,
     )

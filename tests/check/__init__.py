@@ -117,9 +117,9 @@ Whoever refunds must wait, see §3.1.1, LRN-2025-10-05-001 and `§3.9`.
 {SENTENCE * 40}""",
 }
 _BODIES = {
-    OLD: "## Decision\n\nSessions stay in memory.\n",
+    OLD: "## Decision\n\nSessions stay in memory.\n\n## Context\n\nThey are few.\n",
     DECISION: "## Decision\n\nTokens are signed with RS256.\n\n## Rationale\n\nSee §2.1. Keys are public.\n",
-    PROPOSED: "## Decision\n\nKeys change every month.\n",
+    PROPOSED: "## Decision\n\nKeys change every month.\n\n## Context\n\nThey leak.\n",
     ISSUE: "## Description\n\nA refund takes a minute. DEC-2025-10-02-001 did not help.\n",
     CLOSED: "## Description\n\nMail was lost.\n\n## Resolution\n\nA queue.\n",
     STATE: "## Task\n\nPut refunds into a queue, see §4.src/payment/refund.py.\n",

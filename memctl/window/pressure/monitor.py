@@ -32,10 +32,10 @@ SMALL, LARGE = 32_000, 200_000  # tokens up to which a window is small, and from
 class PressureZone(Enum):
     """How much a window presses (rules.md#window-pressure)."""
 
-    GREEN = "green"  # nothing to do
-    YELLOW = "yellow"  # prepare: which blocks could go?
-    ORANGE = "orange"  # evict
-    RED = "red"  # evict or compact at once
+    GREEN = model_windows.GREEN  # nothing to do
+    YELLOW = model_windows.YELLOW  # prepare: which blocks could go?
+    ORANGE = model_windows.ORANGE  # evict
+    RED = model_windows.RED  # evict or compact at once
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,26 +52,22 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def zone(self, utilization: float) -> PressureZone:
         """The zone at a utilisation; a threshold belongs to the zone that it begins."""
-        if utilization >= self.red:
-            return PressureZone.RED
-        if utilization >= self.orange:
-            return PressureZone.ORANGE
-        return PressureZone.YELLOW if utilization >= self.yellow else PressureZone.GREEN
+        return PressureZone(model_windows.zone_of(utilization, self.yellow, self.orange, self.red))
 
+    @staticmethod
+    def suited_to(window: int) -> Thresholds:
+        """Return what suits a window of some tokens, as a hint; nothing applies it unasked.
 
-def suited_thresholds(window: int) -> Thresholds:
-    """What suits a window of some tokens, as a hint; nothing applies it unasked.
-
-    The numbers are ours; the rule (rules.md#window-pressure) is to tighten small windows, and to loosen yellow and
-    orange of large ones. Small ones begin each zone 10 points earlier: at 90 % of 8,000 there are 800 tokens left, less
-    than the mean step of 1,329. In large ones yellow and orange come later, by 10 and 5 points; red stays: a tenth of
-    200,000 holds the 99th percentile of steps, 14,800.
-    """
-    if window <= SMALL:
-        return Thresholds(yellow=0.40, orange=0.65, red=0.80)
-    if window >= LARGE:
-        return Thresholds(yellow=0.60, orange=0.80, red=0.90)
-    return Thresholds()
+        The numbers are ours; the rule (rules.md#window-pressure) is to tighten small windows, and to loosen yellow and
+        orange of large ones. Small ones begin each zone 10 points earlier: at 90 % of 8,000 there are 800 tokens left,
+        less than the mean step of 1,329. In large ones yellow and orange come later, by 10 and 5 points; red stays: a
+        tenth of 200,000 holds the 99th percentile of steps, 14,800.
+        """
+        if window <= SMALL:
+            return Thresholds(yellow=0.40, orange=0.65, red=0.80)
+        if window >= LARGE:
+            return Thresholds(yellow=0.60, orange=0.80, red=0.90)
+        return Thresholds()
 
 
 class Turns(msgspec.Struct, frozen=True):

@@ -13,7 +13,6 @@ from memctl.window.pressure.monitor import (
     PressureReading,
     PressureZone,
     Thresholds,
-    suited_thresholds,
     trimmed_mean,
     turns_until,
 )
@@ -202,14 +201,14 @@ def test_thresholds_must_rise() -> None:
 
 
 def test_small_windows_are_held_tighter_and_large_ones_looser_but_for_red() -> None:
-    small, usual, large = suited_thresholds(8_000), suited_thresholds(128_000), suited_thresholds(200_000)
+    small, usual, large = Thresholds.suited_to(8_000), Thresholds.suited_to(128_000), Thresholds.suited_to(200_000)
     assert usual == Thresholds()
     assert (small.yellow, small.orange, small.red) < (usual.yellow, usual.orange, usual.red)
     assert small.red < usual.red
     assert large.yellow > usual.yellow
     assert large.orange > usual.orange
     assert large.red == usual.red
-    assert suited_thresholds(32_000) == small
+    assert Thresholds.suited_to(32_000) == small
 
 
 def test_the_trimmed_mean_of_few_is_their_mean() -> None:

@@ -1,0 +1,180 @@
+"""The state of a task: what it is for, how far it is, and what whoever goes on with it has to know.
+
+It is one value wherever it is kept: in a checkpoint, in what hooks know of a session, in the files of a window's
+manager, and as the core of a handoff. What it has to hold: rules.md#checkpoints.
+
+A step is planned, in progress, claimed or done (rules.md#checkpoints). It is done if something shows that it is: a task
+list, a commit, a check that passed, or a command. If only a sentence says so it is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from memctl.record.required_text import MOST_LINES, Line, Lines, Mission, ShortText
+
+Status = Literal["planned", "in_progress", "claimed", "done"]
+PLANNED: Final = "planned"
+IN_PROGRESS: Final = "in_progress"
+CLAIMED: Final = "claimed"
+DONE: Final = "done"
+PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
+CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
+_NOTHING = ("none", "nothing")
+_ENDS = " \t\n.,;:`'\""
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A step of a task: how far it is, and for a claimed or done one when that came up, by whom, and by what evidence.
+
+    For example Step("Port a.ts", "done", "2025-11-04T14:32:00Z", "claude", "commit 1a2b3c4d5e").
+    """
+
+    text: Line
+    status: Status = "planned"
+    at: ShortText = ""
+    by: ShortText = ""
+    evidence: ShortText = ""
+
+
+class Noted(msgspec.Struct, frozen=True):
+    """A record of the memory as it was: enough to know it by, the rest is in the record."""
+
+    id: Line
+    title: Line
+    weight: ShortText = ""  # its severity or importance
+
+
+class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file that the work read or changed, and what became of it: created, modified, deleted or read, "" if unknown.
+
+    One outside of the repository is named from the home folder (`~/.claude/plans/pool.md`), if it is in there.
+    """
+
+    path: Annotated[str, msgspec.Meta(min_length=1)]
+    action: ShortText = ""
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """The worktree: the branch ("" if HEAD is detached), HEAD ("" before the first commit), what differs from HEAD.
+
+    The memory's own files are not among these: memctl commits them by itself. `under_way` is a merge, a rebase, ….
+    """
+
+    branch: str = ""
+    head: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$")] = ""
+    dirty: tuple[TouchedFile, ...] = ()
+    under_way: str = ""
+
+
+class TaskState(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a task, saved in a context window `window_id` (from 1) as `version` (from 1, 0 if it never was).
+
+    `task_id` names the task where a program does; `earlier_goals` are tasks of the same work that came before, the
+    latest last. `said` is what the user said, the latest last; `constraints` what of it binds. `next_actions` replace
+    those of before. `issues`, `lessons` and `summary` are the agent's own words, `records` what the memory has.
+    `files` are those that this work touched, the latest first. `phases` are those of the workflow, the last is now.
+    """
+
+    window_id: Annotated[int, msgspec.Meta(ge=1)] = 1
+    version: Annotated[int, msgspec.Meta(ge=0)] = 0
+    saved_at: str = ""
+    saved_by: ShortText = ""
+    session: ShortText = ""
+    task_id: ShortText = ""
+    section: ShortText = ""
+    goal: Mission = ""
+    earlier_goals: Lines = ()
+    success_criteria: Lines = ()
+    constraints: Lines = ()
+    inputs: Lines = ()
+    phases: Lines = ()
+    steps: Annotated[tuple[Step, ...], msgspec.Meta(max_length=MOST_LINES)] = ()
+    next_actions: Lines = ()
+    said: Lines = ()
+    decisions: Lines = ()
+    issues: Lines = ()
+    errors: Lines = ()
+    blockers: Lines = ()
+    lessons: Lines = ()
+    summary: Lines = ()
+    records: tuple[Noted, ...] = ()
+    files: tuple[TouchedFile, ...] = ()
+    environment: Environment = Environment()
+
+    @property
+    def phase(self) -> str:
+        """The phase that the workflow is in, "" if none was named."""
+        return self.phases[-1] if self.phases else ""
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        return self.having(PLANNED)
+
+    @property
+    def in_progress(self) -> tuple[str, ...]:
+        return self.having(IN_PROGRESS)
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        return self.having(CLAIMED)
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        return self.having(DONE)
+
+    def having(self, *statuses: str) -> tuple[str, ...]:
+        """The steps of some statuses, as texts."""
+        return tuple(step.text for step in self.steps if step.status in statuses)
+
+    @property
+    def completion(self) -> int | None:
+        """The share of the steps that are done, in percent and rounded down; None without steps."""
+        return 100 * len(self.done) // len(self.steps) if self.steps else None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is left to do: every step is done, and no next action is named but "none"."""
+        ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
+        return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
+
+    def noted(self, *prefixes: str) -> list[Noted]:
+        """The records whose ids begin with some prefixes, such as "DEC"."""
+        return [one for one in self.records if one.id.partition("-")[0] in prefixes]
+
+
+def key(item: str) -> str:
+    """What makes two steps or lines the same: their words, without case and what ends a sentence."""
+    return " ".join(item.split()).casefold().strip(_ENDS)
+
+
+def steps(
+    *,
+    done: Iterable[str] = (),
+    claimed: Iterable[str] = (),
+    in_progress: Iterable[str] = (),
+    planned: Iterable[str] = (),
+) -> tuple[Step, ...]:
+    """Steps by their status, each once: one that is given twice is as far as it was said to be at most."""
+    found: dict[str, Step] = {}
+    given: tuple[tuple[Status, Iterable[str]], ...] = (
+        (DONE, done),
+        (CLAIMED, claimed),
+        (IN_PROGRESS, in_progress),
+        (PLANNED, planned),
+    )
+    for status, texts in given:
+        for text in texts:
+            found.setdefault(key(text), Step(text, status))
+    return tuple(found.values())
+
+
+def mixed(given: Iterable[Step]) -> list[str]:
+    """The steps that are given with more than one status."""
+    statuses: dict[str, set[str]] = {}
+    for step in given:
+        statuses.setdefault(key(step.text), set()).add(step.status)
+    return [text for text, some in statuses.items() if len(some) > 1]

@@ -9,7 +9,7 @@ import pytest
 from memctl.git.process import Process
 
 MANY = 300_000  # bytes: more than a pipe holds
-_ECHO = f"""\
+_ECHO = """\
 import sys
 data = sys.stdin.buffer.read()
 sys.stderr.buffer.write(data[::-1])

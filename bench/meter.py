@@ -20,7 +20,7 @@ from memctl.tokens.families import family_of
 from memctl.tokens.reports import Growth, GrowthReader
 from memctl.transcript.claude_code import LineReader
 from memctl.transcript.window import Window, read
-from memctl.window import Conversation, Thresholds, compaction_point
+from memctl.window import Conversation, PressureZone, Thresholds, compaction_point, limit_of
 from memctl.window.pressure import curve, monitor
 
 _ARCHIVE = "transcripts-dev.tar.xz"
@@ -122,9 +122,15 @@ def _zones(sessions: Sequence[Session]) -> None:
         messages = Conversation.parse(window.messages, counter)
         frame = max(window.requests[0] - counter.tokens(window.beginning, "chat"), 0)
         tokens = frame + messages.tokens
-        zones = [Thresholds().zone(number / _USABLE) for number in (tokens, window.reported)]
-        right += zones[0] is zones[1]
+        right += _zone(tokens) is _zone(window.reported)
         errors.append(abs(tokens / window.reported - 1))
+    full = [cut.before for one in sessions for cut in one.window.compactions if cut.trigger == "auto" and cut.before]
+    red = sum(_zone(tokens) is PressureZone.RED for tokens in full)
+    print(f"  where the host compacted by itself the meter says red: {red} of {len(full)} windows")
     print(
         f"  zones by counts: right in {right} of {len(counted)} windows, which are off by {median(errors):.1%} (median)"
     )
+
+
+def _zone(tokens: int) -> PressureZone:
+    return Thresholds().zone(tokens / limit_of("claude-opus-4-6", "claude-code", seen=tokens).usable)

@@ -237,6 +237,22 @@ class Memory:
         snapshot = self._read(at)
         return snapshot.read(snapshot.resolve(record_id).path)
 
+    def sentence(self, record: Record) -> str:
+        """Return the first sentence of a record that says why it is so, else what it is about; "" if none does."""
+        from memctl.pages import provenance
+
+        return provenance.reason_of_record(self._read(None), record)
+
+    def page(self, marker: str, *, at: str | None = None) -> str:
+        """Return a place of the hierarchy as a model needs it, by its marker: "§1.0", "§2.1", "§3.1.2", "§4.src/pay.py"."""
+        from memctl.pack.supply import places
+        from memctl.store import agent_env
+
+        place = places(self._memory, self._read(at))(marker)
+        if place.marker.startswith("§4."):
+            agent_env.refuse(place.marker, "show", self._memory.environ)  # an agent may not be let to read that file
+        return place.text
+
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
         """Return the records of some types, of all if none is named, by id."""
         from memctl.search.filters import Filters
@@ -336,6 +352,9 @@ class Memory:
 
         if not title.strip():
             raise MemctlError("a title is missing")
+        own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
+        for name in fields.keys() - {*own, *RecordFields.__annotations__}:
+            raise MemctlError(f"{name!r} is no field of a {kind}", f"fields are {', '.join(own)}")
         draft = create.Draft(kind=KINDS[kind], values={})
         given = {name: value if isinstance(value, str | int) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **given})

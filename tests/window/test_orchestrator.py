@@ -56,7 +56,7 @@ def messages() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def many() -> list[dict[str, Any]]:
-    return long_talk(24).messages
+    return long_talk(12).messages
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from memctl import __version__
-from memctl.api import Memory, Written
+from memctl.api import Handover, Memory, Written
 from memctl.errors import MemctlError
 from memctl.hooks.primer import TOPICS
 from memctl.record.kinds import BY_PREFIX, KINDS
@@ -22,7 +22,7 @@ from memctl.store.memory import open_for_agent
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
-    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.types import ToolAnnotations
     from pydantic import Field
 except ImportError:
@@ -61,7 +61,7 @@ def server(folder: Path) -> MCPServer[Any]:
     def recall(
         ctx: Context[Any, Any], query: Annotated[str, Field(description="words, an id, or a marker such as §2.1")]
     ) -> str:
-        """Find what the project's memory has on something: records, pages, past sessions. An id gives a record whole."""
+        """Find what the project's memory has: records, pages, past sessions; an id gives a record whole."""
         return _answer(lambda: _NOTICE + _recall(memory(ctx), query))
 
     @made.tool(annotations=_READS, structured_output=False)
@@ -85,22 +85,27 @@ def server(folder: Path) -> MCPServer[Any]:
     def update(
         ctx: Context[Any, Any],
         id: str,
-        values: Annotated[_Values, Field(description="fields to set, such as status or completion_percentage")] = {},  # noqa: B006
-        add: Annotated[dict[str, str | list[str]], Field(description="texts to add to lists")] = {},  # noqa: B006
-        resolution: Annotated[str, Field(description="how it was fixed: resolves the issue, finishes the task")] = "",
+        values: Annotated[_Values, Field(description="fields to set")] = {},  # noqa: B006
+        add: Annotated[dict[str, str | list[str]], Field(description="to lists")] = {},  # noqa: B006
+        resolution: Annotated[str, Field(description="how: it is resolved then")] = "",
     ) -> str:
         """Change fields of a record, or resolve it."""
         return _answer(lambda: _update(memory(ctx), id, values, add, resolution))
 
+    @made.tool(annotations=_WRITES, structured_output=False)
+    def hand_over(ctx: Context[Any, Any], to: str, reason: str, next: list[str], sections: list[str] = []) -> str:  # noqa: B006
+        """Hand work to another agent, with the ownership of sections (2.1); returns the package for it."""
+        return _answer(lambda: _hand_over(memory(ctx).hand_over(to, reason=reason, sections=sections, immediate=next)))
+
     @made.resource("memctl://record/{id}", mime_type="text/markdown", description="A record, whole.")
     def record_resource(id: str, ctx: Context[Any, Any]) -> str:
-        return _NOTICE + memory(ctx).text(id)
+        return _resource(lambda: _NOTICE + memory(ctx).text(id))
 
     @made.resource(
         "memctl://page/{marker}", mime_type="text/markdown", description="A page, such as §2.1, as rendered."
     )
     def page_resource(marker: str, ctx: Context[Any, Any]) -> str:
-        return _NOTICE + memory(ctx).page(marker)
+        return _resource(lambda: _NOTICE + memory(ctx).page(marker))
 
     for name, topic in TOPICS.items():
         made.prompt(name=name, description=topic.line)(_constant(topic.text))
@@ -119,8 +124,21 @@ def _answer(make: Callable[[], str]) -> str:
         raise ToolError(error.with_hint) from None
 
 
+def _resource(read: Callable[[], str]) -> str:
+    try:
+        return read()
+    except MemctlError as error:
+        raise ResourceNotFoundError(error.with_hint) from None
+
+
 def _recorder(memory: Memory, type: _Type) -> Callable[..., Written]:
-    return {"decision": memory.decide, "issue": memory.issue, "state": memory.state, "learning": memory.learn}[type]
+    by_type: dict[str, Callable[..., Written]] = {
+        "decision": memory.decide,
+        "issue": memory.issue,
+        "state": memory.state,
+        "learning": memory.learn,
+    }
+    return by_type[type]
 
 
 def _recall(memory: Memory, query: str) -> str:
@@ -158,6 +176,10 @@ def _update(memory: Memory, id: str, values: _Values, add: Mapping[str, str | li
     return "\n".join(
         [*done, *([_written("resolved", memory.resolve(id, resolution=resolution))] if resolution else [])]
     )
+
+
+def _hand_over(made: Handover) -> str:
+    return f"{_written('recorded', made.written)}\n\n{made.package}"
 
 
 def _written(what: str, written: Written) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, json_option, limit_option, options, reading
 from memctl.cli.event import workflow_option
-from memctl.cli.report import naming_options, take_flags, write_options, writing
+from memctl.cli.report import naming_options, not_empty, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.store.memory import Memory
@@ -24,7 +24,7 @@ _FORMS = {"markdown": document, "xml": xml_output.checkpoint_xml}
 
 # The options by which a checkpoint says something.
 _said = options(
-    click.option("--task", "mission", default="", metavar="TEXT", help="What it is all for."),
+    click.option("--task", "mission", default="", callback=not_empty, metavar="TEXT", help="What it is all for."),
     click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
     click.option("--planned", multiple=True, metavar="TEXT", help="A step not begun. Repeatable."),
     click.option("--doing", "in_progress", multiple=True, metavar="TEXT", help="A step begun. Repeatable."),

@@ -93,9 +93,20 @@ def server(folder: Path) -> MCPServer[Any]:
         return _answer(lambda: _update(memory(ctx), id, values, add, resolution))
 
     @made.tool(annotations=_WRITES, structured_output=False)
-    def hand_over(ctx: Context[Any, Any], to: str, reason: str, next: list[str], sections: list[str] = []) -> str:  # noqa: B006
+    def hand_over(
+        ctx: Context[Any, Any],
+        to: str,
+        reason: str,
+        next: list[str],
+        success: list[str],
+        sections: list[str] = [],  # noqa: B006
+    ) -> str:
         """Hand work to another agent, with the ownership of sections (2.1); returns the package for it."""
-        return _answer(lambda: _hand_over(memory(ctx).hand_over(to, reason=reason, sections=sections, immediate=next)))
+
+        def give() -> Handover:
+            return memory(ctx).hand_over(to, reason=reason, sections=sections, immediate=next, success_criteria=success)
+
+        return _answer(lambda: _hand_over(give()))
 
     @made.resource("memctl://record/{id}", mime_type="text/markdown", description="A record, whole.")
     def record_resource(id: str, ctx: Context[Any, Any]) -> str:

@@ -50,7 +50,7 @@ def test_a_client_records_finds_changes_and_hands_over(repo: Path, memctl: Memct
     before = commits(repo)
 
     async def ask(client: Client) -> None:
-        fields = {"rationale": "One service fewer", "code_refs": ["queue.py"], "importance": 8}
+        fields = {"rationale": "One service fewer", "code_refs": ["queue.py"], "section": "2.1"}
         made = await call(client, "record", type="decision", title="Queue in PostgreSQL", fields=fields)
         assert "DEC-2025-11-04-001" in made
         await call(client, "record", type="issue", title="Jobs are lost", fields={"severity": "high"})
@@ -62,7 +62,9 @@ def test_a_client_records_finds_changes_and_hands_over(repo: Path, memctl: Memct
         assert "Jobs" in await call(client, "recall", query="§2.1")
         assert "changed" in await call(client, "update", id="ISS-2025-11-04-001", add={"tags": ["queue"]})
         assert "resolved" in await call(client, "update", id="ISS-2025-11-04-001", resolution="A transaction per job")
-        given = await call(client, "hand_over", to="codex", reason="Schema is done", next=["Test"], sections=["2.1"])
+        given = await call(
+            client, "hand_over", to="codex", reason="Ready", next=["Test"], success=["All pass"], sections=["2.1"]
+        )
         assert "HND-2025-11-04-001" in given
         assert "Queue in PostgreSQL" in given
         record = await client.read_resource("memctl://record/DEC-2025-11-04-001")

@@ -45,6 +45,7 @@ FLOORS = {
     "sync": 8,
     "window": 8,
     "cli": 9,
+    "mcp_server": 9,
 }
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.pack import compaction, items, last_work, phase, relevance
-from memctl.pack.compaction import LOW, Compacted, ContextBlock
+from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
 from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, SPECIALIST, HandoffRequest
@@ -88,7 +88,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
         chosen = tuple(by_path[path] for path in keeps)
         about = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind == "page"]
         return Scope(tuple(known), tuple(tasks), chosen, tuple(about), tuple(prior), keeps, (), sizes)
-    compacted = _compacted(blocks, AIMS[asked.kind], int(_TEXTS * LEAST[asked.kind]), count)
+    compacted = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
     chosen = tuple(by_path[block.key] for block in compacted.kept if block.key in by_path)
     left = tuple(
         Left(record.id, record.title, one.why, record.memory_type)
@@ -206,18 +206,3 @@ def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
     if record.memory_type in ("learning", "issue") and (why := compaction.reason(text)):
         return why, 15
     return "", 0
-
-
-def _compacted(blocks: Sequence[ContextBlock], aim: float, least: int, count: CountTokens) -> Compacted:
-    """A context without the share that is to go; but of what is open nothing goes that `least` tokens have room for."""
-    made = compaction.compact(blocks, aim, count, compaction.shortened)
-    after, back = made.after, set()
-    for one in reversed(made.removed):
-        if one.why == LOW and after + one.tokens <= least:
-            after += one.tokens
-            back.add(one.key)
-    kept = {block.key for block in made.kept} | back
-    removed = tuple(one for one in made.removed if one.key not in back)
-    return msgspec.structs.replace(
-        made, kept=tuple(block for block in blocks if block.key in kept), removed=removed, after=after
-    )

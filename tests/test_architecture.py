@@ -47,7 +47,7 @@ FLOORS = {
 }
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 # What `list` may import, in whatever function, and what it may load of an unchanged memory: as measured, and some more.
-MOST_REACHED, MOST_LOADED = (93, 13_700), (46, 5_300)  # modules, lines
+MOST_REACHED, MOST_LOADED = (93, 13_800), (46, 5_300)  # modules, lines
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
     "results",

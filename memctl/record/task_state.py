@@ -10,16 +10,20 @@ list, a commit, a check that passed, or a command. If only a sentence says so it
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from memctl.record.required_text import MOST_LINES, Line, Lines, Mission, ShortText
 
-PLANNED, IN_PROGRESS, CLAIMED, DONE = "planned", "in_progress", "claimed", "done"
-PROGRESS = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
 Status = Literal["planned", "in_progress", "claimed", "done"]
+PLANNED: Final = "planned"
+IN_PROGRESS: Final = "in_progress"
+CLAIMED: Final = "claimed"
+DONE: Final = "done"
+PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
 CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
+BLOCKS, EVERYBODY = "blocks", "everybody"  # what a record stands in the way of, if not of some work alone
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""
 
@@ -31,10 +35,15 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     text: Line
-    status: Status = "planned"
+    status: Status = PLANNED
     at: ShortText = ""
     by: ShortText = ""
     evidence: ShortText = ""
+
+    @property
+    def how_far(self) -> str:
+        """The status in words."""
+        return self.status.replace("_", " ")
 
 
 class Noted(msgspec.Struct, frozen=True):
@@ -42,7 +51,7 @@ class Noted(msgspec.Struct, frozen=True):
 
     id: Line
     title: Line
-    weight: ShortText = ""  # its severity or importance
+    weight: ShortText = ""  # its severity or importance, or what it blocks
 
 
 class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -138,9 +147,14 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 
-    def noted(self, *prefixes: str) -> list[Noted]:
-        """The records whose ids begin with some prefixes, such as "DEC"."""
-        return [one for one in self.records if one.id.partition("-")[0] in prefixes]
+    def noted(self, prefix: str) -> list[Noted]:
+        """The records whose ids begin with a prefix, such as "DEC"."""
+        return [one for one in self.records if one.id.startswith(prefix)]
+
+    @property
+    def blocking(self) -> list[Noted]:
+        """What of the memory stands in the way of work."""
+        return [one for one in self.records if one.id == EVERYBODY or one.weight.startswith(BLOCKS)]
 
 
 def key(item: str) -> str:
@@ -157,7 +171,13 @@ def steps(
 ) -> tuple[Step, ...]:
     """Steps by their status, each once: one that is given twice is as far as it was said to be at most."""
     found: dict[str, Step] = {}
-    for status, texts in ((DONE, done), (CLAIMED, claimed), (IN_PROGRESS, in_progress), (PLANNED, planned)):
+    given: tuple[tuple[Status, Iterable[str]], ...] = (
+        (DONE, done),
+        (CLAIMED, claimed),
+        (IN_PROGRESS, in_progress),
+        (PLANNED, planned),
+    )
+    for status, texts in given:
         for text in texts:
             found.setdefault(key(text), Step(text, status))
     return tuple(found.values())

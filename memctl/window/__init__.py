@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memctl.record.task_state import Step, TaskState
     from memctl.window.audit import AuditLog, Decision
     from memctl.window.budget.profiles import BudgetComponent
     from memctl.window.budget.tracking import BudgetReport, ComponentBudget, TokenBudgetManager, Verdict
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from memctl.window.pressure.limits import Limit, compaction_point, limit_of
     from memctl.window.pressure.monitor import ContextPressureMonitor, PressureReading, PressureZone, Thresholds
     from memctl.window.state.checkpoints import CrossWindowStateManager
-    from memctl.window.state.task import StateKeeper, TaskCheckpoint, Validation
+    from memctl.window.state.task import StateKeeper, Validation
 
 # Public name -> the module that has it: a command that wants one of them does not pay for the rest.
 _MODULES = {
@@ -76,7 +77,8 @@ _MODULES = {
     "Simulation": "eviction.simulation",
     "StateKeeper": "state.task",
     "SubAgentAnswer": "compression.delegation",
-    "TaskCheckpoint": "state.task",
+    "Step": "memctl.record.task_state",
+    "TaskState": "memctl.record.task_state",
     "Thresholds": "pressure.monitor",
     "TokenBudgetManager": "budget.tracking",
     "TokenCounter": "messages.content",
@@ -128,8 +130,9 @@ __all__ = [
     "Scoring",
     "Simulation",
     "StateKeeper",
+    "Step",
     "SubAgentAnswer",
-    "TaskCheckpoint",
+    "TaskState",
     "Thresholds",
     "TokenBudgetManager",
     "TokenCounter",
@@ -148,4 +151,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    module = _MODULES[name]
+    return getattr(import_module(module if module.startswith("memctl.") else f"{__name__}.{module}"), name)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.record import argument_checks
+from memctl.record.task_state import TaskState
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.window import subsystems
 from memctl.window.audit import AuditLog
@@ -42,7 +43,7 @@ from memctl.window.pressure.monitor import ContextPressureMonitor, PressureZone
 from memctl.window.state.bootstrap import LEAVE
 from memctl.window.state.bootstrap import room as room_beside
 from memctl.window.state.succession import Succession
-from memctl.window.state.task import StateKeeper, TaskCheckpoint
+from memctl.window.state.task import StateKeeper
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -72,7 +73,7 @@ class ContextWindowManager:
         task_goal: str = "",
         task_success_criteria: Sequence[str] = (),
         on_status_change: Callable[[WindowStatus, WindowStatus], None] | None = None,
-        on_overflow_detected: Callable[[TaskCheckpoint], None] | None = None,
+        on_overflow_detected: Callable[[TaskState], None] | None = None,
     ) -> None:
         self.config = config or WindowConfig()
         argument_checks.instance(
@@ -117,6 +118,7 @@ class ContextWindowManager:
         """
         self.turn_count += 1
         conversation = Conversation.parse(messages, self.counter)
+        self._succession.observe(conversation.blocks)
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
         accounting.settle(self.budget_manager, conversation)
@@ -131,6 +133,16 @@ class ContextWindowManager:
         if reading.zone is PressureZone.YELLOW:
             return self._evaluate(conversation, start)
         return start
+
+    def set_progress(
+        self, *, done: Sequence[str] = (), current: str = "", planned: Sequence[str] | None = None
+    ) -> None:
+        """Say how far the task is: steps that are done, the one that is worked on, and those planned besides.
+
+        What is done stays so. Planned steps that are not named any more are dropped; without `planned` they stay. The
+        next save has it, and whatever the next window begins with.
+        """
+        self._succession.set_progress(done, current, planned)
 
     def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
         """After each request: count the answer, take a snapshot of the window's health, tell of alarms."""
@@ -271,7 +283,7 @@ class ContextWindowManager:
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
         blocks, size = conversation.blocks, accounting.window(conversation, start.utilization_before)
         room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
-        bootstrap = self._succession.begin_anew(blocks, room, self.counter, self.compression_engine)
+        bootstrap = self._succession.begin_anew(room, self.counter, self.compression_engine)
         self._fruitless_at = 0
         if self.on_overflow_detected:
             self.on_overflow_detected(saved.state)

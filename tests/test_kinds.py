@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from memctl.exchange.jsonl import export_lines
-from memctl.policy.notices import escape_model_tokens
 from memctl.record.kinds import HANDOFF, KINDS, Kind
+from memctl.record.notices import escape_model_tokens
 from memctl.store import agent_env, load
 from memctl.store.memory import open_memory
 from memctl.text import credentials

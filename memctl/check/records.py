@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
+from memctl.pages import hints
 from memctl.record import handoff, ids
 from memctl.record.change import rewords
 from memctl.record.errors import CONFLICT, DUPLICATE
-from memctl.record.kinds import OTHER_END
+from memctl.record.kinds import LEARNING, OTHER_END
 from memctl.record.mentions import REFERENCE
 from memctl.record.parser import parse
 from memctl.record.record import Record
@@ -166,6 +167,17 @@ def sizes(subject: Subject) -> Iterator[Finding]:
         tokens = subject.counter.tokens(subject.snapshot.read(path))
         if tokens > _MAX_TOKENS:
             yield Finding("MEM111", path, 1, f"it has {tokens:,} tokens; {_MAX_TOKENS:,} are enough")
+
+
+def contents(subject: Subject) -> Iterator[Finding]:
+    """Open records are of use to whoever reads them later."""
+    rules = (("MEM114", hints.missing_reason), ("MEM115", hints.doubt), ("MEM116", hints.raw_output))
+    for record in subject.snapshot.open_records:
+        if record.kind.reason or record.kind is LEARNING:
+            body = subject.snapshot.body(record)
+            for code, look in rules:
+                if message := look(record, body):
+                    yield Finding(code, record.path, subject.line_of(record.path, "title"), message)
 
 
 def control_characters(subject: Subject) -> Iterator[Finding]:

@@ -85,6 +85,21 @@ RULES = _rules(
         "MEM113", "unsearched-file", WARNING, "A file of the memory can't be searched for credentials.",
         "It is larger than memctl reads, or no UTF-8 text. Look through it yourself, or keep it outside of the memory.",
     ),
+    (
+        "MEM114", "decision-without-reason", INFO, "A decision says nowhere why it was made.",
+        "Nobody can tell later whether it still holds. `memctl edit ID --allow-accepted --rationale WHY` says it;"
+        " alternatives or the context count too, and so does a sentence with `because`.",
+    ),
+    (
+        "MEM115", "undecided-decision", WARNING, "A decision counts as made, and its own words leave it open.",
+        "Whoever reads `perhaps` in what was accepted can't rely on it. Once it is decided, record that with"
+        " --supersedes; `--status proposed` is for what is not decided yet.",
+    ),
+    (
+        "MEM116", "output-as-learning", WARNING, "A learning is what a program printed.",
+        "A line of a log, a diff or a measurement helps nobody who was not there. Say in words what follows from it,"
+        " and keep the output as `--evidence`.",
+    ),
     # References
     (
         "MEM201", "broken-code-reference", ERROR, "A page refers to a file that is not there.",
@@ -138,7 +153,7 @@ RULES = _rules(
         "A marker must lead to one place. `memctl renumber` gives the younger one another number.",
     ),
     (
-        "MEM303", "section-without-details", WARNING, "A section has no page of details.",
+        "MEM303", "section-without-details", INFO, "A section has no page of details.",
         "Details (level 3) belong below every section. `memctl detail add TITLE --section §2.N` adds a page.",
     ),
     (
@@ -156,7 +171,8 @@ RULES = _rules(
     ),
     (
         "MEM307", "page-too-short", INFO, "A page has fewer tokens than its level asks for.",
-        "Level 2 has at least 200 tokens, level 3 at least 1,000. There may simply be no more to say.",
+        "Level 2 has at least 200 tokens, level 3 at least 1,000. There may simply be no more to say; of a memory with"
+        " fewer than ten records, level 3 is not looked at.",
     ),
     (
         "MEM308", "stale-document", ERROR, "A rendered document is not what the memory says, or missing.",
@@ -172,7 +188,7 @@ RULES = _rules(
         "Its page was removed or renumbered by hand. `memctl render` deletes it.", True,
     ),
     (
-        "MEM311", "incomplete-project", WARNING, "The project's page lacks its goal, status or priorities.",
+        "MEM311", "incomplete-project", INFO, "The project's page lacks its goal, status or priorities.",
         "Goal, status in percent and priorities belong on level 1, always. `memctl project set` sets them.",
     ),
     (

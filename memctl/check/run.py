@@ -31,6 +31,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (credentials.secrets, ("MEM110", "MEM113")),
     (records.sizes, ("MEM111",)),
     (records.control_characters, ("MEM112",)),
+    (records.contents, ("MEM114", "MEM115", "MEM116")),
     (references.code_of_pages, ("MEM201", "MEM202")),
     (references.code_of_records, ("MEM203", "MEM204")),
     (references.sections, ("MEM205",)),
@@ -61,7 +62,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
 
 # What looks at records, at what pages say and at names of files alone, and finds nothing but records.
 _SETTLED: tuple[object, ...] = (
-    *(records.identities, records.links, records.circles),
+    *(records.identities, records.links, records.circles, records.contents),
     *(references.sections, references.mentions_of_records),
     *(ageing.superseding, ageing.finishing),
 )

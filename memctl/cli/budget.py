@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli import counting, output
+from memctl.cli import counting, opening, output, window_limit
 from memctl.cli.command import reading
 from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.policy import allocation
-from memctl.policy.allocation import DEFAULT_WINDOW, PROFILES, Portion, allocate
 from memctl.text.phrases import quantity
+from memctl.window import Portion, limits, occupancy, profiles
 
 if TYPE_CHECKING:
-    from memctl.policy.allocation import Occupancy, Team, TypeUsage
     from memctl.tokens.count import Counter
+    from memctl.window import Occupancy, Profile, Team, TypeUsage
+
 
 _TYPES = ("system", "active", "session", "buffer", "shared")
 
@@ -35,14 +35,26 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
         ("memctl budget --used 171000 --strict", "The level for what the host reports; exit code 1 from orange on."),
     ),
 )
-@click.option("--window", type=click.IntRange(min=1), default=DEFAULT_WINDOW, show_default=True, help="Its tokens.")
+@click.option(
+    "--window",
+    type=click.IntRange(min=1),
+    help="Its tokens. [default: MEMCTL_CONTEXT_WINDOW, the settings, or by the model's name]",
+)
+@click.option(
+    "--host",
+    type=click.Choice(limits.HOSTS),
+    default=limits.NO_HOST,
+    show_default=True,
+    help="Who compacts it, and when: zones are of what fits before.",
+)
 @click.option(
     "--profile",
-    "name",
-    type=click.Choice(list(PROFILES)),
+    "profile",
+    callback=lambda _ctx, _param, name: profiles.profile(name),
     default="balanced",
     show_default=True,
-    help="The kind of task.",
+    metavar="NAME",
+    help=f"The kind of task: {', '.join(profiles.PROFILES)}.",
 )
 @files_option("system", "Instructions, skills, system prompts (- for standard input).")
 @files_option("active", "Files and outputs of the task at hand.")
@@ -52,7 +64,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @click.option(
     "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them: trusted before counts."
 )
-@click.option("--agents", type=click.IntRange(min=1), default=allocation.AGENTS, show_default=True, help="In a team.")
+@click.option("--agents", type=click.IntRange(min=1), default=occupancy.AGENTS, show_default=True, help="In a team.")
 @model_option
 @click.option("--strict", is_flag=True, help="Exit code 1 at orange or red, or if a hard limit is exceeded.")
 @reading
@@ -60,8 +72,9 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 def budget_command(
     ctx: click.Context,
     /,
-    window: int,
-    name: str,
+    window: int | None,
+    host: str,
+    profile: Profile,
     used: int | None,
     agents: int,
     model: str | None,
@@ -72,19 +85,23 @@ def budget_command(
 ) -> None:
     """Divide a context window, and say how full it is.
 
-    Each type of context gets a share. Files given for a type are counted against it. The level says what to do: green
-    below 80 %, yellow from 80, orange from 90, red from 95. Within a memory, what memctl itself has to load is listed.
+    Each type of context gets a share; some profiles divide the window among the components of an agent's request. Files
+    given for a type are counted against it. The zone is as in `memctl window status`. What to do depends on how full
+    the whole window is: plan a compaction from 80 % on, compact from 90, in an emergency from 95. Within a memory, what
+    memctl itself has to load is listed.
     """
-    profile = PROFILES[name]
-    portions = allocate(window, profile)
+    memory = opening.memory_if_any(ctx)
+    limit = window_limit.of_model(model, window, host, memory)
+    window = limit.window
+    portions = profiles.allocate(window, profile)
     known = {portion.share.name for portion in portions}
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
-        raise MemctlError(f"--{wrong} has no share in the profile {name}", "use --profile multi-agent", USAGE)
+        raise MemctlError(f"--{wrong} has no share in the profile {profile.name}", "use --profile multi-agent", USAGE)
     around = counting.surroundings(ctx, model, at)
-    counted = {kind: _count(around.counter, given[kind]) for kind in known}
-    found = allocation.occupancy(window, portions, counted, used)
+    counted = {kind: _count(around.counter, given.get(kind, ())) for kind in known}
+    found = occupancy.occupancy(window, portions, counted, used, limit.usable)
     is_measured = used is not None or any(given.values())
-    team = allocation.team(window, agents) if profile is allocation.MULTI_AGENT else None
+    team = occupancy.team(window, agents) if profile is profiles.MULTI_AGENT else None
     advice, own = profile.lines(window), _own(around)
     if as_json:
         data = _data(found, profile.name, is_measured, advice, own)
@@ -145,7 +162,9 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
         return
     reported = f", {found.unattributed:,} of them in none of the files" if found.unattributed else ""
     more = f"; over by {-found.free:,}" if found.free < 0 else f"; {found.free:,} free"
-    output.text(f"\n{found.level.name}: {found.used:,} used ({_share(found.used, found.window)}{reported}){more}")
+    used = f"{found.used:,} used ({_share(found.used, found.window)}{reported}){more}"
+    zone = click.style(found.zone, fg=window_limit.ZONE_COLOURS[found.zone])
+    output.styled(f"\n{zone}: {used}")
     output.text(f"  {found.level.action}")
     for response in found.level.responses:
         output.text(f"  - {response}")
@@ -189,7 +208,9 @@ def _data(
     found: Occupancy, profile: str, is_measured: bool, advice: list[str], own: list[tuple[str, int]]
 ) -> dict[str, Any]:
     measured = {
-        "level": found.level.name,
+        "level": found.zone,
+        "capacity": found.level.name,
+        "usable": found.usable,
         "action": found.level.action,
         "responses": list(found.level.responses),
         "used": found.used,

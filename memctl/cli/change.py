@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output, report
+from memctl.cli import opening, output, record_options, report
 from memctl.cli.command import command, complete_id
-from memctl.cli.report import discard_option, said, writing
+from memctl.cli.report import discard_option, not_empty, strict_option, take_flags, writing
 from memctl.cli.source import kept_if_refused, open_editor, read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
@@ -24,11 +24,9 @@ _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the t
 
 @command(
     "edit",
-    ("memctl edit ISS-2025-11-04-001 --set severity=high --add tags=auth", "Change fields."),
-    (
-        'memctl edit STA-2025-11-04-002 --set completion_percentage=80 --add done="DELETE works"',
-        "Bring a state up to date.",
-    ),
+    ("memctl edit ISS-2025-11-04-001 --severity high --tag auth", "Change fields, by the options that made them."),
+    ('memctl edit STA-2025-11-04-002 --completion 80 --done "DELETE works"', "Bring a state up to date."),
+    ('memctl edit STA-2025-11-04-002 --set next="Tests" --remove tags=auth', "Replace a list, take out of one."),
     ("memctl edit DEC-2025-11-04-003", "Open the record in your editor."),
 )
 @click.argument("id", shell_complete=complete_id)
@@ -43,6 +41,7 @@ _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the t
 @click.option("--remove", "removals", multiple=True, metavar="FIELD=VALUE", help="Take out of a list. Repeatable.")
 @click.option("--file", "-f", "source", metavar="FILE", help="Take the whole text from a file (- for standard input).")
 @_allow_accepted
+@strict_option
 @writing
 @click.pass_context
 def edit_command(
@@ -54,24 +53,27 @@ def edit_command(
     removals: tuple[str, ...],
     source: str | None,
     allow_accepted: bool,
-    **flags: Any,
+    **given: Any,
 ) -> None:
     """Change fields of a record, or its text in an editor.
 
-    Fields are the keys of the front matter and the content fields, by the names that `show --json` has. Whatever is
-    not named stays as it is, to the letter.
+    The options of fields are those that made the record. One of a list (tags, code, steps) adds to it; of any other,
+    an empty text clears the field. --set, --add and --remove take any field by the name that `show --json` has, too.
+    Whatever is not named stays as it is, to the letter.
     """
+    flags = take_flags(given)
     memory = opening.memory(ctx)
-    if assignments or additions or removals:
+    named = {name: value for name, value in given.items() if value is not None and value != ()}
+    if assignments or additions or removals or named:
         if source:
-            raise MemctlError("--file and --set, --add or --remove exclude each other", exit_code=USAGE)
-        edits = edit.Edits(_pairs(assignments), _pairs(additions), _pairs(removals))
-        _carry_out(
-            memory,
-            lambda snapshot: edit.edit(snapshot, id, edits, memory.now, allow_accepted=allow_accepted),
-            flags,
-            id,
-        )
+            raise MemctlError("--file and options of fields exclude each other", exit_code=USAGE)
+
+        def edited(snapshot: Snapshot) -> Change:
+            to_set, to_add = record_options.edits(snapshot.resolve(id).kind, named)
+            edits = edit.Edits([*to_set, *_pairs(assignments)], [*to_add, *_pairs(additions)], _pairs(removals))
+            return edit.edit(snapshot, id, edits, memory.now, allow_accepted=allow_accepted)
+
+        _carry_out(memory, edited, flags, id)
         return
     before = load.disk(memory)
     record = before.resolve(id)
@@ -85,6 +87,9 @@ def edit_command(
 
     with kept_if_refused(memory, "" if source else text):
         _carry_out(memory, change, flags, id)
+
+
+edit_command.params[4:4] = record_options.of_any_type()
 
 
 @command(
@@ -132,7 +137,9 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
     ("memctl resolve STA-2025-11-04-002", "A task is done."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@click.option("--resolution", default="", callback=said, help="How it was resolved; becomes a section of the issue.")
+@click.option(
+    "--resolution", default="", callback=not_empty, help="How it was resolved; becomes a section of the issue."
+)
 @writing
 @click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 from msgspec.structs import replace
 
 from memctl import __version__
-from memctl.check import formats, run
-from memctl.check.findings import StagedWork, Subject
+from memctl.check import formats, run, subject
 from memctl.check.rules import DOCUMENTS, INFO, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import differences, git, hook_commits
-from memctl.record.snapshot import Snapshot
-from memctl.store import files, load
+from memctl.git import git, hook_commits
+from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.team import ref_state
-from memctl.team.state import State
 from memctl.write import documents
 
 _FORMATS = ("text", "json", "github", "sarif")
@@ -89,13 +83,13 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
         raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
     snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
-    if staged and (git.committing() or not _is_touched(memory)):
+    if staged and (git.committing() or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
     _tell_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *DOCUMENTS)
-    return run.check(_subject(memory, snapshot, staged, at), select, ignore)
+    return run.check(subject.of_memory(memory, snapshot, staged, at), select, ignore)
 
 
 def _tell_of_settings(memory: Memory) -> None:
@@ -104,115 +98,6 @@ def _tell_of_settings(memory: Memory) -> None:
         hook_commits.mode(memory.repository)
     except hook_commits.UnknownValue as error:
         output.note(f"warning: {error.message}\nhint: {error.hint}")
-
-
-def _is_touched(memory: Memory) -> bool:
-    """Whether anything of the memory is staged: a commit of code alone is not stopped for documents that a rebase or a
-    cherry-pick has left stale."""
-    return not _exists(memory, "HEAD") or bool(
-        differences.changed(memory.repository, memory.prefix, "HEAD", staged=True)
-    )
-
-
-def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -> Subject:
-    after = memory.repository.resolve(at) if at else None
-    before = f"{after}^" if after else "HEAD"
-    changed: set[str] = set()
-    _ = snapshot.catalogue  # for it Git says which files differ from HEAD
-    # In a hook of our own commit the write path has judged already what may be changed.
-    if not git.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
-        paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
-        changed = {path[len(memory.prefix) + 1 :] for path in paths}
-
-    def earlier(path: str) -> str | None:
-        try:
-            return git.read(["show", f"{before}:{memory.tracked(path)}"], memory.repository.top).decode(
-                errors="replace"
-            )
-        except git.GitFailed:
-            return None
-
-    making = documents.renderer
-    return Subject(
-        snapshot,
-        memory.now,
-        lambda: making(memory, snapshot),
-        documents.counter(memory),
-        sorted(changed),
-        earlier,
-        _staged(memory) if staged else None,
-        None if at else _agreed(memory),
-        () if staged or at else files.leftovers(memory.folder),
-        () if staged or at else _overdue(memory),
-    )
-
-
-def _overdue(memory: Memory) -> list[tuple[str, str]]:
-    """What has waited for its commit for too long: a file of each change, and what is to be said of it."""
-    if not opening.has_pending(memory):
-        return []
-    from memctl.store import entry_state
-
-    found = []
-    for entry in entry_state.overdue(memory, entry_state.outstanding(memory)):
-        why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
-        found.append((entry.change.paths[0], f"{entry_state.describe(entry)} has no commit yet: {why}"))
-    return found
-
-
-def _changed(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
-    """The files below a folder of the repository that differ from what came before, from all sides of a merge.
-
-    What either side of a merge has is no change of its own. Before MERGE_HEAD is there, Git tells its hooks which
-    commit is merged by a variable's name.
-    """
-    told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
-    others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
-    parents = (before, *(other for other in others if _exists(memory, other)))
-    if not staged and after is None and len(parents) == 1:  # Git has said so as the memory was read
-        return {path for path in memory.differing[1] if path.startswith(f"{folder}/")}
-    sides = [set(differences.changed(memory.repository, folder, parent, after, staged=staged)) for parent in parents]
-    return set.intersection(*sides)
-
-
-def _staged(memory: Memory) -> StagedWork | None:
-    """What is about to be committed, if agents own sections; the write path has judged commits of our own."""
-    state = ref_state.read(memory).state
-    if git.committing() or not state.section_ownership_map:
-        return None
-    if not _exists(memory, "HEAD"):
-        from memctl.git import index
-
-        return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
-    return StagedWork(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
-
-
-def _agreed(memory: Memory) -> State | None:
-    """What the agents agree on; if that can't be read, the memory can be checked all the same."""
-    try:
-        return ref_state.read(memory).state
-    except MemctlError as error:
-        output.note(f"warning: {error.message}")
-        return None
-
-
-def _is_ours(memory: Memory, commit: str) -> bool:
-    """Whether memctl made a commit: then what it changes in accepted decisions was asked for."""
-    from memctl.git import history
-
-    found = history.commits(memory.repository, [memory.prefix], commit, 1)
-    return bool(found and found[0].commit == commit and found[0].trailers.ops)
-
-
-def _exists(memory: Memory, revision: str) -> bool:
-    if revision == "HEAD":
-        return memory.repository.has_head()
-    if revision == "MERGE_HEAD" and not memory.repository.is_merging():
-        return False
-    try:
-        return bool(memory.repository.resolve(revision))
-    except MemctlError:
-        return False
 
 
 def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:

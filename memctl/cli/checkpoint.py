@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, json_option, limit_option, options, reading
 from memctl.cli.event import workflow_option
-from memctl.cli.report import naming_options, take_flags, write_options, writing
+from memctl.cli.report import naming_options, not_empty, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.task_state import PROGRESS, Step, TaskState
@@ -23,7 +23,7 @@ _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
 # The options by which a checkpoint says something.
 _said = options(
-    click.option("--task", "goal", default="", metavar="TEXT", help="What it is all for."),
+    click.option("--task", "goal", default="", callback=not_empty, metavar="TEXT", help="What it is all for."),
     click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
     click.option("--planned", multiple=True, metavar="TEXT", help="A step not begun. Repeatable."),
     click.option("--doing", "in_progress", multiple=True, metavar="TEXT", help="A step begun. Repeatable."),

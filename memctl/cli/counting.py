@@ -22,7 +22,7 @@ from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
 
 if TYPE_CHECKING:
-    from memctl.policy.staleness import Over
+    from memctl.window import Over
 
 _MANY = "FILE…"  # metavar of an option that takes several files at once: `--active src/*.py`
 MODELS = ", ".join(FAMILIES)
@@ -85,7 +85,7 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
     Raises MemctlError if the memory is asked for at a revision and there is none. Records that can't be read are named
     on stderr.
     """
-    from memctl.policy.staleness import Over, over
+    from memctl.window import Over, staleness
 
     memory = opening.memory(ctx) if at is not None else opening.memory_if_any(ctx)
     if memory is None:
@@ -94,15 +94,19 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
     snapshot = opening.snapshot(memory, at)
     output.warn(memory, snapshot)
     return Surroundings(
-        counter(model_of(model, memory), memory), memory.now, over(snapshot.records, memory.now), memory, snapshot
+        counter(model_of(model, memory), memory),
+        memory.now,
+        staleness.over(snapshot.records, memory.now),
+        memory,
+        snapshot,
     )
 
 
 def threshold_of(memory: Memory | None) -> int:
     """The threshold of the shared slice, as configured or by default."""
-    from memctl.policy.contexts import SCS_THRESHOLD
+    from memctl.window import contexts
 
-    return memory.config.scs_threshold if memory else SCS_THRESHOLD
+    return memory.config.scs_threshold if memory else contexts.SCS_THRESHOLD
 
 
 class Several(Command):

@@ -8,23 +8,12 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output, report
-from memctl.cli.command import Command, complete_id, for_people, split_at_commas
-from memctl.cli.report import all_said, said, take_flags, write_options, writing
+from memctl.cli import opening, output, record_options, report
+from memctl.cli.command import Command, complete_id, for_people
+from memctl.cli.report import strict_option, take_flags, write_options, writing
 from memctl.errors import USAGE, MemctlError
-from memctl.record.kinds import SEVERITIES, Kind
+from memctl.record.kinds import Kind
 from memctl.write import create
-
-_OPTIONS: dict[str, Callable[[], click.Option]] = {  # of keys that only some types have
-    "severity": lambda: click.Option(
-        ["--severity"], type=click.Choice(SEVERITIES), help="How bad it is. [default: medium]"
-    ),
-    "completion_percentage": lambda: click.Option(
-        ["--completion", "completion_percentage"],
-        type=click.IntRange(0, 100),
-        help="How far it is, in percent. [default: 0]",
-    ),
-}
 
 
 def command(kind: Kind) -> Command:
@@ -33,44 +22,32 @@ def command(kind: Kind) -> Command:
     def callback(**given: Any) -> None:
         run(kind, click.get_current_context(), given)
 
-    function: Callable[..., Any] = writing(callback)
+    function: Callable[..., Any] = writing(strict_option(callback))
     made = Command(kind.verb, callback=function, help=kind.help, examples=kind.examples)
     shared = list(reversed(getattr(function, "__click_params__", [])))
-    made.params = [*_own_params(kind), *_common_params(kind), *shared]
+    made.params = [*_params(kind), *shared]
     return made
 
 
-def _own_params(kind: Kind) -> list[click.Parameter]:
-    params: list[click.Parameter] = [click.Argument(["title"], required=False)]
-    params += [_OPTIONS[name]() for name in kind.defaults]
-    for field in kind.fields:
-        repeat = " Repeatable." if field.is_list else ""
-        params.append(
-            click.Option(
-                [f"--{field.option}", field.name],
-                multiple=field.is_list,
-                metavar="TEXT",
-                callback=all_said if field.is_list else said,
-                help=field.help + repeat,
-            )
-        )
-    return params
+_BEHIND = {  # what a new record has when nobody says
+    "--severity": " [default: medium]",
+    "--completion": " [default: 0]",
+    "--importance": " [default: by type]",
+    "--timestamp": " [default: now]",
+    "--agent": " [default: MEMCTL_AGENT, or your name in Git]",
+}
 
 
-def _common_params(kind: Kind) -> list[click.Parameter]:
+def _params(kind: Kind) -> list[click.Parameter]:
     ids: dict[str, Any] = {"multiple": True, "metavar": "ID", "shell_complete": complete_id}
+    fields = [*record_options.own(kind), *record_options.common(kind.statuses)]
+    for option in fields:
+        option.help = f"{option.help}{_BEHIND.get(option.opts[0], '')}"
+        if option.name == "status":
+            option.help = f"{option.help} [default: {kind.statuses[0]}]"
     return [
-        click.Option(
-            ["--tag", "-t", "tags"], multiple=True, callback=split_at_commas, help="A word to find it by. Repeatable."
-        ),
-        click.Option(
-            ["--importance", "-i"], type=click.IntRange(1, 10), help="From 1 to 10, critical. [default: by type]"
-        ),
-        click.Option(["--status"], type=click.Choice(kind.statuses), help=f"[default: {kind.statuses[0]}]"),
-        click.Option(["--section"], help="The section of the project it belongs to, such as 2.1."),
-        click.Option(
-            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="Code it is about. Repeatable."
-        ),
+        click.Argument(["title"], required=False),
+        *fields,
         click.Option(["--relates-to"], help="A record it has to do with. Repeatable.", **ids),
         click.Option(["--supersedes"], help="A record it takes the place of. Repeatable.", **ids),
         click.Option(["--blocks"], help="A record that waits for it. Repeatable.", **ids),
@@ -80,15 +57,6 @@ def _common_params(kind: Kind) -> list[click.Parameter]:
             metavar="ID",
             shell_complete=complete_id,
             help="The record it is a part of.",
-        ),
-        click.Option(
-            ["--expires", "expires_at"], metavar="TIME", help="When it stops to matter: a date, or 90d from now."
-        ),
-        click.Option(["--timestamp"], metavar="TIME", help="When it happened. [default: now]"),
-        click.Option(
-            ["--agent", "agent_id"],
-            callback=for_people,
-            help="Who made it. [default: MEMCTL_AGENT, or your name in Git]",
         ),
         click.Option(
             ["--file", "-f"],
@@ -130,5 +98,3 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         result = create.add(memory, draft, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, flags, [line])
-    if kind.reason and not draft.content and not draft.body.strip():
-        output.note(f"hint: nothing says why: `memctl edit {result.change.ids[0]} --set {kind.reason}=…`")

@@ -18,7 +18,7 @@ from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import events as task_events
-from memctl.task import xml_output
+from memctl.task.event_xml import event_xml
 from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
@@ -158,7 +158,7 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
     if as_json or form == "json":
         output.json("event", _data(event))
         return
-    output.text(xml_output.written(event, compressions(stream.events, event)), newline=False)
+    output.text(event_xml(event, compressions(stream.events, event)), newline=False)
 
 
 event_command = Group("event", help="Note and show what happens in a workflow.", no_args_is_help=False)

@@ -7,16 +7,27 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output
+from memctl.cli import counting, opening, output, window_limit
 from memctl.cli.command import Group, command, json_option, options, reading
 from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.policy import contexts, measures, parallel, triggers
-from memctl.policy import threshold as control
-from memctl.policy.blocks import take_apart
-from memctl.policy.contexts import Context, ContextState, Debt, Slice
 from memctl.tokens.families import kind_of_text
+from memctl.window import (
+    Context,
+    ContextState,
+    Debt,
+    Slice,
+    contexts,
+    limits,
+    measures,
+    parallel,
+    take_apart,
+    triggers,
+)
+from memctl.window import (
+    threshold as control,
+)
 
 
 @command(
@@ -60,7 +71,6 @@ def _steps(found: control.Review) -> list[str]:
     return list(control.STEPS) if found.decision != "keep" else []
 
 
-_WINDOW = 200_000
 policy_command = Group(
     "policy",
     help="Say when to work in parallel, when to compress, and whether the threshold fits.",
@@ -73,7 +83,7 @@ _inputs = options(
     reading,
     click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
     files_option("plan", "Files and prompts that the next batch will add."),
-    click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of 200,000]"),
+    click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of the window]"),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."),
     click.option("--state", "described", metavar="FILE", help="YAML or JSON: what can't be measured. See below."),
     click.option("--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]"),
@@ -99,7 +109,10 @@ class _Inputs:
         planned = sum(count(text, kind_of_text(name, text)) for name in given["plan"] if (text := read(name)))
         self.aws = max((item.tokens for item in self.contexts), default=0)
         remaining = given["remaining"] if given["remaining"] is not None else self.state.remaining_budget
-        self.remaining = max(_WINDOW - self.aws, 0) if remaining is None else remaining
+        if remaining is None:
+            limit = window_limit.of_model(given["model"], None, limits.NO_HOST, around.memory)
+            remaining = max(limit.usable - self.aws, 0)
+        self.remaining = remaining
         self.burst = contexts.burst(planned, self.aws, self.remaining)
         self.growth = contexts.growth(self.state.aws_before, self.aws)
         self.debts = [contexts.debt(item.measures) for item in self.contexts]

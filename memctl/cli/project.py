@@ -16,7 +16,7 @@ from memctl.cli.command import command, json_option, reading
 from memctl.cli.report import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history, hook_commits, locks, message, remotes, trust
-from memctl.git.repository import find_top
+from memctl.git.repository import find_top, refuse_bare
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
@@ -56,6 +56,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     start: Path = ctx.obj.folder
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
+            refuse_bare(start)
             output.text(f"would make a Git repository in {start.absolute()}, and a memory in it")
             return
         setup.make_repository(start)
@@ -66,6 +67,8 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, flags, lines)
+    if not flags["as_json"]:
+        output.note("hint: `memctl install git`, in each clone, lets Git merge rendered documents without conflicts")
 
 
 @command(
@@ -131,6 +134,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
 @click.option("--drop", is_flag=True, help="Forget what was undone outside memctl (of the ids, or all).")
 @click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 @click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
+@report.strict_option
 @json_option
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
 @click.pass_context
@@ -142,6 +146,7 @@ def commit_command(
     drop: bool,
     allow_accepted: bool,
     allow_secret: bool,
+    strict: bool,
     as_json: bool,
     dry_run: bool,
 ) -> None:
@@ -164,7 +169,7 @@ def commit_command(
     if again:
         results = remove.reinstate(memory, ids, dry_run=dry_run)
     else:
-        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
+        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
         results = commit.commit_all(memory, dry_run=dry_run, **allowed)
     _print_commits(memory, results, "write again" if again else "commit", as_json=as_json, dry_run=dry_run)
     stuck = any(result.pending for result in results) and not dry_run
@@ -184,6 +189,7 @@ def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_
         output.one_line(f"{label}: {result.change.op} {result.change.title}")
         if not dry_run:
             report.pending(result)
+        report.advice(result)
 
 
 def _in_repository(start: Path) -> bool:

@@ -14,9 +14,7 @@ from memctl.cli.source import read
 from memctl.errors import OK, REFUSED
 
 if TYPE_CHECKING:
-    from memctl.policy.advice import Advice
-    from memctl.policy.measures import Measures
-    from memctl.policy.quality import QualityMetric, Signal
+    from memctl.window import Advice, Measures, QualityMetric, Signal
 
 _SHOWN = 12  # changes, unless all are asked for
 
@@ -54,8 +52,7 @@ def quality_command(
     messages and plain text are taken apart into blocks by their format. Relevance is measured by words, not by meaning;
     within a memory, its records say what is outdated.
     """
-    from memctl.policy import advice, measures, quality
-    from memctl.policy.blocks import take_apart
+    from memctl.window import advice, measures, quality, take_apart
 
     around = counting.surroundings(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)

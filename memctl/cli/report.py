@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from memctl.cli import output
 from memctl.cli.command import for_people, json_option, options
+from memctl.errors import USAGE, MemctlError
 from memctl.record.change import WriteOptions
 from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.store.memory import Memory
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from memctl.write.commit import Outcome
     from memctl.write.transaction import Plan
 
-FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "discard", "as_json")
+FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "discard", "strict", "as_json")
 
 
 def take_flags(given: dict[str, Any]) -> dict[str, Any]:
@@ -50,6 +52,14 @@ def said(ctx: click.Context, param: click.Parameter, value: str | None) -> str |
     return value
 
 
+def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The value of an option that says something whenever it is given; an empty one is an error."""
+    is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
+    if is_given and value is not None and not value.strip():
+        raise MemctlError(f"{param.opts[0]}: '' says nothing", "say it in words, or leave the option out", USAGE)
+    return said(ctx, param, value)
+
+
 def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The same for an option that may be given several times."""
     for value in values:
@@ -57,6 +67,7 @@ def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
     return values
 
 
+strict_option = click.option("--strict", is_flag=True, help="Refuse what gets a hint: no reason, no such path, …")
 discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
 
 
@@ -96,6 +107,7 @@ def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: It
         return
     if flags["dry_run"]:
         _print_change(memory, result)
+        advice(result)
         return
     shown = list(lines)
     if change.is_empty:
@@ -105,6 +117,12 @@ def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: It
     for line in shown:
         output.one_line(line)
     pending(result)
+    advice(result)
+
+
+def advice(result: Outcome) -> None:
+    """Say on stderr what the records of a write lack."""
+    output.note(*(output.plain(f"hint: {line}") for line in result.advice))
 
 
 def pending(result: Outcome) -> None:
@@ -126,6 +144,7 @@ def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any
         "commit": result.commit or None,
         "pending": result.pending or None,
         "warning": result.warning or None,
+        "advice": list(result.advice),
     }
     if dry_run:
         data["writes"] = {memory.tracked(write.path): write.text for write in change.writes}

@@ -11,7 +11,8 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
-from memctl.pages import provenance
+from memctl.pages import answer, provenance
+from memctl.pages.answer import SHORT, Indirect
 from memctl.pages.line_references import LineReference
 from memctl.pages.provenance import (
     IN_COMMIT,
@@ -23,7 +24,6 @@ from memctl.pages.provenance import (
     Told,
     Why,
     reason_of_commit,
-    reason_of_page,
     reason_of_record,
 )
 from memctl.record.record import Record
@@ -31,16 +31,9 @@ from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.text.phrases import some
 
-_SHORT = 10  # digits of a commit's id
 _STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"},)
 _INDENT = " " * 6
 _FEW = 3  # lines of the file that name a record
-# A file that so many records name needs no guess at others, which takes as long as a search.
-_ENOUGH = 3
-# Of 24 files of memctl's own, asked with their paths and purposes, 5 had a record of this score, each of them apt; with
-# .26 there were 2 more, one of them apt. Of paths alone 2 of 8 were not.
-_LIKELY = 0.3
-_SIMILAR = 20  # records whose texts are most like a file's path and purpose, among which to look
 
 
 class _Row(NamedTuple):
@@ -79,7 +72,7 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     commit = memory.repository.resolve(at) if at is not None else ""
     asked = provenance.locate(memory, snapshot, ctx.obj.folder, path, commit)
     found = provenance.why(memory, snapshot, asked, commit, limit)
-    indirect = _indirect(snapshot, found)
+    indirect = answer.indirect(snapshot, found)
     if as_json:
         data = _data(memory, snapshot, found, indirect)
         output.json("why", data, (*snapshot.faults, *snapshot.outline.faults), memory)
@@ -90,40 +83,7 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     ctx.exit(output.finish(memory, snapshot))
 
 
-class _Indirect(NamedTuple):
-    """Records that name nothing of a file: those of its pages and sections, and those that are about the same."""
-
-    of_places: Sequence[Record] = ()
-    perhaps: Sequence[Record] = ()
-
-
-def _indirect(snapshot: Snapshot, found: Why) -> _Indirect:
-    """What may explain a file that few records name; of its pages and sections what is most like it."""
-    if sum(item.record is not None for item in found.records) >= _ENOUGH:
-        return _Indirect()
-    from memctl.pages import outline
-    from memctl.search import related
-    from memctl.search.filters import Filters
-
-    path = found.asked.path
-    # Of Markdown and the like it would take a parser, which is loaded for nothing else here.
-    purpose = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, found.text)
-    words = f"{path} {purpose}".replace('"', " ")
-    shares = related.of_words(snapshot, words, _SIMILAR)
-    alike = (record for record in found.of_places if record.path in shares)
-    of_places = sorted(alike, key=lambda record: -shares[record.path])[:_ENOUGH]
-    known = {record.id for record in (*of_places, *found.of_session)} | {item.id for item in found.records}
-    sections = frozenset(page.id for page, _ in found.sections)
-    likely = related.related(
-        snapshot,
-        related.RelatedQuery(None, frozenset([path]), sections, shares),
-        Filters(),
-        [record for record in snapshot.records if record.path in shares and record.id not in known],
-    )
-    return _Indirect(of_places, [one.record for one in likely[:_ENOUGH] if one.score >= _LIKELY])
-
-
-def _print(snapshot: Snapshot, found: Why, indirect: _Indirect, limit: int) -> None:
+def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> None:
     others = [item for item in found.records if not item.is_here]
     shown = others[: limit or None]
     blocks: dict[str, list[_Row]] = {
@@ -140,7 +100,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: _Indirect, limit: int) -> N
         "Commits": [_commit_row(cause) for cause in found.commits if not cause.is_here],
     }
     if any(blocks.values()):
-        output.text(f"{_name(found)}: {_answer(snapshot, found, indirect)}")
+        output.text(f"{_name(found)}: {answer.sentence(snapshot, found, indirect)}")
     else:
         output.note(f"nothing in the memory or in the history has to do with {found.asked.path}")
     for title, rows in blocks.items():
@@ -158,7 +118,7 @@ def _print_unknown(memory: Memory, found: Why) -> None:
     """Say on stderr what the answer lacks: a file that is gone, a line without a commit, a history that is cut off."""
     asked, origin = found.asked, found.origin
     if asked.last is not None:
-        by = f": {asked.last.removed_by[:_SHORT]} removed it" if asked.last.removed_by else ""
+        by = f": {asked.last.removed_by[:SHORT]} removed it" if asked.last.removed_by else ""
         output.note(f"{asked.path} is not there any more{by}")
     if origin is not None and origin.is_unknown:
         output.note(
@@ -169,7 +129,7 @@ def _print_unknown(memory: Memory, found: Why) -> None:
         output.note(f"line {asked.line} is not committed yet")
     elif origin is not None and origin.commit in memory.repository.shallow():
         output.note(
-            f"line {asked.line} may be older: the history of this shallow clone begins with {origin.commit[:_SHORT]}"
+            f"line {asked.line} may be older: the history of this shallow clone begins with {origin.commit[:SHORT]}"
         )
     if found.has_more:
         output.note("there are older commits: --limit 0 looks at all")
@@ -177,40 +137,6 @@ def _print_unknown(memory: Memory, found: Why) -> None:
 
 def _name(found: Why) -> str:
     return found.asked.path + (f":{found.asked.line}" if found.asked.line is not None else "")
-
-
-def _answer(snapshot: Snapshot, found: Why, indirect: _Indirect) -> str:
-    """The likeliest reason in one line: a record about the line, the line's commit, or what is known of the file."""
-    known = [item for item in found.records if item.record is not None]
-    own = next((cause for cause in found.commits if cause.is_here), None)
-    if known and (known[0].is_here or own is None):
-        return _because(snapshot, known[0].record)
-    if own is not None:
-        return _of_commit(own)
-    if found.sections:
-        page = found.sections[0][0]
-        return f"{reason_of_page(page)} ({page.id} {page.title})"
-    if indirect.perhaps:
-        return "perhaps " + _because(snapshot, indirect.perhaps[0])
-    return _of_commit(found.commits[-1]) if found.commits else f"{len(found.pages)} pages refer to it"
-
-
-def _because(snapshot: Snapshot, record: Record | None) -> str:
-    assert record is not None
-    name = f"{record.id} {record.title}{_instead(record)}"
-    said = reason_of_record(snapshot, record)
-    return f"{said} ({name})" if said else name
-
-
-def _of_commit(cause: Cause) -> str:
-    touch = cause.touch
-    said = reason_of_commit(touch.message)
-    what = f"{cause.subject.rstrip('.')}. {said}" if said else cause.subject
-    return f"{what} ({touch.commit[:_SHORT]}, {touch.date[:10]}, {touch.author})"
-
-
-def _instead(record: Record) -> str:
-    return f", superseded by {', '.join(record.superseded_by)}" if record.superseded_by else ""
 
 
 def _plain_row(snapshot: Snapshot, record: Record) -> _Row:
@@ -238,7 +164,7 @@ def _told(reasons: Sequence[Reason]) -> list[str]:
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
     shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []
     others = [
-        f"{reason.how} of {reason.where[:_SHORT]}"
+        f"{reason.how} of {reason.where[:SHORT]}"
         if reason.by == IN_COMMIT
         else f"{reason.where}{_followed(reason.lines) if reason.lines is not None else ''}"
         for reason in reasons
@@ -249,7 +175,7 @@ def _told(reasons: Sequence[Reason]) -> list[str]:
 
 def _followed(lines: LineReference) -> str:
     """What became of the lines of a reference since it was recorded; "" if they are where they were."""
-    at = f" at {lines.commit[:_SHORT]}" if lines.commit else ""
+    at = f" at {lines.commit[:SHORT]}" if lines.commit else ""
     if not lines.is_followed:
         return f"{at}, which may have moved since"
     if lines.now is None:
@@ -262,7 +188,7 @@ def _followed(lines: LineReference) -> str:
 
 def _commit_row(cause: Cause) -> _Row:
     touch = cause.touch
-    cells = touch.commit[:_SHORT], touch.date[:10], touch.author
+    cells = touch.commit[:SHORT], touch.date[:10], touch.author
     what = f"{cause.subject}  {_bracketed(*cause.records)}".rstrip()
     return _Row((*cells, what), reason_of_commit(touch.message) if cause.is_here else "")
 
@@ -271,14 +197,14 @@ def _bracketed(*words: str) -> str:
     return f"[{', '.join(words)}]" if words else ""
 
 
-def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: _Indirect) -> dict[str, Any]:
+def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: Indirect) -> dict[str, Any]:
     asked, origin = found.asked, found.origin
     return {
         "path": asked.path,
         "line": asked.line,
         "exists": asked.last is None,
         "removed_by": (asked.last.removed_by or None) if asked.last else None,
-        "answer": _answer(snapshot, found, indirect) if found.is_explained or indirect.perhaps else None,
+        "answer": answer.sentence(snapshot, found, indirect) if found.is_explained or indirect.perhaps else None,
         "origin": {"commit": origin.commit or None, "path": origin.path, "line": origin.line} if origin else None,
         "sections": [
             {"id": page.id, "title": page.title, "path": memory.tracked(page.path), "globs": list(globs)}

@@ -17,11 +17,8 @@ from memctl.providers.provider import Provider, ProviderFailed
 from memctl.text.phrases import quantity
 from memctl.transcript import reading
 from memctl.transcript.events import Session
-from memctl.window.health import questions as question_sets
-from memctl.window.health.fidelity import TARGET, Fidelity, GradedQuestion, asked_of, evaluate
-from memctl.window.health.questions import Question
-from memctl.window.preservation import checklist
-from memctl.window.preservation.checklist import Entry
+from memctl.window import Entry, Fidelity, GradedQuestion, Question, checklist, fidelity
+from memctl.window import questions as question_sets
 
 _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 
@@ -35,7 +32,9 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 @click.argument("original", metavar="ORIGINAL")
 @click.argument("compressed", metavar="COMPRESSED")
 @click.option("--questions", "asked", metavar="FILE", help="YAML with a list `questions`. [default: made of ORIGINAL]")
-@click.option("--min", "least", type=click.FloatRange(0, 1), default=TARGET, show_default=True, help="The least score.")
+@click.option(
+    "--min", "least", type=click.FloatRange(0, 1), default=fidelity.TARGET, show_default=True, help="The least score."
+)
 @material.no_llm
 @json_option
 @click.pass_context
@@ -83,10 +82,10 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
     """The fidelity as the user's model judges it; by facts, and with a warning, if that fails."""
     if provider is not None:
         try:
-            return evaluate(before, after, questions, asked_of(provider))
+            return fidelity.evaluate(before, after, questions, fidelity.asked_of(provider))
         except ProviderFailed as error:
             output.note(f"warning: no judge: {error.with_hint}")
-    return evaluate(before, after, questions)
+    return fidelity.evaluate(before, after, questions)
 
 
 def _session(source: str) -> Session:

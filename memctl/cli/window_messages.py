@@ -20,7 +20,7 @@ from memctl.text.phrases import quantity
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.transcript.window import Window
-    from memctl.window.messages.reading import Opened
+    from memctl.window import Opened
 
 
 # The options of every command that gives messages back.
@@ -58,7 +58,7 @@ def check_target(opened: Opened, source: str, target_file: str | None) -> None:
 
 def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened, Counter]:
     """The conversation of a file, and what counted it; raises MemctlError if there is none in it."""
-    from memctl.window.messages import reading
+    from memctl.window import reading
 
     with lines(source) as found:
         loaded = reading.load(found, source)

@@ -12,11 +12,11 @@ from memctl.cli.command import command, json_option
 from memctl.cli.source import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.tokens import model_windows
-from memctl.window.eviction.policies import POLICIES
+from memctl.window import POLICIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
-    from memctl.window.eviction.simulation import Replay, Simulation
+    from memctl.window import Replay, Simulation
 
 
 def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[str]:
@@ -63,8 +63,7 @@ def simulate_command(
     """
     if target >= trigger:
         raise MemctlError("--target is to be below --trigger", exit_code=USAGE)
-    from memctl.window.eviction.simulation import Simulation
-    from memctl.window.messages import reading
+    from memctl.window import Simulation, reading
 
     with lines(source) as found:
         loaded = reading.load(found, source, whole=True)
@@ -142,7 +141,6 @@ def _row(one: Replay) -> tuple[str, ...]:
 
 def _curve(points: tuple[int, ...], most: int) -> str:
     """The curve in one line; all curves to the same scale."""
-    from memctl.window.pressure import drawing
-    from memctl.window.pressure.curve import Curve
+    from memctl.window import Curve, drawing
 
     return drawing.sparkline(Curve(points=points), most)

@@ -11,36 +11,38 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output
+from memctl.cli import counting, opening, output, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option, options
-from memctl.cli.source import lines, read
+from memctl.cli.source import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hooks import pressure
-from memctl.record.frontmatter import read_yaml
 from memctl.store import named_file
-from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
 from memctl.transcript import claude_code
-from memctl.window import config as configuration
-from memctl.window import status
-from memctl.window.config import WindowConfig
-from memctl.window.following import Follower
-from memctl.window.health.alerts import METRICS, Alert, AlertLevel, HealthSnapshot, watch
-from memctl.window.health.monitor import ContextHealthMonitor
-from memctl.window.health.trends import Trend
-from memctl.window.pressure import drawing, limits
-from memctl.window.pressure.limits import Limit
-from memctl.window.pressure.monitor import (
+from memctl.window import (
+    METRICS,
     MODEL_REPORTED,
+    Alert,
+    AlertLevel,
+    ContextHealthMonitor,
+    Follower,
+    HealthSnapshot,
+    Limit,
     PressureReading,
     PressureZone,
+    SeenConversation,
+    Status,
     Thresholds,
-    suited_thresholds,
+    Trend,
+    drawing,
+    limits,
+    status,
 )
-from memctl.window.status import SeenConversation, Status
+from memctl.window import (
+    alerts as alarms,
+)
 
 _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
 
@@ -78,12 +80,20 @@ class WindowSource:
         self.counted_as = ""  # whose tokens, once something was read
         self._given = given
         self._memory = opening.memory_if_any(ctx)
-        self.config, self._says_window = settings(given["settings"], self._memory)
+        self.usual = 0.0  # tokens that a request adds in the user's other sessions, once a transcript was read
+        self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
     def read(self) -> SeenConversation:
         """Read the file, a transcript line by line; raises MemctlError."""
         with lines(self.file) as found:
-            return status.read(found, self.file, self._counter)
+            seen = status.read(found, self.file, self._counter)
+        if seen.is_transcript and not self.config.pressure.usual_growth:
+            self.usual = status.usual_growth(self.file)
+        return seen
+
+    def judge(self, seen: SeenConversation, limit: Limit) -> Status:
+        """The state of the window that was read."""
+        return status.judge(seen, limit, self.config, self.usual)
 
     def follower(self) -> Follower:
         """What reads the file again and again, of a transcript only what was added."""
@@ -95,51 +105,15 @@ class WindowSource:
         return found
 
     def limit(self, seen: SeenConversation) -> Limit:
-        """How much fits, as `limit_of` has it."""
-        usable = self.config.max_context_tokens if self._says_window else None
-        return limit_of(seen, usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT})
+        """How much fits, as `window_limit` has it."""
+        return window_limit.of_conversation(
+            seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
+        )
 
     def warn(self, seen: SeenConversation, limit: Limit) -> None:
         """Say that a window's size is not known for sure, and what of the file was not taken in."""
-        warn_of(limit)
+        window_limit.warn_of(limit)
         messages.tell_rest(seen.opened)
-
-
-def limit_of(
-    seen: SeenConversation,
-    usable: int | None,
-    memory: Memory | None,
-    *,
-    model: str | None,
-    window: int | None,
-    host: str | None = None,
-    max_output: int = model_windows.DEFAULT_OUTPUT,
-) -> Limit:
-    """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
-    host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-    window = window or pressure.window_setting(os.environ, has_host=host != limits.NO_HOST)
-    if window is None and usable is not None:
-        return Limit(usable, usable, "max_context_tokens")
-    model = model or seen.model or counting.model_of(None, memory)
-    is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
-    most = max(seen.curve.points, default=0) if is_seen else 0
-    return limits.limit_of(model, host, window=window, max_output=max_output, seen=most)
-
-
-def warn_of(limit: Limit) -> None:
-    """Say that a window's size is not known for sure, and so no percentage of it is."""
-    if limit.is_guessed:
-        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
-    if limit.is_assumed:
-        output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window says it")
-
-
-def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, bool]:
-    """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and whether they
-    say how large it is, be it what it would be without them."""
-    values = read_yaml(read(file), file) if file else memory.config.window if memory else {}
-    found = configuration.from_values(values, file or "config.yaml, window")
-    return found, values.get("max_context_tokens") is not None
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
@@ -147,12 +121,6 @@ def _newest(ctx: click.Context, projects: str | None) -> Path:
     return claude_code.newest(Path(os.path.realpath(ctx.obj.folder)), kept)
 
 
-_COLOURS = {
-    PressureZone.GREEN: "green",
-    PressureZone.YELLOW: "yellow",
-    PressureZone.ORANGE: "bright_red",
-    PressureZone.RED: "red",
-}
 _EVERY = 2.0  # seconds between two looks at a live file
 
 
@@ -177,9 +145,9 @@ def status_command(
     Zones are of what fits before the host compacts. A transcript tells tokens as the model reported them; messages are
     counted. The curve has a step for each request, and a | where the window was compacted.
 
-    Settings have these keys: max_context_tokens (what can be filled), pressure (thresholds, velocity_window), eviction
-    (policy, weights, type_ttl, protected_types), compression (summarization_threshold_tokens,
-    compaction_utilization_threshold, cascade, notes_file), budget (allocations, soft_limit_pct), cross_window
+    Settings have these keys: max_context_tokens (what can be filled), pressure (thresholds, velocity_window,
+    usual_growth), eviction (policy, weights, type_ttl, protected_types), compression (summarization_threshold_tokens,
+    compaction_utilization_threshold, cascade, notes_file), budget (profile, allocations, soft_limit_pct), cross_window
     (state_file, progress_file, auto_save_threshold), health_monitoring (metrics, alerts).
     """
     source = WindowSource(ctx, file, given)
@@ -192,7 +160,7 @@ def status_command(
         raise MemctlError(f"{picture} is the file that is looked at", "draw into another one", USAGE)
     seen = source.read()
     limit = source.limit(seen)
-    found = status.judge(seen, limit, source.config)
+    found = source.judge(seen, limit)
     if picture:
         thresholds = source.config.pressure.thresholds
         drawn = drawing.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
@@ -218,7 +186,7 @@ def _follow(source: WindowSource) -> None:
                 seen = follower.look() or source.read()
                 limit = source.limit(seen)
                 click.clear()
-                _print(source, seen, limit, status.judge(seen, limit, source.config))
+                _print(source, seen, limit, source.judge(seen, limit))
                 output.text("\nCtrl-C ends this")
             time.sleep(_EVERY)
     except KeyboardInterrupt:
@@ -241,7 +209,7 @@ def _headline(reading: PressureReading) -> str:
 def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> None:
     reading = found.reading
     output.text(output.name(source.file))
-    zone = click.style(reading.zone.value.upper(), fg=_COLOURS[reading.zone], bold=True)
+    zone = click.style(reading.zone.value.upper(), fg=window_limit.ZONE_COLOURS[reading.zone.value], bold=True)
     told = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as {source.counted_as}'s"
     output.styled(
         f"{zone}  {reading.utilization_pct:.1f} %: {reading.current_tokens:,} tokens, {told}, "
@@ -266,13 +234,15 @@ def _fits(limit: Limit) -> str:
 
 
 def _growth(reading: PressureReading, steps: int) -> str:
-    """The rate that the forecast is made from, and that of the last steps where it is another; "" without growth."""
+    """The rate that the forecast is made from, and what it is made of; "" without growth."""
     if reading.forecast_tokens_per_turn <= 0:
         return ""
-    usual, late = f"{reading.forecast_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
-    lately = f", {late} in the last {steps}" if reading.forecast_turns > steps and late != usual else ""
+    expected, late = f"{reading.forecast_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
+    known = [f"{late} in the last {steps}"] if reading.forecast_turns > steps and late != expected else []
+    known += [f"{reading.usual_tokens_per_turn:,.0f} usually"] if reading.usual_tokens_per_turn else []
+    of = "by" if reading.usual_tokens_per_turn else "in"
     turns = f"the last {reading.forecast_turns} turns" if reading.forecast_turns > 1 else "the last turn"
-    return f"grows by {usual} tokens a turn in {turns}{lately}; "
+    return f"grows by {expected} tokens a turn {of} {', '.join([turns, *known])}; "
 
 
 def _until_red(reading: PressureReading) -> str:
@@ -304,7 +274,7 @@ def _large_row(one: status.Large) -> tuple[str, ...]:
 
 def _suited(limit: Limit, thresholds: Thresholds) -> str:
     """A hint for small and large windows whose thresholds are the defaults; "" for others."""
-    suited = suited_thresholds(limit.window)
+    suited = Thresholds.suited_to(limit.window)
     if thresholds != Thresholds() or suited == thresholds:
         return ""
     values = ", ".join(f"{name} {getattr(suited, name):.2f}" for name in ("yellow", "orange", "red"))
@@ -321,7 +291,7 @@ def _data(source: WindowSource, seen: SeenConversation, limit: Limit, found: Sta
         "components": [{**plain(part), "share": round(_share(part), 3)} for part in found.parts],
         "largest_results": plain(found.largest),
         "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
-        "suited_thresholds": plain(suited_thresholds(limit.window)),
+        "suited_thresholds": plain(Thresholds.suited_to(limit.window)),
         "not_counted": seen.opened.conversation.uncounted,
         "broken_lines": messages.broken_in(seen.opened.transcript),
     }
@@ -349,7 +319,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
     source = WindowSource(ctx, file, given)
     seen = source.read()
     limit = source.limit(seen)
-    found = status.judge(seen, limit, source.config)
+    found = source.judge(seen, limit)
     monitoring = source.config.health_monitoring
     begun: list[tuple[int, Alert]] = []
     monitor = ContextHealthMonitor(
@@ -400,7 +370,7 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
 def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
     """What is out of its healthy range and does not alarm."""
     alarming = {alert.metric for alert in alerts}
-    return [one for one in watch(last) if one.metric not in alarming]
+    return [one for one in alarms.watch(last) if one.metric not in alarming]
 
 
 def _row(name: str, last: HealthSnapshot, trend: Trend) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -107,11 +108,17 @@ def _question(path: str) -> str:
 
 def blob_of(content: bytes, like: Iterable[str]) -> str:
     """The id that Git would give a content, in a repository with ids like these."""
-    import hashlib  # 3 ms: OpenSSL
-
     digits = len(next((name for name in like if name), "0" * _SHA1_DIGITS))
+    data = b"blob %d\0" % len(content) + content
+    if digits == _SHA1_DIGITS:
+        with suppress(ImportError):  # a Python that has it from OpenSSL alone
+            from _sha1 import sha1  # type: ignore[import-not-found]  # hashlib would load OpenSSL, which takes 3 ms
+
+            return str(sha1(data, usedforsecurity=False).hexdigest())
+    import hashlib
+
     make = hashlib.sha1 if digits == _SHA1_DIGITS else hashlib.sha256
-    return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    return make(data, usedforsecurity=False).hexdigest()
 
 
 def batched(paths: Sequence[str]) -> Iterator[Sequence[str]]:

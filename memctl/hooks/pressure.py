@@ -13,7 +13,7 @@ can save its state and ask.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from memctl.errors import USAGE, MemctlError
+from memctl.errors import MemctlError
 from memctl.hooks import log
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
@@ -23,17 +23,6 @@ from memctl.tokens import model_windows
 from memctl.transcript.line import main_lines_backwards
 
 CALLS = (50, 100, 150)  # since the last compaction, at which one may be suggested
-GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
-_ZONES = (
-    (model_windows.RED_AT, RED),
-    (model_windows.ORANGE_AT, ORANGE),
-    (model_windows.YELLOW_AT, YELLOW),
-    (0.0, GREEN),
-)
-_SETTING, _DIGITS = "MEMCTL_CONTEXT_WINDOW", 12
-# By these Claude Code compacts earlier (seen with 2.1.330): as if the window were no larger, at a share of its room.
-_HOST_WINDOW, _HOST_SHARE = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"
-_LEAST = 2 * (model_windows.MOST_OUTPUT + model_windows.BUFFER)  # tokens
 _REACH = 8 * 1024 * 1024  # bytes from the end in which the last answer is looked for
 
 
@@ -49,7 +38,7 @@ class ContextFill(NamedTuple):
 
     @property
     def zone(self) -> str:
-        return next(zone for least, zone in _ZONES if self.share >= least)
+        return model_windows.zone_of(self.share)
 
 
 def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
@@ -58,45 +47,30 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
     if found is None:
         return None
     tokens, model = found
-    return ContextFill(tokens, limit_of(model, tokens, environ))
-
-
-def limit_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
-    """The tokens at which Claude Code compacts by itself, by the window and by what its own settings say of it."""
     window = window_of(model, tokens, environ)
-    limit = model_windows.compacted_at(window)
-    share = _number(environ, _HOST_SHARE)
-    return min(limit, (window - model_windows.MOST_OUTPUT) * share // 100) if 0 < share <= 100 else limit
+    small = model_windows.SMALL
+    # In a window that may be a large one an earlier compaction tells, where that makes a difference to the zone.
+    if window > small >= tokens >= model_windows.YELLOW_AT * model_windows.compacted_at(small):
+        window = window_of(model, tokens, environ, _last_compaction(transcript))
+    return ContextFill(tokens, model_windows.host_limit(window, environ))
 
 
-def window_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
+def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
     """The size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in it, but
     no larger than Claude Code is told to take it for."""
-    value = _number(environ, _SETTING)
-    if value > _LEAST:
-        return value
-    named, most = model_windows.claude_window(model, tokens), _number(environ, _HOST_WINDOW)
-    return min(named, most) if most > _LEAST else named
+    try:
+        given = model_windows.window_setting(environ)
+    except MemctlError:  # `_check` notes it
+        given = None
+    return given or model_windows.host_window(model_windows.claude_window(model, tokens, compacted), environ)
 
 
-def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
-    """The window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no window.
-
-    Without a host that compacts it before it is full, a window may be of any size.
-    """
-    value = environ.get(_SETTING, "").strip()
-    if not value:
-        return None
-    number, least = _number(environ, _SETTING), _LEAST if has_host else 0
-    if number <= least:
-        raise MemctlError(f"{_SETTING} is {value[:40]!r}", f"it takes a number of tokens above {least:,}", USAGE)
-    return number
-
-
-def _number(environ: Mapping[str, str], name: str) -> int:
-    """A number that a variable holds; 0 if it holds none."""
-    value = environ.get(name, "").replace("_", "").strip()
-    return int(value) if value.isascii() and value.isdecimal() and len(value) <= _DIGITS else 0
+def _last_compaction(transcript: str) -> int:
+    """The tokens at which the host compacted by itself last, as far as the end of a transcript tells; else 0."""
+    for line in main_lines_backwards(transcript, _REACH, (b"compact_boundary",)):
+        if line.is_boundary:
+            return line.compacted_by_itself
+    return 0
 
 
 def last_context(transcript: str) -> tuple[int, str] | None:
@@ -121,7 +95,7 @@ def after_tool(host: Host, payload: Payload, folder: SessionDir, environ: Mappin
 def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> None:
     """Note a window that the user says and that is none, once a session: it is not used, and nobody would know."""
     try:
-        window_setting(environ)
+        model_windows.window_setting(environ)
     except MemctlError as error:
         if folder.is_new("odd-window"):
             log.fault(folder.root, payload.event, folder.key, error)
@@ -130,8 +104,9 @@ def _check(payload: Payload, folder: SessionDir, environ: Mapping[str, str]) -> 
 def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
     zone = found.zone if found else ""
     passed = [number for number in CALLS if calls >= number]
-    due = [f"calls-{passed[-1]}"] if passed and zone != GREEN else []
-    due += {ORANGE: [ORANGE], RED: [RED, ORANGE]}.get(zone, [])
+    due = [f"calls-{passed[-1]}"] if passed and zone != model_windows.GREEN else []
+    orange, red = model_windows.ORANGE, model_windows.RED
+    due += {orange: [orange], red: [red, orange]}.get(zone, [])
     new = [what for what in due if folder.is_first(what)]  # all are noted, for the text says them all
     return bool(new)
 

@@ -146,7 +146,7 @@ def _shortened(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
-    from memctl.policy.notices import escape_model_tokens
+    from memctl.record.notices import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from memctl.policy.notices import FOREIGN_NOTICE, NOTICE
 from memctl.record.kinds import KINDS
+from memctl.record.notices import FOREIGN_NOTICE, NOTICE
 from memctl.text import headings, markdown
 from memctl.text.lazy_regex import lazy_regex
 

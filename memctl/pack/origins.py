@@ -23,6 +23,8 @@ def of_records(
 ) -> dict[str, RecordOrigin]:
     """The origins of some records, by path, as of a revision (None for the worktree)."""
     wanted = {memory.tracked(record.path): record for record in records}
+    if any(record.code_refs for record in wanted.values()):
+        memory.repository.objects.start()  # while the cache is asked
     try:
         commits = last_commits(memory, list(wanted), at)
         referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
@@ -62,8 +64,8 @@ def _drift(
     if not records:
         return {}
     places = {(record.path, ref): pages.code_path(ref) for record in records for ref in record.code_refs}
-    now = snapshot.files.contents(places.values())
     before = trees.blobs_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
+    now = snapshot.files.contents(places.values(), frozenset(before.values()))
     found: dict[str, dict[str, str]] = {}
     for (record, ref), path in places.items():
         then = before.get((commits[record], path))

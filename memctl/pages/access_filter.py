@@ -7,7 +7,7 @@ This guides agents that ask memctl; whoever can open the files can read them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 
 from memctl.pages.links import FOLDER, SOURCES, document_of
@@ -109,8 +109,8 @@ class _FilteredFiles:
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return self._files.blobs(self._kept(paths))
 
-    def contents(self, paths: Iterable[str]) -> dict[str, str]:
-        return self._files.contents(self._kept(paths))
+    def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
+        return self._files.contents(self._kept(paths), likely)
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         return self._files.read(self._kept(paths), limit)

@@ -70,6 +70,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
     allow_secret: bool = False  # let text pass that looks like a credential
     allow_owned: bool = False  # write to sections of others; needs a reason
     discard: bool = False  # delete text that Git does not have
+    strict: bool | None = None  # refuse a record of which there is something to say; None: nothing is looked for
     redact: bool = False  # replace what looks like a credential by a mark: for text that nobody reads first
 
 

@@ -52,7 +52,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     `prefix` has three capital letters. `verb` is the operation that makes a record, as commit subjects say it, and with
     a `help` the command that does. `defaults` are keys of the front matter that the type has beside those of all, with
     their values when nobody says. `resolved` is the status that `memctl resolve` gives, "" if it gives none. `reason`
-    is the field that says why; "" where the first field says the most.
+    is the field that says why; "" where the first field says the most. `reasoning` are others that may do for it.
     """
 
     name: str  # the value of `memory_type`
@@ -68,6 +68,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     is_knowledge: bool = True  # about the project, and not about who works on it
     merged_files: str = "**"  # which files of the folder are records, as .gitattributes says it
     reason: str = ""
+    reasoning: tuple[str, ...] = ()
     fields: tuple[Field, ...]
 
     @cached_property
@@ -124,6 +125,7 @@ DECISION = Kind(
         StatusStep("superseded", 3, is_closed=True),
     ),
     reason="rationale",
+    reasoning=("context", "alternatives_considered"),
     fields=(
         Field("decision", "Decision", "decision", "What was decided, in two or three sentences."),
         Field("rationale", "Rationale", "rationale", "Why: driving factors, constraints met, benefits."),
@@ -248,6 +250,10 @@ HANDOFF = Kind(
         Field("immediate", "Immediate actions", "immediate", "What to do first.", True),
         Field("success_criteria", "Success criteria", "success", "How to tell that it is done.", True),
         Field("short_term", "Short-term goals", "short-term", "What to reach next.", True),
+        Field("constraints", "Constraints", "constraint", "What binds.", True),
+        Field("inputs", "Inputs", "input", "What the taker is given.", True),
+        Field("expected_outputs", "Expected outputs", "expect", "What the taker is to bring.", True),
+        Field("deliverables", "Deliverables", "output", "What came out so far.", True),
         Field("critical_decisions", "Critical decisions", "", "Decisions that bind the work.", True),
         Field("open_issues", "Open issues", "", "What is wrong.", True),
         Field("blocking_dependencies", "Blocked by", "", "What stands in the way.", True),

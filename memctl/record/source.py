@@ -59,8 +59,8 @@ class Texts(Protocol):
         """What of some kinds has words of a query in all that stands around it and in itself, in no order, or those
         of such `numbers`; `text` is the BM25 of that."""
 
-    def tally(self, query: str) -> tuple[int, list[str]]:
-        """How many headings of pages match a query, and the paths of what else does, of each entry."""
+    def tally(self, query: str) -> tuple[int, set[str]]:
+        """How many headings of pages match a query, and the paths of what else does."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """The words of a query that occur nowhere, and what was looked for instead."""
@@ -134,8 +134,8 @@ class Catalogue(Protocol):
     def at(self, paths: Iterable[str]) -> list[Record]:
         """The records at some paths, with the retrievals of this clone; those that are none are left out."""
 
-    def count_at(self, paths: Iterable[str], conditions: Iterable[Condition]) -> int:
-        """How many records at some paths meet all conditions."""
+    def refused(self, conditions: Iterable[Condition]) -> set[str]:
+        """The paths of the records that do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         """The record with the latest timestamp."""
@@ -192,8 +192,9 @@ class Files(Protocol):
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """The ids of the contents of those of the paths that exist."""
 
-    def contents(self, paths: Iterable[str]) -> dict[str, str]:
-        """The same, with files that Git ignores: of some files, faster than which of them Git has."""
+    def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
+        """The same, with files that Git ignores: of some files, faster than which of them Git has. Of a file whose very
+        bytes have one of the `likely` ids, Git need not be asked what it would make of them."""
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         """The contents of those of the paths that exist and have at most `limit` bytes (None: as a record may have)."""

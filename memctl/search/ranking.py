@@ -7,6 +7,7 @@ about equally well.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
@@ -124,15 +125,12 @@ def search(
 
 def count(snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL) -> int:
     """Return how many results `search` has without a limit, from the words alone."""
-    pages, found = snapshot.texts.tally(query)
-    wanted = _kinds(filters, kinds)
-    paths: dict[str, list[str]] = {kind: [] for kind in ALL}
-    for path in found:
-        paths[_KIND_IN[path.partition("/")[0]]].append(path)
-    records = [path for kind in wanted if kind in KINDS for path in paths[kind]]
-    places = {PAGE: pages, SESSION: len(set(paths[SESSION])), CHECKPOINT: len(paths[CHECKPOINT])}
-    in_places = sum(number for kind, number in places.items() if kind in wanted)
-    return in_places + snapshot.catalogue.count_at(records, filters.conditions())
+    pages, paths = snapshot.texts.tally(query)
+    found = Counter(
+        _KIND_IN[path.partition("/")[0]] for path in paths - snapshot.catalogue.refused(filters.conditions())
+    )
+    found[PAGE] = pages
+    return sum(found[kind] for kind in _kinds(filters, kinds))
 
 
 def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memctl.text.lazy_regex import lazy_regex
+
 
 class Cue(NamedTuple):
     """A pattern, and words of which every text that it finds has one.
@@ -35,7 +37,7 @@ def _cue(before: str, words: str, after: str = r"\b") -> Cue:
 _ADVERB = r"(?: (?:also|then|now|finally|therefore|thus|just|both|all|instead|initially|eventually|explicitly))*"
 _WE = rf"\b(?:we|i|the team|you and i)(?:'ve| have| had)?{_ADVERB} "
 _WILL = rf"\b(?:we|i)(?:'ll| will|'re going to|'m going to| are going to| am going to){_ADVERB} "
-_CONTRAST = r"(?:because|since|instead of|rather than|so that|in favou?r of|, not)\b"
+CONTRAST = r"(?:because|since|instead of|rather than|so that|in favou?r of|, not)\b"
 # What is used for a look at something is a step on the way.
 _TO_LOOK = (
     r"\b(?!.* to (?:find|look|see|check|search|locate|inspect|read|list|verify|debug|confirm|trace|understand)\b)"
@@ -46,6 +48,9 @@ _DOINGS = (
     "|stored|limited"
 )
 _RULED_OUT = "rejected|ruled out|discarded|dismissed|abandoned"
+
+_UNIT = "(?:ms|s|seconds?|minutes?|%|[kmg]i?b)"
+MEASURE = rf"[\d.,]+ ?{_UNIT}\b"
 
 REJECTED = (
     _cue(_WE, f"{_RULED_OUT}|scrapped|decided against|gave up on"),
@@ -58,8 +63,8 @@ REJECTED = (
         " won't| will not| are not going to| aren't going to|'re not going to",
         " (?:use|support|adopt|go with|add|implement|switch|store)\\b",
     ),
-    _cue(r"\bi ", "won't|will not|didn't|did not", rf" (?:use|go with|choose|pick|adopt)\b.+\b{_CONTRAST}"),
-    _cue("^not ", "using|going with|adopting", rf"\b.+\b{_CONTRAST}"),
+    _cue(r"\bi ", "won't|will not|didn't|did not", rf" (?:use|go with|choose|pick|adopt)\b.+\b{CONTRAST}"),
+    _cue("^not ", "using|going with|adopting", rf"\b.+\b{CONTRAST}"),
     _cue(r"(?:\bis|\bare)(?:n't| not| no longer) ", "an option"),
     _cue(r"\bis ", "out of the question|off the table"),
     _cue(
@@ -77,15 +82,15 @@ DECISION = (
     ),
     _cue(_WE, "chose|adopted|went with|went for"),
     _cue(_WE, "ended up", r" (?:using|with|keeping|choosing|going)\b"),
-    _cue(_WE, "picked|selected", rf" (?!up\b|out\b).+\b(?:over|{_CONTRAST})"),
+    _cue(_WE, "picked|selected", rf" (?!up\b|out\b).+\b(?:over|{CONTRAST})"),
     _cue(_WE, "picked", r" (?!up\b|out\b).+, because\b"),
     _cue(r"\b(?:since|because|as)\b.+, (?:we|i) ", "picked"),
     _cue(_WE, "switched|migrated", r"\b.* from\b.+ to\b"),
     _cue(_WE, "dropped|ended|removed", r" support for\b"),
-    _cue(_WE, _DOINGS, rf"\b.+\b{_CONTRAST}"),
+    _cue(_WE, _DOINGS, rf"\b.+\b{CONTRAST}"),
     _cue(rf"(?:{_WILL}|\blet's )", _CHOICES, ""),
     _cue(rf"(?:{_WILL}|\blet's )", "keep", r" (?!\w+ing\b|on\b)"),
-    _cue(_WILL, "use|store", rf"\b.+\b{_CONTRAST}"),
+    _cue(_WILL, "use|store", rf"\b.+\b{CONTRAST}"),
     _cue(rf"\bwe(?:'ll| will){_ADVERB} ", "use|store|avoid|rely on|ship", _TO_LOOK),
     _cue(r"\bwe(?:'re| are) ", "going to use", _TO_LOOK),
     _cue(r"\blet's ", "use|avoid", _TO_LOOK),
@@ -93,7 +98,7 @@ DECISION = (
     _cue(r"\bi have ", "decided"),
     _cue(r"(?:\b(?:we're|i'm|we are|i am) |^(?:so )?)", "going with"),
     _cue(r"\b(?:we're|i'm|we are|i am) ", "going for"),
-    _cue(r"\b(?:we're|we are|i'm|i am) ", "using|keeping", rf"\b.+\b{_CONTRAST}"),
+    _cue(r"\b(?:we're|we are|i'm|i am) ", "using|keeping", rf"\b.+\b{CONTRAST}"),
     _cue(r"\bi(?:'d| would) ", "rather", r" (?:use|keep|have|not)\b"),
     _cue(
         r"\b(?:the|our|my|final) ",
@@ -137,22 +142,24 @@ LESSON = (
     _cue(
         r"\b(?:went|goes|gone|dropped|fell|rose|grew|shrank|brought|took|cut|reduced|improved|sped|down|up)\b.{0,60} ",
         "from ",
-        r"[\d.,]+ ?(?:ms|s|seconds?|minutes?|%|[kmg]i?b)? to [\d.,]+ ?(?:ms|s|seconds?|minutes?|%|[kmg]i?b)\b",
+        rf"[\d.,]+ ?{_UNIT}? to {MEASURE}",
     ),
 )
+# What is thought of, and not decided.
+UNDECIDED = r"\b(?:maybe|perhaps|possibly|probably|unclear|not sure|not (?:yet )?decided|undecided|to be decided|tbd)\b"
 # Before a cue, in its clause: what follows is asked, wished, reported or thought of, and not stated.
 DOUBT = (
-    r"\b(?:if|whether|unless|until|should|could|might|may|would|maybe|perhaps|possibly|probably|suppose|imagine|assume"
+    r"\b(?:if|whether|unless|until|should|could|might|may|would|suppose|imagine|assume"
     r"|haven't|hasn't|hadn't|have not|has not|not yet|never|how|what|when|once|before|where|who|ask|asks|asked|tell me"
-    r"|let me|please|says?|unclear|don't know|not sure|wonder|think)\b"
+    rf"|let me|please|says?|don't know|wonder|think)\b|{UNDECIDED}"
     r"|(?<!which is )(?<!that's )(?<!that is )(?<!this is )\bwhy\b"
 )
-CLAUSE = re.compile(r"[,;:(\u2014]\s|\b(?:so|and|but)\s")
-UNFINISHED = re.compile(r"(?:\.{3}|\u2026)[\"')*_]*$")
+CLAUSE = lazy_regex(r"[,;:(\u2014]\s|\b(?:so|and|but)\s")
+UNFINISHED = lazy_regex(r"(?:\.{3}|\u2026)[\"')*_]*$")
 _STEP = r"(?:step|part|phase|task|item|iteration|attempt) ?#?\d+"
 # What agents that work in a loop write before what they say: "Step 20: ", "**Step 3/10:** ".
 NUMBER = rf"[*_]{{0,3}}{_STEP}(?:(?:/| of )\d+)?[*_]{{0,3}}[ \t]*[:.)\u2013\u2014-][*_]{{0,3}}[ \t]+"
-NUMBERED = re.compile(f"^{NUMBER}", re.IGNORECASE)
+NUMBERED = lazy_regex(f"^{NUMBER}", re.IGNORECASE)
 # A sentence that says nothing by itself: a number of a step, a nod, an announcement of what is done next.
 FILLER = (
     rf"^{_STEP}(?: (?:is )?done)?[.:!)]*$"

@@ -124,12 +124,10 @@ class StoredCatalogue:
         asked = "path IN (SELECT value FROM json_each(?)) AND record NOT NULL ORDER BY path"
         return access.counted(self._counts, self._records(asked, encode(list(paths)).decode()))
 
-    def count_at(self, paths: Iterable[str], conditions: Iterable[Condition]) -> int:
+    def refused(self, conditions: Iterable[Condition]) -> set[str]:
         condition, values = _where(conditions)
-        wanted = "(SELECT value AS wanted FROM json_each(?))"
-        asked = f"SELECT count(*) FROM {wanted} CROSS JOIN records ON path = wanted WHERE {condition}"
-        found: int = self._database.execute(asked, (encode(list(paths)).decode(), *values)).fetchone()[0]
-        return found
+        asked = f"SELECT path FROM records WHERE is_archived NOT NULL AND ({condition}) IS NOT TRUE"
+        return {row[0] for row in self._database.execute(asked, values)}
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         aside = "" if with_handoffs else HANDOFF.name

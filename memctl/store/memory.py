@@ -166,9 +166,12 @@ def fixed_now(environ: Mapping[str, str]) -> str | None:
     if not value:
         return None
     try:
-        return timestamps.parse(value)
+        moment = timestamps.parse(value)
     except ValueError:
         raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {timestamps.ALLOWED}", USAGE) from None
+    if timestamps.to_epoch(moment) < 0:
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is before 1970, and Git dates no commit so", None, USAGE)
+    return moment
 
 
 def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 
@@ -33,7 +33,7 @@ class FilesInGit:
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return {path: self._entries[path].blob for path in paths if path in self._entries}
 
-    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+    def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
         return self.blobs(paths)
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
@@ -80,15 +80,19 @@ class FilesOnDisk:
         self._hashed |= trees.blobs_on_disk(self._repository, unknown)
         return {path: blob or self._hashed[path] for path, blob in known.items()}
 
-    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+    def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
         asked, top = list(dict.fromkeys(paths)), os.fspath(self._repository.top)
         new = {path: f"{top}/{path}" for path in asked if path not in self._hashed and _is_askable(path)}
         folders = {os.path.dirname(file) for file in new.values()}
         real = {folder for folder in folders if os.path.realpath(folder) == folder}
         there = [path for path, file in new.items() if os.path.dirname(file) in real and _is_plain(file, path)]
-        self._hashed |= trees.blobs_on_disk(self._repository, [path for path in there if _is_soon_read(new[path])])
+        soon_read = [path for path in there if _is_soon_read(new[path])]
+        self._hashed |= {path: blob for path in soon_read if (blob := _blob(new[path], likely)) in likely}
+        unlike = [path for path in soon_read if path not in self._hashed]
+        self._hashed |= trees.blobs_on_disk(self._repository, unlike)
         others = self.blobs(path for path in there if path not in self._hashed)
-        return {path: blob for path in asked if (blob := self._hashed.get(path) or others.get(path))}
+        found = {path: self._hashed.get(path) or others.get(path) for path in asked}
+        return {path: blob for path, blob in found.items() if blob}
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit
@@ -164,6 +168,14 @@ def _is_plain(file: str, path: str) -> bool:
 def _is_soon_read(file: str) -> bool:
     """Whether a file can be read, and in no time."""
     return os.access(file, os.R_OK) and os.path.getsize(file) <= _LARGE
+
+
+def _blob(file: str, likely: Collection[str]) -> str:
+    """The blob of the very bytes of a file, as long as the ids that it may have; "" without any, and of no file."""
+    if likely:
+        with suppress(OSError), open(file, "rb") as stream:
+            return trees.blob_of(stream.read(), likely)
+    return ""
 
 
 def _is_askable(path: str) -> bool:

@@ -51,7 +51,7 @@ _TALLY = (
 )
 _MATCH_AROUND = (  # `LIMIT` has each list scored once, and not for each of its entries
     "SELECT number, path, score, kind, key FROM {live} AS live CROSS JOIN entries USING (number) CROSS JOIN"
-    " (SELECT rowid AS list, 0 - bm25(around) AS score FROM around WHERE around MATCH ? LIMIT -1) USING (list)"
+    " (SELECT rowid AS list, 0 - bm25(around) AS score FROM around WHERE around MATCH ?{within} LIMIT -1) USING (list)"
     " WHERE kind IN ({kinds})"
 )
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
@@ -69,7 +69,8 @@ _AT_ONCE = 1_000  # entries
 # move up by what stands around them. On bench/labelled the first ten are found as well as among all that match; in the
 # first half of bench/conversations.py 200 give a recall of .539, 100 one of .527, and all one of .549.
 _SPARE, _LEAST = 4, 200
-_AMONG = "number IN (SELECT value FROM json_each(?))"
+_AMONG = " AND number IN (SELECT value FROM json_each(?))"
+_LISTS_AMONG = f" AND +rowid IN (SELECT list FROM {{live}} AS live WHERE TRUE{_AMONG})"
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
 _COUNT_LIVE = f"SELECT count(*) FROM (SELECT 1 {_LIVE} WHERE texts MATCH ? LIMIT ?)"
 _OF_RECORDS = f"kind IN ({', '.join(map(repr, KINDS))})"
@@ -120,20 +121,21 @@ class StoredTexts:
         self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
     ) -> list[Hit]:
         words = " OR ".join(self._asked(query).words)
-        statement = _of_kinds(_MATCH_AROUND, kinds)
+        statement = _of_kinds(_MATCH_AROUND, kinds).replace("{within}", "" if numbers is None else _LISTS_AMONG)
         if numbers is None:
             rows = self._found(statement, words, *kinds)
         else:
-            rows = self._found(f"{statement} AND {_AMONG}", words, *kinds, json.dumps(list(numbers)))
+            among = json.dumps(list(numbers))
+            rows = self._found(statement + _AMONG, words, among, *kinds, among)
         return [Hit(path, text, kind, key, number) for number, path, text, kind, key in rows]
 
-    def tally(self, query: str) -> tuple[int, list[str]]:
+    def tally(self, query: str) -> tuple[int, set[str]]:
         asked = self._asked(query)
         for expression in filter(None, (asked.any_of_it, asked.without_phrases)):
             pages, paths = self._rows(_TALLY, expression)[0]
             if pages or paths != "[]":
-                return pages, json.loads(paths)
-        return 0, []
+                return pages, set(json.loads(paths))
+        return 0, set()
 
     def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
         """The rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
@@ -147,17 +149,19 @@ class StoredTexts:
 
     def _best(self, asked: FtsQuery, most: int, kinds: Collection[str]) -> list[Any]:
         """The rows of a match but for texts that have none of its rarer words; [] if one of those may be among the
-        `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all
-        of them have."""
+        `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all of them have. What more
+        than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not scored: that takes half of
+        the time."""
         total = self._rows(_TOTAL)[0][0]
         counts = {word: self._rows(_COUNT, word)[0][0] for word in asked.words}
         given = {word: _most_given(total, found) for word, found in counts.items()}
         words = sorted(asked.words, key=counts.__getitem__)
+        scored = " OR ".join(word for word in asked.words if 2 * counts[word] <= total)
         for share in (_FREQUENT_FIRST, _FREQUENT) if total > _LARGE else (_FREQUENT,):
             rarer, rest = _rarer(words, given, share)
             if not rarer or 2 * sum(counts[word] for word in rarer) > total:
                 break
-            rows = self._matching(asked.any_of_it, kinds, most, " OR ".join(rarer))
+            rows = self._matching(scored, kinds, most, " OR ".join(rarer))
             if sum(score > rest for _, _, score, _, _ in rows) >= most:
                 return rows
         return []

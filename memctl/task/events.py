@@ -25,6 +25,7 @@ from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 
 _LONGEST_NAME = 40
+MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compression-triggers
 
 
 def workflow(memory: Memory, given: str) -> str:
@@ -75,12 +76,19 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
     return event_stream.append(memory, make)
 
 
-def note_handoff(memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str]) -> str:
-    """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or ""."""
+def note_handoff(
+    memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **said: Sequence[str]
+) -> str:
+    """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or "".
+
+    `said` are other fields of the event, with which it is a complete context.
+    """
     about = about_handoff(identifier, became) + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
     about += f" and {len(sections) - _SECTIONS} more" if len(sections) > _SECTIONS else ""
     try:
-        emit(memory, workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target})
+        emit(
+            memory, workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target, **said}
+        )
     except MemctlError as error:
         return f"no event tells of {identifier}: {error.message}"
     return ""
@@ -126,9 +134,7 @@ def told(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
 
 def is_due(events: list[WorkflowEvent]) -> bool:
     """Whether so many events have come that they are to be compressed to a checkpoint (trigger 8: above 50)."""
-    from memctl.policy.triggers import EVENTS  # which takes 20 ms, and a hook that saves a checkpoint asks nothing
-
-    return len(events) > EVENTS
+    return len(events) > MOST_EVENTS
 
 
 # "is" is what events said before; checkpoints keep them.

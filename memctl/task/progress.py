@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.required_text import MOST_LINES
+from memctl.record.required_text import LONGEST_LINE, MOST_LINES
 from memctl.record.task_state import (
     CLAIMED,
     DONE,
@@ -24,6 +24,7 @@ from memctl.record.task_state import (
     key,
     mixed,
 )
+from memctl.text.fit import cut
 
 TASK_LIST, COMMAND = "task list", "command"  # evidence, beside commits and checks that are named
 MOST_FILES = 50
@@ -164,6 +165,13 @@ def after(before: str, action: str) -> str:
     if action == "created" and before in ("deleted", "modified"):
         return "modified"  # it was there before
     return action
+
+
+def finished(state: TaskState) -> TaskState:
+    """The state of a task that is over: what was not done is no step of it any more, and nothing comes next."""
+    done = tuple(step for step in state.steps if step.status == DONE)
+    whole = Step(cut(state.goal, LONGEST_LINE), DONE, evidence=COMMAND)
+    return msgspec.structs.replace(state, steps=done or (whole,), next_actions=("none",))
 
 
 def left(state: TaskState) -> tuple[str, ...]:

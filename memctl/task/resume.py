@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from memctl.task import environment, events, resume_text, versions
 from memctl.task.environment import EnvironmentDrift
 from memctl.task.resume_text import ResumeText
 from memctl.text.fit import LIMIT
+from memctl.text.lazy_regex import lazy_regex
 
 _WHY = {
     "goal": "what it is all for (--task)",
@@ -70,8 +72,6 @@ def missing(state: TaskState) -> list[Missing]:
 
 
 def _hidden(state: TaskState) -> Iterator[Missing]:
-    from memctl.policy.parallel import hidden_reference  # its patterns take 10 ms, and a hook needs none of them
-
     said = {
         "goal": (state.goal,),
         "inputs": state.inputs,
@@ -83,6 +83,21 @@ def _hidden(state: TaskState) -> Iterator[Missing]:
         for text in texts:
             if words := hidden_reference(text):
                 yield Missing(name, f"what {words!r} refers to")
+
+
+_HIDDEN = lazy_regex(
+    r"\b(?:as (?:we )?(?:discussed|agreed|mentioned|said)(?: (?:above|before|earlier|previously))?|"
+    r"see (?:the )?previous (?:message|conversation|chat)|"
+    r"(?:from|in) (?:our|the) (?:last|previous|earlier) (?:conversation|chat|session|message)|"
+    r"you already know|like last time|same as before)\b",
+    re.IGNORECASE,
+)
+
+
+def hidden_reference(text: str) -> str:
+    """The words by which a text refers to what only those know who were there; "" if it has none."""
+    match = _HIDDEN.search(text)
+    return match[0] if match else ""
 
 
 class Resumption(msgspec.Struct, frozen=True):

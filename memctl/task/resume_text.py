@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from memctl.policy.notices import escape_model_tokens
 from memctl.record.checkpoint import Checkpoint
+from memctl.record.notices import escape_model_tokens
 from memctl.record.task_state import Noted, TaskState, key
 from memctl.text.fit import LIMIT, cut_at_word, length
 from memctl.text.markdown import one_line

@@ -1,5 +1,5 @@
-"""The windows of Claude's models, where Claude Code compacts them, and where zones begin: the one place for both the
-window's tools and the hooks.
+"""The windows of Claude's models, where Claude Code compacts them, and where zones begin: the one meter of commands,
+of an agent's own loop and of the hooks.
 
 Plain numbers and text: a hook after every tool call imports this, and must not pay for more.
 """
@@ -7,12 +7,16 @@ Plain numbers and text: a hook after every tool call imports this, and must not 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from memctl.errors import USAGE, MemctlError
 
 # Claude Code compacts at window - min(max_output, 20,000) - 13,000 (seen by running it, 2.1.329): 167,000 of 200,000.
 MOST_OUTPUT, BUFFER = 20_000, 13_000
 DEFAULT_OUTPUT = 32_000  # tokens that a model may answer with if nobody says; any above MOST_OUTPUT count the same
 SMALL, LARGE = 200_000, 1_000_000
 YELLOW_AT, ORANGE_AT, RED_AT = 0.50, 0.75, 0.90  # shares of what can be filled; rules.md#window-pressure
+GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
 TARGET = 0.60  # of the same; what eviction and compression aim at; rules.md#window-pressure
 AGAIN = 0.02  # of the same; so much more must stand there before what has gained too little is tried again
 _MILLION = re.compile(r"\[1m\]|[-_:]1m\b", re.IGNORECASE)
@@ -28,17 +32,68 @@ def is_large(model: str) -> bool:
     return _MILLION.search(model) is not None
 
 
-def claude_window(model: str, seen: int = 0) -> int:
+def zone_of(share: float, yellow: float = YELLOW_AT, orange: float = ORANGE_AT, red: float = RED_AT) -> str:
+    """Return the zone at a share of what can be filled; a threshold belongs to the zone that it begins."""
+    if share >= red:
+        return RED
+    if share >= orange:
+        return ORANGE
+    return YELLOW if share >= yellow else GREEN
+
+
+def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
     """The window that Claude Code takes a model to have, in tokens, by the model's name.
 
-    `seen` tokens that were in it tell more: what a small one can't hold proves the large one. Less proves nothing, for
+    What was in it tells more. `seen` tokens that a small one can't hold prove the large one; fewer prove nothing, for
     Claude Code compacts after the request that went over its point: 12 of 234 real sessions had up to 175,000 tokens
-    in a window of 200,000. The suffix `[1m]` with which somebody asks for the large one is not in transcripts.
+    in a window of 200,000. `compacted` tokens at which the host compacted by itself, so few that a small one holds
+    them, prove the small one (0: it did not). The suffix `[1m]` with which somebody asks for the large one is not in
+    transcripts.
     """
-    is_small = _SMALL.search(model) is not None and not is_large(model) and seen <= SMALL
-    return SMALL if is_small else LARGE
+    if seen > SMALL:
+        return LARGE
+    is_small = _SMALL.search(model) is not None and not is_large(model)
+    return SMALL if is_small or 0 < compacted <= SMALL else LARGE
 
 
 def compacted_at(window: int, max_output: int = DEFAULT_OUTPUT) -> int:
     """The tokens at which Claude Code compacts a window by itself."""
     return window - min(max_output, MOST_OUTPUT) - BUFFER
+
+
+_SETTING, _DIGITS = "MEMCTL_CONTEXT_WINDOW", 12
+# By these Claude Code compacts earlier (seen with 2.1.330): as if the window were no larger, at a share of its room.
+_HOST_WINDOW, _HOST_SHARE = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"
+_LEAST = 2 * (MOST_OUTPUT + BUFFER)  # tokens
+
+
+def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
+    """The window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no window.
+
+    Without a host that compacts it before it is full, a window may be of any size.
+    """
+    value = environ.get(_SETTING, "").strip()
+    if not value:
+        return None
+    number, least = _number(environ, _SETTING), _LEAST if has_host else 0
+    if number <= least:
+        raise MemctlError(f"{_SETTING} is {value[:40]!r}", f"it takes a number of tokens above {least:,}", USAGE)
+    return number
+
+
+def host_window(window: int, environ: Mapping[str, str]) -> int:
+    """The size of a window as Claude Code is told to take it: no larger than its own setting says."""
+    most = _number(environ, _HOST_WINDOW)
+    return min(window, most) if most > _LEAST else window
+
+
+def host_limit(window: int, environ: Mapping[str, str], max_output: int = DEFAULT_OUTPUT) -> int:
+    """The tokens at which Claude Code compacts a window by itself, by its size and what its own settings say of it."""
+    limit, share = compacted_at(window, max_output), _number(environ, _HOST_SHARE)
+    return min(limit, (window - min(max_output, MOST_OUTPUT)) * share // 100) if 0 < share <= 100 else limit
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    """A number that a variable holds; 0 if it holds none."""
+    value = environ.get(name, "").replace("_", "").strip()
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= _DIGITS else 0

@@ -69,6 +69,13 @@ class Line:
         return found if isinstance(found, dict) else {}
 
     @property
+    def compacted_by_itself(self) -> int:
+        """The tokens that were in the context when the host compacted it unasked; 0 if it did not, or does not say."""
+        before = self.compaction.get("preTokens")
+        is_automatic = self.is_boundary and self.compaction.get("trigger") == "auto"
+        return before if is_automatic and isinstance(before, int) and before > 0 else 0
+
+    @property
     def answer(self) -> str:
         """The id of the answer that the line is a part of: an answer has a line for each of its blocks."""
         return text_in(self.message, "id") if self.role == "assistant" else ""

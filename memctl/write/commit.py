@@ -30,7 +30,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     `by_hand` are files that were changed without memctl, for a change that has no writes of its own; `documents` were
     rendered anew and are in the commit; `warning` says what did not work and does not undo the rest; with `all_pending`
-    no other commit can be made either.
+    no other commit can be made either. `advice` is a line for each record that lacks something.
     """
 
     change: Change
@@ -41,6 +41,7 @@ class Outcome(msgspec.Struct, frozen=True):
     documents: tuple[str, ...] = ()
     warning: str = ""
     all_pending: bool = False
+    advice: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -56,13 +57,18 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def commit_all(
-    memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False, allow_secret: bool = False
+    memory: Memory,
+    *,
+    dry_run: bool = False,
+    allow_accepted: bool = False,
+    allow_secret: bool = False,
+    strict: bool = False,
 ) -> list[Outcome]:
     """Make every commit that waits, then one of whatever else in the memory differs from HEAD (edits by hand).
 
-    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is, and unless
-    `allow_secret`, a file with what looks like a credential; so are the files of a change that was undone, until
-    somebody decides about that.
+    Left where they are, until somebody decides about them: unless `allow_accepted`, an accepted decision whose text
+    somebody changed by hand; unless `allow_secret`, a file with what looks like a credential; if `strict`, one of which
+    there is something to say; and the files of a change that was undone.
     """
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
@@ -86,7 +92,7 @@ def commit_all(
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         differing = entry_state.uncommitted(memory).items()
         edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
-        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
+        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
         odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
@@ -284,17 +290,25 @@ def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:
     return Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
 
 
+def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
+    """What somebody did to files without memctl, in a commit's subject."""
+    are_there = {(memory.folder / path).exists() for path in paths}
+    words = [word for is_there, word in ((True, "changed"), (False, "deleted")) if is_there in are_there]
+    return f"{' or '.join(words)} by hand"
+
+
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     identifiers = tuple(sorted({found for path in paths if (found := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
-    change = signed(memory, Change(op="commit", title=f"{title} changed by hand", ids=identifiers))
+    change = signed(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
+    advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))
     if dry_run:
-        return Outcome(change, pending="not committed yet", by_hand=tuple(paths))
+        return Outcome(change, pending="not committed yet", by_hand=tuple(paths), advice=advice)
     # Which documents an edit by hand touches can't be told from its outcome alone: all of them are looked at.
     rendered, warning = documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
     try:
         name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), message.compose([change]))
-        return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning)
+        return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning, advice=advice)
     except commits.CommitPending as error:
         return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
     except git.GitFailed as error:

@@ -9,10 +9,10 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_nowhere, section_marker
-from memctl.record import content_fields, frontmatter, handoff, timestamps
+from memctl.record import content_fields, frontmatter, handoff, pages, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import Field
+from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
 from memctl.record.parser import found_allowed, parse, problems, refuse_transition
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
 from memctl.record.required_text import refuse_stand_in
@@ -47,11 +47,14 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     for action, pairs in (("set", edits.set), ("add", edits.add), ("remove", edits.remove)):
         for name, value in pairs:
             _apply(record, values, content, action, name, value, now)
+    if values.get("severity") and "importance" not in values:
+        values |= _moved_importance(record, values["severity"])
     changed = {name: value for name, value in content.items() if before.get(name) != value}
     if "title" in values or changed:
         _protect(record, allow_accepted)
     if values.get("section") and values["section"] != record.section:
         refuse_nowhere(snapshot.outline, values["section"])
+    pages.refuse_line_zero(set(values.get("code_refs") or ()) - set(record.code_refs))
     if wrong := problems({**msgspec.structs.asdict(record), **values}):
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
     write = rewrite(snapshot, record, values, changed)
@@ -61,6 +64,12 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         ids=(record.id,),
         writes=(write,),
     )
+
+
+def _moved_importance(record: Record, severity: str) -> dict[str, int]:
+    """The importance that goes with another severity, for a record that has the one of its old severity."""
+    old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
+    return {"importance": new} if new is not None and record.importance == old != new else {}
 
 
 def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
@@ -117,7 +126,7 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         if not status:
             raise MemctlError(
                 f"{record.id} is a {record.memory_type}, and those are not resolved",
-                "`memctl supersede OLD NEW`, or `memctl edit ID --set status=…`",
+                "`memctl supersede OLD NEW`, or `memctl edit ID --status …`",
             )
         refuse_transition(record, status)
         text: dict[str, str | list[str]] = (
@@ -136,7 +145,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
     for record in records:
         if not record.kind.resolved:
             raise MemctlError(
-                f"{record.id} is a {record.memory_type}, and those are not reopened", "`memctl edit ID --set status=…`"
+                f"{record.id} is a {record.memory_type}, and those are not reopened", "`memctl edit ID --status …`"
             )
         refuse_transition(record, record.kind.statuses[0])
     writes = []
@@ -224,7 +233,11 @@ def _apply(
         raise MemctlError(f"{name} is not changed by `edit`", _ELSEWHERE[name], USAGE)
     if name not in ORDER or name in FIXED:
         known = [n for n in ORDER if n not in FIXED and n not in _ELSEWHERE] + [f.name for f in record.kind.fields]
-        raise MemctlError(f"{name!r} is no field that can be changed", "fields are " + ", ".join(known), USAGE)
+        from memctl.text.words import nearest
+
+        near = nearest(name, known)
+        hint = f"did you mean {near[0]}?" if near else "fields are " + ", ".join(known)
+        raise MemctlError(f"unknown field {name!r}", hint, USAGE)
     if name in LISTS:
         current = values.get(name, getattr(record, name))
         values[name] = _changed_list(current, action, value.split(",") if action == "set" else [value])

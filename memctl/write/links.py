@@ -50,7 +50,7 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
     _refuse_circle(snapshot, before, after, "superseded_by")
     if after.status == "proposed":
         raise MemctlError(
-            f"{after.id} is only proposed", f"accept it first: `memctl edit {after.id} --set status=accepted`"
+            f"{after.id} is only proposed", f"accept it first: `memctl edit {after.id} --status accepted`"
         )
     writes = (
         rewrite(snapshot, before, _end(before, "superseded_by", after, False)),

@@ -28,10 +28,10 @@ def is_ours(path: str, code: str) -> bool:
 
 
 def objection(
-    memory: Memory, path: str, *, allow_accepted: bool = False, allow_secret: bool = False
+    memory: Memory, path: str, *, allow_accepted: bool = False, allow_secret: bool = False, strict: bool = False
 ) -> tuple[str, str] | None:
     """Why a file that was changed by hand is not committed, with a hint: it is broken, no plain file, holds a
-    credential, or rewords what was decided. None if nothing speaks against it."""
+    credential, or rewords what was decided, or if `strict` it lacks something. None if nothing speaks against it."""
     why, hint = "", "mend the file first"
     try:
         if path.endswith("/"):
@@ -51,6 +51,8 @@ def objection(
             if not allow_secret:
                 credentials.refuse(change)
             guard.refuse(memory, change)
+            if strict and (told := advice(memory, path)):
+                why, hint = f"{memory.tracked(path)}: {told}", "--strict refuses that"
         elif (before := text_in_head(memory, path)) is not None:
             guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
@@ -62,6 +64,17 @@ def objection(
     except OSError as error:
         why = f"{memory.tracked(path)}: {error.strerror}"
     return (why, hint) if why else None
+
+
+def advice(memory: Memory, path: str) -> str:
+    """What a record or page that was changed by hand lacks since, "" if nothing."""
+    from memctl.write import hints
+
+    try:
+        write = Write(path, files.read(memory.folder, path), text_in_head(memory, path))
+    except (OSError, InvalidRecord):
+        return ""
+    return "".join(hints.of(memory, Change(op="commit", title="", writes=(write,))))
 
 
 def _refuse_broken(text: str, path: str) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from memctl.errors import MemctlError
 from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
@@ -57,8 +59,9 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             change = redact_file.without_credentials(change)
         change = guard.permitted(memory, change, options.allow_owned)
         _check(memory, change, options)
+        advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
-            return Outcome(change)
+            return Outcome(change, advice=advice)
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
             from memctl.write import beside
@@ -84,7 +87,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             recovery.drop_replaced(memory)
             memory.asked = asked
             try:
-                outcome = _committed(memory, entry, options)
+                outcome = replace(_committed(memory, entry, options), advice=advice)
                 done.append(outcome.described)
                 memory.written += done
             finally:
@@ -121,6 +124,18 @@ def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
         credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
     if (change.deletes or change.op == "restore") and change.op != RENUMBER and not options.discard:
         _keep_what_git_lacks(memory, change)
+
+
+def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str, ...]:
+    """What there is to say of the records of a change, for options that ask for it; raises MemctlError if `strict`."""
+    if options.strict is None:
+        return ()
+    from memctl.write import hints  # for whoever writes in person
+
+    found = hints.of(memory, change, with_advice=not options.strict)
+    if found and options.strict:
+        raise MemctlError("\n".join(found), "--strict refuses that, and nothing was written")
+    return found
 
 
 def _keep_what_git_lacks(memory: Memory, change: Change) -> None:

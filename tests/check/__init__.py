@@ -117,9 +117,9 @@ Whoever refunds must wait, see §3.1.1, LRN-2025-10-05-001 and `§3.9`.
 {SENTENCE * 40}""",
 }
 _BODIES = {
-    OLD: "## Decision\n\nSessions stay in memory.\n",
+    OLD: "## Decision\n\nSessions stay in memory.\n\n## Context\n\nThey are few.\n",
     DECISION: "## Decision\n\nTokens are signed with RS256.\n\n## Rationale\n\nSee §2.1. Keys are public.\n",
-    PROPOSED: "## Decision\n\nKeys change every month.\n",
+    PROPOSED: "## Decision\n\nKeys change every month.\n\n## Context\n\nThey leak.\n",
     ISSUE: "## Description\n\nA refund takes a minute. DEC-2025-10-02-001 did not help.\n",
     CLOSED: "## Description\n\nMail was lost.\n\n## Resolution\n\nA queue.\n",
     STATE: "## Task\n\nPut refunds into a queue, see §4.src/payment/refund.py.\n",
@@ -140,6 +140,7 @@ _HEADS = {
 }
 _TYPES = {"DEC": "decision", "ISS": "issue", "STA": "state", "LRN": "learning"}
 RECORDS = tuple(_HEADS)
+_ENOUGH = range(901, 904)  # of a memory with ten records the lengths of details are looked at
 
 
 def identifier(path: str) -> str:
@@ -166,7 +167,7 @@ def learning(number: int, head: str = "", body: str = "## Lesson\n\nA text.\n") 
 def texts() -> dict[str, str]:
     """The files of the healthy memory, as written by hand."""
     made = {path: record(path, n, _HEADS[path], _BODIES[path]) for n, path in enumerate(RECORDS, 1)}
-    return {**_PAGES, **made}
+    return {**_PAGES, **made, **dict(learning(number) for number in _ENOUGH)}
 
 
 def build(built: Path, folder: Path) -> Path:

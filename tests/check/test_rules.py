@@ -337,6 +337,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
             lambda hand, _: hand.replace(DECISION, "\n## Rationale\n\nSee §2.1. Keys are public.\n", ""),
             DECISION,
             "Tokens are signed",
+            frozenset({"MEM114"}),
         ),
     },
     "MEM110": {
@@ -383,7 +384,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "let pass": run(
             "learnings/2025-11/LRN-2025-11-04-001-how-to-ask.md",
             CREDENTIAL,
-            ["learn", "How to ask", "--lesson", CREDENTIAL, "--allow-secret"],
+            ["learn", "How to ask", "--lesson", f"Ask the vault with {CREDENTIAL}", "--allow-secret"],
         ),
     },
     "MEM111": {
@@ -397,6 +398,23 @@ PLANTED: dict[str, dict[str, Fault]] = {
     },
     "MEM113": {
         "a large file": add("notes.txt", "What else?\n" * 200_000, brings="MEM501"),
+    },
+    "MEM114": {
+        "nothing but what": run(
+            "decisions/2025-11/DEC-2025-11-04-001-sell-more.md", 5, ["decide", "Sell more", "--decision", "More."]
+        ),
+    },
+    "MEM115": {
+        "in its title": run(
+            "decisions/2025-11/DEC-2025-11-04-001-perhaps-sell-more.md",
+            5,
+            ["decide", "Perhaps sell more", "--rationale", "The stock is full"],
+        ),
+    },
+    "MEM116": {
+        "a measurement": run(
+            "learnings/2025-11/LRN-2025-11-04-001-tests.md", 5, ["learn", "Tests", "--lesson", "took 41.7 s"]
+        ),
     },
     "MEM201": {
         "in a text": edit(TOKENS, "§4.src/payment/keys.py", "§4.src/payment/none.py"),
@@ -789,7 +807,7 @@ NEAR: dict[str, dict[str, Near]] = {
         "what is no text": after(["edit", DEC, "--set", "importance=9", "--add", "tags=auth"]),
         "tags, by hand": near(DECISION, "importance: 8", "importance: 9\ntags:\n  - auth"),
         "line ends": Near(crlf(DECISION)),
-        "a new decision": after(["decide", "Sell more", "--decision", "More."]),
+        "a new decision": after(["decide", "Sell more", "--decision", "More.", "--rationale", "Room."]),
         "a slip that was mended": after(["edit", DEC, "--set", "decision=Signed with RS512.", "--allow-accepted"]),
         "accepted only now": near(PROPOSED, "status: proposed", "status: accepted"),
     },
@@ -802,6 +820,21 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM113": {"a file of nearly all that is read": beside("templates/decision.md", "What else?\n" * 100_000)},
     "MEM111": {"somewhat long": beside(LEARNING, SENTENCE * 100)},
     "MEM112": {"tabs, and what turns the order of text": beside(LEARNING, "\n\ta\tb \u2067ab\u2069 \u200d\n")},
+    "MEM114": {
+        "the circumstances say why": after(["decide", "Sell", "--context", "The stock is full."]),
+        "a sentence says why": after(["decide", "Sell more, because the stock is full"]),
+        "it was rejected": after(["decide", "Sell less", "--status", "rejected"]),
+    },
+    "MEM115": {
+        "it is only proposed": after(["decide", "Perhaps sell", "--status", "proposed", "--rationale", "Room."]),
+        "a doubt in its reasons": after(
+            ["decide", "Sell", "--rationale", "The stock is full. It will probably grow, and perhaps fast."]
+        ),
+    },
+    "MEM116": {
+        "a number in a sentence": after(["learn", "Retries", "--lesson", "A retry after 30 s hides a full pool"]),
+        "a warning": after(["learn", "Keys", "--lesson", "WARNING: never rotate keys"]),
+    },
     "MEM201": {
         "in code": beside(TOKENS, "\n`§4.none.py`\n\n```\nsee §4.none.py\n```\n"),
         "a glob": beside(TOKENS, "\nAll of §4.src/none/** and §4.none.* is new.\n"),
@@ -1061,7 +1094,8 @@ NEAR: dict[str, dict[str, Near]] = {
         "a checkpoint": Near(lambda hand, _: hand.write(CHECKPOINT, saved(1, 2))),
         "names with dots": Near(
             lambda hand, _: hand.write(
-                CHECKPOINT, saved(1, 2, files=[{"path": path} for path in ("...", "a..b/..c", "~$a", "http/x", "C/:/d")])
+                CHECKPOINT,
+                saved(1, 2, files=[{"path": path} for path in ("...", "a..b/..c", "~$a", "C/:/d")]),
             )
         ),
     },

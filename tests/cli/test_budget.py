@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from memctl.hooks import pressure as hooks_pressure
+from memctl.window import Thresholds, profile
+from memctl.window.budget.profiles import limits_of
 from tests.conftest import Memctl
 
 
@@ -38,20 +41,42 @@ def test_files_are_counted_against_their_types(memctl: Memctl, tmp_path: Path) -
     assert found["measured"]["used"] == sum(used.values())
 
 
-@pytest.mark.parametrize(
-    ("used", "level", "code"),
-    [
-        ("159999", "green", 0),
-        ("160000", "yellow", 0),
-        ("180000", "orange", 1),
-        ("190000", "red", 1),
-        ("300000", "red", 1),
-    ],
-)
-def test_the_level_decides_the_exit_code_only_if_asked_to(memctl: Memctl, used: str, level: str, code: int) -> None:
-    assert memctl("budget", "--used", used, "--json").data["measured"]["level"] == level
-    shown = memctl("budget", "--used", used, "--strict", code=code).out
-    assert f"\n{level}: {int(used):,} used" in shown
+def test_the_zone_is_the_meters_and_the_capacity_decides_the_exit_code_if_asked_to(memctl: Memctl) -> None:
+    for used, capacity, code in (
+        (159_999, "normal", 0),
+        (160_000, "plan", 0),
+        (180_000, "compact", 1),
+        (190_000, "emergency", 1),
+        (300_000, "emergency", 1),
+    ):
+        measured = memctl("budget", "--used", str(used), "--strict", "--json", code=code).data["measured"]
+        zone = Thresholds().zone(used / 200_000).value
+        assert (measured["level"], measured["capacity"]) == (zone, capacity)
+    assert "\norange: 160,000 used" in memctl("budget", "--used", "160000").out
+
+
+def test_the_zone_is_of_what_fits_before_the_host_compacts(memctl: Memctl) -> None:
+    for used in (83_000, 84_000, 126_000, 151_000):
+        found = memctl("budget", "--used", str(used), "--host", "claude-code", "--json").data["measured"]
+        assert found["level"] == hooks_pressure.ContextFill(used, 167_000).zone
+
+
+def test_the_window_is_that_of_the_environment_or_the_model(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memctl("budget", "--json").data["window"] == 200_000
+    assert memctl("budget", "--model", "claude-opus-5", "--json").data["window"] == 1_000_000
+    assert memctl("budget", "--model", "gpt", "--json").data["window"] == 200_000
+    monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", "128000")
+    assert memctl("budget", "--json").data["window"] == 128_000
+
+
+def test_a_profile_of_components_divides_a_request(memctl: Memctl) -> None:
+    found = memctl("budget", "--profile", "code_review", "--window", "128000", "--json").data
+    assert found["profile"] == "code-review"
+    assert {item["type"]: item["hard_limit"] for item in found["types"]} == {
+        part.value: tokens for part, tokens in limits_of(128_000, profile("code-review").allocations).items()
+    }
+    assert "did you mean research?" in memctl("budget", "--profile", "reserch", code=2).err
+    assert "has no room for 4,000 tokens" in memctl("budget", "--profile", "research", "--window", "100", code=2).err
 
 
 def test_the_responses_of_a_level_are_told(memctl: Memctl) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
+from memctl.cli.change import edit_command
+from memctl.cli.create import command
+from memctl.record.kinds import KINDS, Kind
 from tests.conftest import Memctl, changed_in, commits, git
 
 
@@ -199,3 +203,58 @@ def test_templates_of_the_project_order_the_sections(repo: Path, memctl: Memctl)
     made = memctl("decide", "Ordered", "--decision", "d", "--rationale", "r", "--context", "c").id
     body = str(record(memctl, made)["body"])
     assert body.index("## Context") < body.index("## Rationale") < body.index("## Decision")
+
+
+def test_what_makes_a_record_changes_it_by_the_same_options(memctl: Memctl) -> None:
+    words = ["--completion", "40", "--done", "GET", "--next", "Tests", "--status", "active", "--tag", "api", "-i", "6"]
+    made = memctl("state", "Profile API", *words).id
+    more = ["--completion", "80", "--done", "DELETE", "--next", "Docs", "--status", "done", "--tag", "b,c", "-i", "7"]
+    memctl("edit", made, *more, "--set", "task_description=All of it", "--remove", "tags=b")
+    record = memctl("show", made, "--json").data["records"][0]
+    assert (record["completion_percentage"], record["status"], record["importance"]) == (80, "done", 7)
+    assert record["tags"] == ["api", "c"]
+    assert record["content"] == {
+        "task_description": "All of it",
+        "substeps_completed": ["GET", "DELETE"],
+        "next_actions": ["Tests", "Docs"],
+    }
+    memctl("edit", made, "--task", "")
+    assert "task_description" not in memctl("show", made, "--json").data["records"][0]["content"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.help], ids=lambda kind: kind.name)
+def test_every_field_of_a_type_has_its_option_in_edit(kind: Kind) -> None:
+    makes = {one.opts[0] for one in command(kind).params if isinstance(one, click.Option)}
+    elsewhere = {
+        "--relates-to",
+        "--supersedes",
+        "--blocks",
+        "--blocked-by",
+        "--parent",
+        "--edit",
+    }
+    assert makes - elsewhere <= {one.opts[0] for one in edit_command.params}
+
+
+def test_an_option_of_another_type_is_refused(memctl: Memctl) -> None:
+    made = memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").id
+    refused = memctl("edit", made, "--completion", "5", code=2).err
+    assert "a learning has no --completion" in refused
+    assert "--lesson" in refused
+    assert "did you mean lesson?" in memctl("edit", made, "--set", "leson=x", code=2).err
+
+
+def test_severity_moves_the_importance_that_came_with_it(memctl: Memctl) -> None:
+    def importance(identifier: str) -> int:
+        return int(memctl("show", identifier, "--json").data["records"][0]["importance"])
+
+    made = memctl("issue", "Slow").id
+    memctl("edit", made, "--severity", "critical")
+    assert importance(made) == 9
+    memctl("edit", made, "--set", "severity=low", "--importance", "7")
+    assert importance(made) == 7
+    memctl("edit", made, "--severity", "high")
+    assert importance(made) == 7
+    chosen = memctl("issue", "Slower", "--importance", "3").id
+    memctl("edit", chosen, "--severity", "critical")
+    assert importance(chosen) == 3

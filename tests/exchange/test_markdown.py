@@ -29,7 +29,7 @@ def test_a_filled_template_becomes_a_whole_record(memctl: Memctl, tmp_path: Path
     assert (data["agent_id"], data["timestamp"]) == ("Till-Architect-3", "2025-03-02T09:30:00Z")
     assert data["project_id"] == "corner-shop"
     assert "the id (memctl gives its own) is not taken over" in made.err
-    assert "hint" not in made.err
+    assert "did you mean" not in made.err
     memctl("check")
 
 
@@ -135,7 +135,7 @@ def test_markdown_that_states_nothing_is_refused(memctl: Memctl, tmp_path: Path)
 
 def test_a_decision_without_a_field_gets_a_hint(memctl: Memctl) -> None:
     bare = memctl("decide", "Use a queue")
-    assert bare.err == f"hint: nothing says why: `memctl edit {bare.id} --set rationale=\u2026`\n"
+    assert bare.err == f"hint: nothing says why: `memctl edit {bare.id} --allow-accepted --rationale \u2026`\n"
     assert memctl("decide", "Use a heap", "--rationale", "it is small").err == ""
     assert memctl("decide", "--file", "-", stdin="DECISION: Use a list\n").err.startswith("hint: nothing says why")
     assert memctl("learn", "Queues are small").err == ""

@@ -54,9 +54,10 @@ def test_a_fresh_session_gets_the_pack(session: Session, memctl: Memctl) -> None
 
 
 def test_the_pack_never_exceeds_what_a_host_shows(session: Session, memctl: Memctl) -> None:
-    for number in range(40):
-        text = f"{'Because of this. ' * 30}\N{GRINNING FACE}" * 2
-        memctl("decide", f"Decision {number} \N{GRINNING FACE}", "--rationale", text, "-i", "9")
+    text = f"{'Because of this. ' * 30}\N{GRINNING FACE}" * 2
+    given = {"memory_type": "decision", "importance": 9, "content": {"rationale": text}}
+    made = [{**given, "title": f"Decision {number} \N{GRINNING FACE}"} for number in range(40)]
+    memctl("import", "-", stdin="".join(json.dumps(one) + "\n" for one in made))
     text = session.said("SessionStart", source="startup")
     assert 7_000 < length(text) <= LIMIT
     assert "Left out" in text or "left out" in text
@@ -198,7 +199,8 @@ def test_of_many_errors_and_issues_those_that_came_up_again_stay(session: Sessio
     told.prompt("Mend the build")
     for number in range(progress.MOST_ERRORS):
         told.call("Bash", f"Error: no rule {number}", error=True, command=f"make step{number}")
-    told.says("\n\n".join(f"BUG: Part {number} is built twice" for number in range(progress.MOST_ISSUES)))
+    for number in range(progress.MOST_ISSUES):
+        told.says(f"BUG: Part {number} is built twice")
     session.send("Stop")
     for number in (0, progress.MOST_ERRORS):
         told.call("Bash", f"Error: no rule {number}", error=True, command=f"make step{number}")
@@ -412,8 +414,11 @@ def test_a_session_that_was_killed_is_summed_up_later(session: Session, repo: Pa
     assert not draft.exists()
 
 
-def test_a_session_that_somebody_is_at_work_for_was_not_killed(session: Session, repo: Path, tmp_path: Path) -> None:
+def test_a_session_that_somebody_is_at_work_for_was_not_killed(
+    session: Session, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A machine that slept: the draft is old, and its session goes on."""
+    monkeypatch.setenv("MEMCTL_HOOK_SECONDS", "4")  # half of which a start waits for whoever is at work
     work(session)
     session.send("Stop")
     draft = session.folder.path / "draft.md"

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks import pressure
-from memctl.hooks.pressure import GREEN, ORANGE, RED, YELLOW, ContextFill
+from memctl.hooks.pressure import ContextFill
+from memctl.tokens import model_windows
+from memctl.tokens.model_windows import GREEN, ORANGE, RED, YELLOW
 from memctl.transcript import line
+from memctl.window import limits
 from tests.hooks.session import Session
 
 
@@ -141,7 +144,27 @@ def test_a_full_small_window_is_red(session: Session, tokens: int) -> None:
     session.event("PostToolUse")
     found = pressure.measure(str(session.file), {})
     assert found is not None
-    assert (found.tokens, found.limit, found.zone) == (tokens, 167_000, pressure.RED)
+    assert (found.tokens, found.limit, found.zone) == (tokens, 167_000, RED)
+
+
+def test_a_compaction_by_the_host_proves_the_small_window(session: Session) -> None:
+    session.holds(174_247, "claude-opus-4-7")
+    facts = {"trigger": "auto", "preTokens": 174_247, "postTokens": 9_000}
+    session.transcript.add("system", subtype="compact_boundary", compactMetadata=facts)
+    session.holds(160_000, "claude-opus-4-7")
+    session.event("PostToolUse")
+    assert pressure.measure(str(session.file), {}) == ContextFill(160_000, 167_000)
+    session.holds(200_001, "claude-opus-4-7")  # which a small one does not hold
+    session.event("PostToolUse")
+    assert pressure.measure(str(session.file), {}) == ContextFill(200_001, 967_000)
+
+
+def test_a_compaction_that_the_user_asked_for_proves_nothing(session: Session) -> None:
+    facts = {"trigger": "manual", "preTokens": 150_000, "postTokens": 9_000}
+    session.transcript.add("system", subtype="compact_boundary", compactMetadata=facts)
+    session.holds(160_000, "claude-opus-4-7")
+    session.event("PostToolUse")
+    assert pressure.measure(str(session.file), {}) == ContextFill(160_000, 967_000)
 
 
 def test_a_setting_says_another_window() -> None:
@@ -168,7 +191,12 @@ def test_the_point_of_compaction_is_where_the_program_is_told_to_have_it(
     model: str, environ: dict[str, str], limit: int
 ) -> None:
     """As 2.1.330 was seen to: 67,000 of a window of 100,000, and half of 180,000."""
-    assert pressure.limit_of(model, 1_000, environ) == limit
+    window = pressure.window_of(model, 1_000, environ)
+    assert model_windows.host_limit(window, environ) == limit
+    assert (
+        limits.limit_of(model, limits.CLAUDE_CODE, window=model_windows.window_setting(environ), environ=environ).usable
+        == limit
+    )
 
 
 def test_zones_are_shares_of_the_hosts_own_point() -> None:

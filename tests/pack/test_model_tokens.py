@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.policy.notices import escape_model_tokens
+from memctl.record.notices import escape_model_tokens
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 

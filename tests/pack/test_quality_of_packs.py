@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from memctl.pack.formats import choice
-from memctl.policy import measures, quality
-from memctl.policy.blocks import take_apart
-from memctl.policy.staleness import over
+from memctl.window.policy import measures, quality
+from memctl.window.policy.blocks import take_apart
+from memctl.window.policy.staleness import over
 from memctl.write.setup import build_example
 from tests.conftest import Memctl, slow
 from tests.generated import COUNTERS, NOW, Memory, memory

@@ -224,6 +224,20 @@ def test_contents_are_those_of_all_plain_files_ignored_ones_too(code: Path) -> N
     assert files.contents([*paths, "large.py"]) == expected
     assert files.contents(["app.py"]) == {"app.py": expected["app.py"]}
     assert on_disk(code).contents(["src/", "nothing"]) == {}
+    assert on_disk(code).contents([*paths, "large.py"], likely=[*expected.values(), "0" * 40]) == expected
+
+
+def test_contents_that_are_likely_are_recognized_without_git(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    found = {"app.py": blob(code, "app.py")}
+    (tmp_path / "trace").unlink()
+    assert on_disk(code).contents(["app.py"], found.values()) == found
+    assert not (tmp_path / "trace").exists()
+    (code / ".gitattributes").write_text("*.py text eol=lf\n")
+    (code / "app.py").write_bytes((code / "app.py").read_bytes().replace(b"\n", b"\r\n"))
+    assert on_disk(code).contents(["app.py"], found.values()) == found  # for Git it is unchanged
 
 
 def test_of_a_few_files_git_is_asked_alone(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

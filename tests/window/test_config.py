@@ -103,8 +103,8 @@ def test_the_file_of_all_keys_is_the_defaults() -> None:
 
 
 def test_the_defaults_fit_the_budget_manager() -> None:
-    allocations = WindowConfig().budget.allocations.by_component()
-    assert allocations == profile(DEFAULT)
+    allocations = WindowConfig().budget.by_component()
+    assert allocations == profile(DEFAULT).allocations
     assert TokenBudgetManager(allocations=allocations).max_context_tokens == 128_000
 
 

@@ -63,7 +63,7 @@ class Wordy(Model):
 
 
 def test_what_a_new_window_begins_with_does_not_grow_with_the_number_of_windows() -> None:
-    model = Wordy(40)
+    model = Wordy(24)
     run("Port src.", model, {"read": lambda path: "ok"}, config={"max_context_tokens": 8_000})
     left = [messages[0]["content"] for messages in model.requests if "RESUME: " in messages[0]["content"]]
     assert len(left) > 10
@@ -72,7 +72,7 @@ def test_what_a_new_window_begins_with_does_not_grow_with_the_number_of_windows(
         assert Conversation.parse(messages, COUNTER).tokens <= (8_000 * 0.95 - 4_000 if begins else 8_000)
         assert messages[0]["content"].startswith("Port src.")
     assert "part 1 has" not in left[-1]
-    assert "part 40 has" in left[-1]
+    assert "part 24 has" in left[-1]
 
 
 def test_the_task_stays_what_it_was_from_window_to_window(repo: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_task_that_leaves_no_room_in_its_window_is_an_error(repo: Path) -> Non
     memory = open_memory(repo, os.environ)
     model = Model(2)
     with pytest.raises(MemctlError, match="the task has no room in its window") as caught:
-        run(TASK + " Mind this." * 9_000, model, {"read": read}, config={"max_context_tokens": WINDOW}, memory=memory)
+        run(TASK + " Mind this." * 5_000, model, {"read": read}, config={"max_context_tokens": WINDOW}, memory=memory)
     assert "max_context_tokens" in str(caught.value.hint)
     assert model.requests == []
     found = CrossWindowStateManager(memory).load()

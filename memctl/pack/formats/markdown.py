@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from memctl.pack.draft import Contents, Item, Left, LeftOut, PackNote
-from memctl.policy.notices import escape_model_tokens
+from memctl.record.notices import escape_model_tokens
 from memctl.text.markdown import contained, one_line
 
 name = "markdown"

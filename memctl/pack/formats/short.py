@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memctl.pack.draft import NOTICED, Item, PackNote
-from memctl.policy.notices import SHORT_NOTICE
+from memctl.record.notices import SHORT_NOTICE
 from memctl.text.markdown import one_line
 
 PARTS = {

@@ -10,7 +10,7 @@ import re
 
 from memctl.pack.draft import Contents, Item, ItemField, PackNote
 from memctl.pack.formats import short
-from memctl.policy.notices import escape_model_tokens
+from memctl.record.notices import escape_model_tokens
 from memctl.text import headings
 from memctl.text.markdown import one_line
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memctl.tokens.model_windows import ORANGE_AT
-from memctl.window.budget.profiles import BudgetComponent
-from memctl.window.budget.tracking import OUTPUT_FLOOR, TokenBudgetManager
+from memctl.window.budget.profiles import OUTPUT_FLOOR, BudgetComponent
+from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.messages.content import ContentType
 from memctl.window.messages.conversation import Conversation
 

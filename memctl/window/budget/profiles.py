@@ -1,12 +1,27 @@
-"""Budgets by kind of task: the fraction of the window that each component has (rules.md#window-budget)."""
+"""The one table of budgets: what parts a window has, and what share of it each gets, by the kind of task.
+
+A window is divided in two ways: among the types of context that whoever works with it tells apart
+(rules.md#allocation, rules.md#task-profiles), and among the components of a request, which a program counts
+(rules.md#window-budget). A profile divides it in one of them. Without a profile a type gets the middle of its range:
+35, 45, 12.5 and 7.5 %, which is exactly the whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
+import msgspec
+
 from memctl.errors import USAGE, MemctlError
+from memctl.record import argument_checks
 from memctl.text.words import nearest
+from memctl.tokens.model_windows import SMALL
+
+DEFAULT_WINDOW = SMALL  # tokens, in which the profiles are written; rules.md#allocation
+OUTPUT_FLOOR = 4_000  # tokens kept for the answer; rules.md#window-budget
+_PARTS = 1_000_000  # in which fractions are divided, so that rounding loses no token
 
 
 class BudgetComponent(Enum):
@@ -43,22 +58,252 @@ def named(given: Component) -> BudgetComponent:
 Allocations = Mapping[BudgetComponent, float]
 
 
-def _row(*shares: float) -> Allocations:
-    return dict(zip(BudgetComponent, shares, strict=True))
+class BudgetShare(msgspec.Struct, frozen=True):
+    """A type of context: its name, what it is for, and its least and most share of the window in per mille."""
+
+    name: str
+    title: str
+    purpose: str
+    least: int
+    most: int
+
+
+SHARES = {
+    share.name: share
+    for share in (
+        BudgetShare("system", "Knowledge and system", "instructions, skills, core procedures", 300, 400),
+        BudgetShare("active", "Active task", "current files, recent outputs, working state", 400, 500),
+        BudgetShare("session", "Session memory", "decisions, issues, persistent state", 100, 150),
+        BudgetShare("buffer", "Buffer", "tool outputs, safety margin", 50, 100),
+        # What the agents of one project all have, beside their own; rules.md#task-profiles.
+        BudgetShare("shared", "Shared context", "the same for all agents", 0, 400),
+    )
+}
+_COMPONENTS = {
+    BudgetComponent.SYSTEM_PROMPT: ("System prompt", "instructions"),
+    BudgetComponent.TOOL_DEFINITIONS: ("Tool definitions", "names and parameters of tools"),
+    BudgetComponent.MESSAGE_HISTORY: ("Message history", "what user and model said, and calls"),
+    BudgetComponent.TOOL_RESULTS: ("Tool results", "outputs of tools"),
+    BudgetComponent.MEMORY_INJECTION: ("Memory", "what is given of the project's memory"),
+    BudgetComponent.OUTPUT_RESERVED: ("Answer", "kept free for the answer"),
+}
+SHARES |= {part.value: BudgetShare(part.value, *texts, 0, 0) for part, texts in _COMPONENTS.items()}
+
+
+class Portion(msgspec.Struct, frozen=True):
+    """What one type of context gets: its soft limit (the allocation), its hard limit, and what the tokens are for."""
+
+    share: BudgetShare
+    tokens: int
+    hard: int
+    parts: list[tuple[str, int]]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """One type of context in a profile: tokens of a window of 200,000, and how they are spent."""
+
+    name: str
+    tokens: int
+    parts: dict[str, int] = {}
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """A kind of task with its division; `advice` holds texts with tokens of a window of 200,000 to be put in."""
+
+    name: str
+    title: str
+    plans: tuple[Plan, ...]
+    advice: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def allocations(self) -> Allocations:
+        """The fraction of the window that each component gets; raises MemctlError if it divides types of context."""
+        if not self.is_of_components:
+            names = ", ".join(name for name, profile in PROFILES.items() if profile.is_of_components)
+            raise MemctlError(f"the profile {self.name} divides no components", f"those that do are {names}", USAGE)
+        return {BudgetComponent(plan.name): plan.tokens / DEFAULT_WINDOW for plan in self.plans}
+
+    @property
+    def is_of_components(self) -> bool:
+        return len(self.plans) == len(BudgetComponent)
+
+    def lines(self, window: int) -> list[str]:
+        """The advice for a window of some size."""
+        return [text.format(*(f"{scaled(number, window):,}" for number in numbers)) for text, numbers in self.advice]
+
+
+def scaled(tokens: int, window: int) -> int:
+    """Tokens of a window of DEFAULT_WINDOW as tokens of another."""
+    return tokens * window // DEFAULT_WINDOW
+
+
+def allocate(window: int, profile: Profile) -> list[Portion]:
+    """Divide a window; the portions sum exactly to it, and the parts of each exactly to the portion.
+
+    The hard limit is the upper end of the type's range, or the profile's own share where that is larger. Raises
+    MemctlError for a window in which components leave no room for the answer.
+    """
+    amounts = divide(window, [plan.tokens for plan in profile.plans])
+    if profile.is_of_components:
+        try:
+            amounts = [*limits_of(window, profile.allocations).values()]
+        except ValueError as error:
+            raise MemctlError(str(error), exit_code=USAGE) from None
+    portions = []
+    for plan, tokens in zip(profile.plans, amounts, strict=True):
+        share = SHARES[plan.name]
+        parts = divide(tokens, [*plan.parts.values()])
+        named = list(zip(plan.parts, parts, strict=True))
+        portions.append(Portion(share, tokens, max(tokens, window * share.most // 1000), named))
+    return portions
+
+
+def divide(total: int, weights: Sequence[int]) -> list[int]:
+    """Divide a whole number by weights and lose nothing: what rounding leaves goes to the largest remainders."""
+    whole = sum(weights)
+    if not whole:
+        return [0] * len(weights)
+    found = [total * weight // whole for weight in weights]
+    order = sorted(range(len(weights)), key=lambda i: (-(total * weights[i] % whole), i))
+    for index in order[: total - sum(found)]:
+        found[index] += 1
+    return found
+
+
+def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
+    """The hard limits in tokens, which sum to the window exactly.
+
+    The reserve for the answer is at least 4,000 tokens; what it lacks is taken from the history. Raises ValueError.
+    """
+    argument_checks.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
+    total = sum(allocations.values())
+    if set(allocations) != set(BudgetComponent) or min(allocations.values()) < 0 or abs(total - 1) > 1e-6:
+        raise ValueError(f"allocations are of all six components, not negative, and sum to 1, not {total:g}")
+    shares = divide(int(window), [round(allocations[part] * _PARTS) for part in BudgetComponent])
+    limits = dict(zip(BudgetComponent, shares, strict=True))
+    lacking = max(OUTPUT_FLOOR - limits[BudgetComponent.OUTPUT_RESERVED], 0)
+    if lacking > limits[BudgetComponent.MESSAGE_HISTORY]:
+        share = allocations[BudgetComponent.OUTPUT_RESERVED] + allocations[BudgetComponent.MESSAGE_HISTORY]
+        least = f"; it takes {math.ceil(OUTPUT_FLOOR / share):,}" if share else ""
+        raise ValueError(
+            f"a window of {window:,} tokens has no room for {OUTPUT_FLOOR:,} tokens of answer "
+            f"in the shares of answer and history{least}"
+        )
+    limits[BudgetComponent.OUTPUT_RESERVED] += lacking
+    limits[BudgetComponent.MESSAGE_HISTORY] -= lacking
+    return limits
+
+
+BALANCED = Profile(
+    "balanced",
+    "the middle of every range",
+    (Plan("system", 70_000), Plan("active", 90_000), Plan("session", 25_000), Plan("buffer", 15_000)),
+)
+SMALL_FEATURE = Profile(
+    "small-feature",
+    "a small feature: one session of 2 to 4 hours",
+    (
+        Plan("system", 60_000, {
+            "agent definition": 5_000, "prompt engineering": 8_000, "context management": 12_000,
+            "language skills": 15_000, "other skills": 20_000,
+        }),
+        Plan("active", 90_000, {
+            "level 1": 1_000, "level 2": 5_000, "level 3": 10_000, "level 4: 3 to 5 files": 35_000,
+            "tool outputs": 15_000, "working notes": 10_000, "task state": 2_000, "recent modifications": 5_000,
+            "margin": 7_000,
+        }),
+        Plan("session", 30_000, {
+            "decisions": 8_000, "open issues": 5_000, "implementation notes": 7_000, "recent changes": 10_000,
+        }),
+        Plan("buffer", 20_000, {"safety margin": 20_000}),
+    ),
+    (
+        ("compaction is hardly needed", ()),
+        ("at the end, a session summary of about {} tokens", (5_000,)),
+    ),
+)  # fmt: skip
+MULTI_SESSION = Profile(
+    "multi-session",
+    "a project of several sessions over 2 to 3 days",
+    (
+        Plan("system", 70_000),
+        Plan("active", 85_000, {
+            "levels 1 and 2": 6_000, "level 3": 15_000, "level 4: 10 to 15 files": 50_000, "tool outputs": 14_000,
+        }),
+        Plan("session", 25_000, {"decisions": 10_000, "issues": 8_000, "state": 7_000}),
+        Plan("buffer", 20_000),
+    ),
+    (
+        ("at 80 % compact to 65 %, which frees {} tokens", (30_000,)),
+        ("at the end of a session, a summary of {} tokens", (8_000,)),
+        ("a later session begins with {} tokens rehydrated: summary {}, decisions {}, issues {}",
+         (20_000, 8_000, 7_000, 5_000)),
+    ),
+)  # fmt: skip
+LARGE_CODEBASE = Profile(
+    "large-codebase",
+    "the analysis of a large code base, over a week",
+    (
+        Plan("system", 65_000),
+        Plan("active", 95_000, {
+            "hierarchy": 15_000, "samples of 20 files and more": 60_000, "search results": 15_000, "notes": 5_000,
+        }),
+        Plan("session", 25_000),
+        Plan("buffer", 15_000),
+    ),
+    (
+        ("at 80 % and more, deduplicate search results (about {}), then keep summaries of files (about {})",
+         (12_000, 25_000)),
+        ("at the end of the first session, a summary of {} tokens; of each later one, {}", (15_000, 10_000)),
+        ("sessions 2 to 5 begin with {} tokens rehydrated and compact every 3 to 4 hours", (25_000,)),
+        ("the last session begins with {}: decisions {}, findings {}, architecture {}; {} are for the work",
+         (50_000, 15_000, 20_000, 15_000, 120_000)),
+    ),
+)  # fmt: skip
+MULTI_AGENT = Profile(
+    "multi-agent",
+    "several agents at once; the window is each agent's",
+    (
+        Plan("shared", 80_000, {
+            "level 1": 2_000, "level 2": 10_000, "decisions": 20_000, "constraints": 8_000,
+            "coordination state": 5_000, "shared resources": 15_000, "navigation index": 5_000, "protocols": 15_000,
+        }),
+        Plan("system", 20_000),
+        Plan("active", 60_000),
+        Plan("session", 25_000),
+        Plan("buffer", 15_000),
+    ),
+    (
+        ("a handoff has {} tokens: metadata {}, summary {}, work products {}, next actions {}, notes {}",
+         (25_000, 1_000, 8_000, 10_000, 3_000, 3_000)),
+    ),
+)  # fmt: skip
+
+
+def _components(name: str, title: str, *shares: int) -> Profile:
+    """A profile of components, from percents of the window in their order."""
+    plans = (
+        Plan(part.value, share * DEFAULT_WINDOW // 100) for part, share in zip(BudgetComponent, shares, strict=True)
+    )
+    return Profile(name, title, tuple(plans))
 
 
 DEFAULT = "default"
-PROFILES: Mapping[str, Allocations] = {
-    DEFAULT: _row(0.06, 0.04, 0.65, 0.12, 0.08, 0.05),
-    "code_review": _row(0.06, 0.05, 0.60, 0.18, 0.06, 0.05),
-    "research": _row(0.05, 0.05, 0.55, 0.15, 0.15, 0.05),
-    "customer_support": _row(0.08, 0.03, 0.70, 0.08, 0.06, 0.05),
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        *(BALANCED, SMALL_FEATURE, MULTI_SESSION, LARGE_CODEBASE, MULTI_AGENT),
+        _components(DEFAULT, "an agent's request by its components", 6, 4, 65, 12, 8, 5),
+        _components("code-review", "a code review by its components", 6, 5, 60, 18, 6, 5),
+        _components("research", "research by its components", 5, 5, 55, 15, 15, 5),
+        _components("customer-support", "customer support by its components", 8, 3, 70, 8, 6, 5),
+    )
 }
 
 
-def profile(name: str) -> Allocations:
-    """The allocations for a kind of task; raises MemctlError for one that is not known."""
-    key = name.strip().lower().replace("-", "_").replace(" ", "_")
+def profile(name: str) -> Profile:
+    """The profile for a kind of task, `_` and spaces taken for `-`; raises MemctlError for one that is not known."""
+    key = name.strip().lower().replace("_", "-").replace(" ", "-")
     if key in PROFILES:
         return PROFILES[key]
     near = nearest(key, PROFILES)

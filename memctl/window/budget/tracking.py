@@ -6,25 +6,29 @@ the window that can be filled is smaller by the safety margin and by the reserve
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from memctl.policy.allocation import divide
 from memctl.record import argument_checks
-from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, Component, named, profile
+from memctl.window.budget.profiles import (
+    DEFAULT,
+    OUTPUT_FLOOR,
+    Allocations,
+    BudgetComponent,
+    Component,
+    limits_of,
+    named,
+    profile,
+)
 from memctl.window.pressure.monitor import DEFAULT_WINDOW
 
 SOFT_LIMIT = 0.80  # of a budget; rules.md#window-budget
 SAFETY_MARGIN = 0.05  # of the window: what counting on the client's side misses; rules.md#window-budget
-OUTPUT_FLOOR = 4_000  # tokens kept for the answer; rules.md#window-budget
 BURN_TURNS = 20  # of which the burn rate is the mean
 CRITICAL_TURNS, WARNING_TURNS = 3, 10  # that a budget still lasts; rules.md#window-budget
-_PARTS = 1_000_000  # in which fractions are divided, so that rounding loses no token
 _OUTPUT = BudgetComponent.OUTPUT_RESERVED
-_HISTORY = BudgetComponent.MESSAGE_HISTORY
 
 
 class ComponentBudget(msgspec.Struct, frozen=True):
@@ -106,15 +110,15 @@ Watcher = Callable[[BudgetComponent, ComponentBudget, int], None]  # the budget 
 class TokenBudgetManager:
     """Tracks what each component uses, says before something is added whether it may be, and when a budget runs out.
 
-    `allocations` are fractions of the window that sum to 1; `enforce_components=False` lets the gate refuse only what
-    the whole window has no room for, and warn otherwise (rules.md#window-budget). Raises ValueError for allocations
-    that do not sum to 1 and for a window too small for the output reserve.
+    `allocations` are fractions of the window that sum to 1, or the name of a profile. `enforce_components=False` lets
+    the gate refuse only what the whole window has no room for, and warn otherwise (rules.md#window-budget). Raises
+    ValueError for allocations that do not sum to 1 and for a window too small for the output reserve.
     """
 
     def __init__(
         self,
         max_context_tokens: int = DEFAULT_WINDOW,
-        allocations: Allocations | None = None,
+        allocations: Allocations | str | None = None,
         *,
         soft_limit_pct: float = SOFT_LIMIT,
         safety_margin: float = SAFETY_MARGIN,
@@ -130,7 +134,9 @@ class TokenBudgetManager:
         self.enforce_components = enforce_components
         self.on_soft_warning = on_soft_warning
         self.on_hard_violation = on_hard_violation
-        limits = limits_of(max_context_tokens, profile(DEFAULT) if allocations is None else allocations)
+        allocations = DEFAULT if allocations is None else allocations
+        given = profile(allocations).allocations if isinstance(allocations, str) else allocations
+        limits = limits_of(max_context_tokens, given)
         self.budgets = {part: ComponentBudget(limit, 0, soft_limit_pct) for part, limit in limits.items()}
         self._burnt: deque[int] = deque(maxlen=BURN_TURNS)
         self._burnt_by: dict[BudgetComponent, deque[int]] = {part: deque(maxlen=BURN_TURNS) for part in limits}
@@ -262,30 +268,6 @@ class TokenBudgetManager:
 
     def _add(self, part: BudgetComponent, tokens: int) -> None:
         self.budgets[part] = msgspec.structs.replace(self.budgets[part], used=self.budgets[part].used + tokens)
-
-
-def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
-    """The hard limits in tokens, which sum to the window exactly.
-
-    The reserve for the answer is at least 4,000 tokens; what it lacks is taken from the history. Raises ValueError.
-    """
-    argument_checks.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
-    total = sum(allocations.values())
-    if set(allocations) != set(BudgetComponent) or min(allocations.values()) < 0 or abs(total - 1) > 1e-6:
-        raise ValueError(f"allocations are of all six components, not negative, and sum to 1, not {total:g}")
-    shares = divide(int(window), [round(allocations[part] * _PARTS) for part in BudgetComponent])
-    limits = dict(zip(BudgetComponent, shares, strict=True))
-    lacking = max(OUTPUT_FLOOR - limits[_OUTPUT], 0)
-    if lacking > limits[_HISTORY]:
-        share = allocations[_OUTPUT] + allocations[_HISTORY]
-        least = f"; it takes {math.ceil(OUTPUT_FLOOR / share):,}" if share else ""
-        raise ValueError(
-            f"a window of {window:,} tokens has no room for {OUTPUT_FLOOR:,} tokens of answer "
-            f"in the shares of answer and history{least}"
-        )
-    limits[_OUTPUT] += lacking
-    limits[_HISTORY] -= lacking
-    return limits
 
 
 def _reason(component: BudgetComponent, budget: ComponentBudget, tokens: int) -> str:

@@ -14,6 +14,7 @@ goes before: --window, or max_context_tokens in the settings.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -65,15 +66,18 @@ def _is_assumed(model: str) -> bool:
     return ("claude" not in name or name in FAMILIES) and not model_windows.is_large(name)
 
 
-def compaction_point(window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT) -> int:
+def compaction_point(
+    window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT, environ: Mapping[str, str] | None = None
+) -> int:
     """The tokens at which a host compacts a window; all of it where no host does.
 
-    `max_output` is what the model may answer with. Raises MemctlError for an unknown host or a window without room.
+    `max_output` is what the model may answer with, `environ` has what the host's user set. Raises MemctlError for an
+    unknown host or a window without room.
     """
     argument_checks.numbers(window=window, max_output=max_output)
     if host not in HOSTS:
         raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
-    point = model_windows.compacted_at(window, max_output) if host == CLAUDE_CODE else window
+    point = model_windows.host_limit(window, environ or {}, max_output) if host == CLAUDE_CODE else window
     if point <= 0:
         raise MemctlError(f"a window of {window:,} tokens leaves no room under {host}", exit_code=USAGE)
     return point
@@ -86,24 +90,36 @@ def limit_of(
     window: int | None = None,
     max_output: int = DEFAULT_OUTPUT,
     seen: int = 0,
+    compacted: int = 0,
+    environ: Mapping[str, str] | None = None,
 ) -> Limit:
     """The limit for a model: as given, by its name, or what was seen to fit, if that is more than the name says.
 
     `seen` is the largest number of tokens that a request had; it may be beyond the point at which the host compacts,
-    which is after that request. Raises MemctlError if nothing tells the window.
+    which is after that request. `compacted` is how many tokens were there when the host compacted by itself (0: it did
+    not): a window of Claude's that was so early is a small one. Raises MemctlError if nothing tells the window.
     """
     argument_checks.texts(model=model)
-    argument_checks.numbers(seen=seen)
+    argument_checks.numbers(seen=seen, compacted=compacted)
+    environ = environ or {}
+
+    def limit(size: int, source: str, **more: bool) -> Limit:
+        return Limit(size, compaction_point(size, host, max_output, environ), source, **more)
+
+    def of_host(size: int) -> int:
+        return model_windows.host_window(size, environ) if host == CLAUDE_CODE else size
+
     if window is not None:
-        return Limit(window, compaction_point(window, host, max_output), "given")
+        return limit(window, "given")
     named = window_of(model)
+    if host == CLAUDE_CODE and named == model_windows.LARGE:
+        known = model_windows.claude_window(model, seen, compacted)
+        if known < named:
+            return limit(of_host(known), f"the window of {model}, which the host compacted at {compacted:,} tokens")
     if named is not None and seen <= named:
-        usable = compaction_point(named, host, max_output)
-        return Limit(named, usable, f"the window of {model}", is_assumed=_is_assumed(model))
+        return limit(of_host(named), f"the window of {model}", is_assumed=_is_assumed(model))
     sizes = _CLAUDES if host == CLAUDE_CODE or "claude" in model.lower() else _ALL
-    fits = (known for known in sizes if known >= seen)
-    larger = next(fits, None) if seen else None
+    larger = next((known for known in sizes if known >= seen), None) if seen else None
     if larger is None:
         raise MemctlError(f"the window of {model!r} is not known here", "say it with --window", USAGE)
-    source = f"the smallest known that holds {seen:,} tokens"
-    return Limit(larger, compaction_point(larger, host, max_output), source, is_guessed=True)
+    return limit(of_host(larger), f"the smallest known that holds {seen:,} tokens", is_guessed=True)

@@ -62,6 +62,12 @@ class CrossWindowStateManager:
         made = progress.merged(before, msgspec.structs.replace(state, goal=before.goal))
         return self._save(sound(task_state_of(made, before.version)), before)
 
+    def archive(self) -> None:
+        """Put the state that was kept last aside: its task is over, and no later run takes it up."""
+        before = self._newest()
+        if before is not None:
+            self._save(sound(progress.finished(task_state_of(before, before.version))), before)
+
     def load(self) -> TaskState | None:
         """The newest state, None if nothing was kept; raises MemctlError if it can't be read."""
         found = self._newest()

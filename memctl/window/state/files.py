@@ -73,6 +73,12 @@ class StateFiles:
             last = self._read()
             return self._save(last, sound(progress.merged(last, state)) if last else state)
 
+    def archive(self) -> None:
+        """Put the state that was kept last aside: its task is over, and no later run takes it up."""
+        kept = self.load()
+        if kept is not None:
+            self.save(progress.finished(kept))
+
     def _copied(self, keeper: StateKeeper, state: TaskState) -> str:
         identifier = keeper.save(state)
         try:

@@ -117,7 +117,7 @@ class Succession:
     def _begun(self, blocks: Sequence[ContentBlock]) -> Progress:
         """How far the task is as this run begins: as an earlier one left it, if that was the same task."""
         last, own = self._earlier, one_line(self.task(blocks))
-        if last is not None:
+        if last is not None and not last.is_finished:
             # A text of the earlier state may be what the user said first.
             is_told_of = last.goal in own and not own.startswith(last.goal)
             goal = self.task_goal or (last.goal if is_told_of or not own else own)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.window.budget.profiles import DEFAULT, PROFILES, BudgetComponent, profile
-from memctl.window.budget.tracking import ComponentBudget, TokenBudgetManager, limits_of
+from memctl.window.budget.profiles import DEFAULT, PROFILES, BudgetComponent, limits_of, profile
+from memctl.window.budget.tracking import ComponentBudget, TokenBudgetManager
 
 SYSTEM, TOOLS, HISTORY, RESULTS, MEMORY, OUTPUT = BudgetComponent
 
@@ -24,14 +24,14 @@ def example_manager(**options: object) -> TokenBudgetManager:
 
 
 def test_the_default_allocations_of_128000_are_the_table_of_the_rules() -> None:
-    limits = limits_of(128_000, profile(DEFAULT))
+    limits = limits_of(128_000, profile(DEFAULT).allocations)
     assert list(limits.values()) == [7_680, 5_120, 83_200, 15_360, 10_240, 6_400]
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("name", [name for name, one in PROFILES.items() if one.is_of_components])
 def test_each_profile_is_the_whole(name: str) -> None:
-    assert sum(profile(name).values()) == pytest.approx(1)
-    assert sum(limits_of(127_999, profile(name)).values()) == 127_999
+    assert sum(profile(name).allocations.values()) == pytest.approx(1)
+    assert sum(limits_of(127_999, profile(name).allocations).values()) == 127_999
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_each_profile_is_the_whole(name: str) -> None:
 )
 def test_profiles_have_the_shares_of_the_rules(name: str, percents: tuple[int, ...]) -> None:
     """In the order of the table in rules.md#window-budget."""
-    assert [round(100 * profile(name)[part]) for part in BudgetComponent] == [*percents]
+    assert [round(100 * profile(name).allocations[part]) for part in BudgetComponent] == [*percents]
 
 
 def test_a_profile_that_is_not_known_is_named_with_the_nearest() -> None:
@@ -122,7 +122,7 @@ def test_what_is_evicted_is_given_back() -> None:
 
 
 def test_the_reserve_for_the_answer_is_never_below_4000_tokens() -> None:
-    limits = limits_of(32_000, profile(DEFAULT))
+    limits = limits_of(32_000, profile(DEFAULT).allocations)
     assert limits[OUTPUT] == 4_000  # 5 % would be 1,600
     assert limits[HISTORY] == 20_800 - 2_400
     assert sum(limits.values()) == 32_000
@@ -214,7 +214,7 @@ def test_the_report_has_the_keys_of_the_rules() -> None:
 @pytest.mark.parametrize("change", [{HISTORY: 0.66}, {HISTORY: 0.64}, {HISTORY: -0.05, RESULTS: 0.82}])
 def test_allocations_sum_to_one(change: dict[BudgetComponent, float]) -> None:
     with pytest.raises(ValueError, match="sum to 1"):
-        TokenBudgetManager(allocations={**profile(DEFAULT), **change})
+        TokenBudgetManager(allocations={**profile(DEFAULT).allocations, **change})
 
 
 def test_an_allocation_for_every_component_is_needed() -> None:

@@ -62,6 +62,14 @@ def test_only_more_than_the_window_proves_a_larger_one(seen: int) -> None:
     assert limit_of("claude-opus-4-6", CLAUDE_CODE, seen=200_001).window == 1_000_000
 
 
+def test_a_compaction_by_the_host_below_the_small_window_proves_it() -> None:
+    limit = limit_of("claude-opus-4-7", CLAUDE_CODE, seen=173_215, compacted=174_247)
+    assert (limit.window, limit.usable, limit.is_guessed) == (200_000, 167_000, False)
+    assert "174,247" in limit.source
+    assert limit_of("claude-opus-4-7", CLAUDE_CODE, seen=201_000, compacted=174_247).window == 1_000_000
+    assert limit_of("claude-opus-4-7", NO_HOST, compacted=174_247).window == 1_000_000
+
+
 def test_the_hooks_and_the_windows_tools_know_the_same_windows_and_zones() -> None:
     for model in ("claude-sonnet-4-5", "claude-opus-4-7", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-x"):
         for seen in (1_000, 167_001, 200_000, 200_001):

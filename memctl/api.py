@@ -1,0 +1,421 @@
+"""The memory of a project for Python programs.
+
+    from memctl import Memory
+
+    memory = Memory.open()
+    written = memory.decide("Queue in PostgreSQL", rationale="One service fewer to run")
+    for found in memory.search("queue"):
+        print(found.id, found.title)
+    print(memory.pack(task="retry failed jobs", budget=4000).text)
+
+Each method does what the command of its name does, by the same functions: under the same lock, with the same refusals,
+one commit for each write. What is wrong is raised as `MemctlError`, whose `message` says what, `hint` what to do, and
+`exit_code` how the command would end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
+
+from memctl.errors import MemctlError
+
+if TYPE_CHECKING:
+    import git
+    from typing_extensions import Unpack
+
+    from memctl.check.findings import Finding
+    from memctl.history import Entry
+    from memctl.pack.filling import Pack
+    from memctl.record.change import Change
+    from memctl.record.record import Record
+    from memctl.record.snapshot import Snapshot
+    from memctl.search.ranking import Result
+    from memctl.store import memory as store
+
+_PATIENCE = 5.0  # seconds to wait for what an agent's hook has begun
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What a write did: the records and files (below the worktree's top) it concerns, and its commit.
+
+    Without a `commit` the files are written and `pending` says why it waits; both are "" if there was nothing to change
+    or it was a dry run.
+    """
+
+    ids: tuple[str, ...]
+    paths: tuple[str, ...]
+    commit: str
+    pending: str
+
+    @property
+    def id(self) -> str:
+        """The record that was made or changed, the first if there are several."""
+        return self.ids[0]
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Why a file or line is as it is: the likeliest reason in a sentence, and the records behind it, best first.
+
+    `perhaps` are records that name nothing of the file and are about the same. `commits` are ids, newest first.
+    """
+
+    answer: str
+    records: tuple[Record, ...]
+    sections: tuple[str, ...]
+    commits: tuple[str, ...]
+    perhaps: tuple[Record, ...]
+
+
+class RecordFields(TypedDict, total=False):
+    """What every record may be given; names and forms are those of its front matter."""
+
+    status: str
+    importance: int
+    tags: Iterable[str]
+    section: str
+    code_refs: Iterable[str]
+    relates_to: Iterable[str]
+    supersedes: Iterable[str]
+    blocks: Iterable[str]
+    blocked_by: Iterable[str]
+    parent_memory_id: str
+    timestamp: str
+    expires_at: str
+    agent_id: str
+
+
+class DecisionFields(RecordFields, total=False):
+    """What a decision may be given."""
+
+    decision: str
+    rationale: str
+    alternatives_considered: Iterable[str]
+    expected_impact: str
+    validation_criteria: str
+    context: str
+
+
+class IssueFields(RecordFields, total=False):
+    """What an issue may be given."""
+
+    severity: str
+    description: str
+    reproduction_steps: str
+    investigation_status: str
+    attempted_fixes: Iterable[str]
+    next_actions: Iterable[str]
+    resolution: str
+
+
+class StateFields(RecordFields, total=False):
+    """What the state of a task may be given."""
+
+    completion_percentage: int
+    task_description: str
+    substeps_completed: Iterable[str]
+    substeps_remaining: Iterable[str]
+    blockers: Iterable[str]
+    next_actions: Iterable[str]
+
+
+class LearningFields(RecordFields, total=False):
+    """What a learning may be given."""
+
+    lesson: str
+    context: str
+    applicability: str
+    evidence: str
+
+
+class Memory:
+    """The memory of one project, opened; several may be open at once, and other programs may write meanwhile.
+
+    As a context manager, or by `close`, it ends the processes of Git that reading has started.
+    """
+
+    def __init__(self, memory: store.Memory) -> None:
+        self._memory = memory
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str] | git.Repo = ".", *, agent: str = "") -> Memory:
+        """Open the memory around a folder or in the worktree of a GitPython repository.
+
+        `agent` is who is at work, for the records and commits; without it, MEMCTL_AGENT or the name that Git knows.
+        Raises MemctlError if there is no memory, or if a newer memctl wrote it.
+        """
+        from memctl.store import agent_env
+        from memctl.store.memory import open_memory
+
+        environ = agent_env.named({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
+        opened = open_memory(_folder(where), environ)
+        opened.by_hand = True
+        opened.by_agent = agent_env.shell_of(environ) is not None
+        return cls(opened)
+
+    @property
+    def folder(self) -> Path:
+        """The memory's own folder, `.memory/`."""
+        return self._memory.folder
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the commands would have remarked on standard error, such as that the clone is trusted from now on."""
+        return self._memory.remarks
+
+    def close(self) -> None:
+        """End the processes of Git that were started for this memory; a later call starts them again."""
+        self._memory.repository.close()
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def decide(
+        self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[DecisionFields]
+    ) -> Written:
+        """Record a decision."""
+        return self._create("decision", title, fields, reason, dry_run)
+
+    def issue(self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[IssueFields]) -> Written:
+        """Record an issue: a bug, a blocker, an open question."""
+        return self._create("issue", title, fields, reason, dry_run)
+
+    def state(self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[StateFields]) -> Written:
+        """Record where a task stands."""
+        return self._create("state", title, fields, reason, dry_run)
+
+    def learn(
+        self, title: str, *, reason: str = "", dry_run: bool = False, **fields: Unpack[LearningFields]
+    ) -> Written:
+        """Record something learned."""
+        return self._create("learning", title, fields, reason, dry_run)
+
+    def edit(
+        self,
+        record_id: str,
+        values: Mapping[str, object] = MappingProxyType({}),
+        *,
+        add: Mapping[str, str | Iterable[str]] = MappingProxyType({}),
+        remove: Mapping[str, str | Iterable[str]] = MappingProxyType({}),
+        reason: str = "",
+        dry_run: bool = False,
+        allow_accepted: bool = False,
+    ) -> Written:
+        """Set fields of a record to `values`, and add texts to its lists or take them out; "" clears a field.
+
+        Fields have the names that they have for a new record. The text of an accepted
+        decision changes only with `allow_accepted`.
+        """
+        from memctl.write import edit
+
+        edits = edit.Edits(_texts(values), _each(add), _each(remove))
+        now = self._memory.now
+        return self._write(
+            lambda snapshot: edit.edit(snapshot, record_id, edits, now, allow_accepted=allow_accepted), reason, dry_run
+        )
+
+    def resolve(self, *record_ids: str, resolution: str = "", reason: str = "", dry_run: bool = False) -> Written:
+        """Resolve issues, or finish states."""
+        from memctl.write import edit
+
+        return self._write(lambda snapshot: edit.close(snapshot, record_ids, resolution), reason, dry_run)
+
+    def get(self, record_id: str, *, at: str | None = None) -> Record:
+        """Return a record by its id or the unique beginning of one, as it is or was at a revision."""
+        return self._read(at).resolve(record_id)
+
+    def text(self, record_id: str, *, at: str | None = None) -> str:
+        """Return a record's whole Markdown file."""
+        snapshot = self._read(at)
+        return snapshot.read(snapshot.resolve(record_id).path)
+
+    def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
+        """Return the records of some types, of all if none is named, by id."""
+        from memctl.search.filters import Filters
+
+        found = Filters(types=types, archived=None if archived else False).keep(self._read(at).records)
+        return sorted(found, key=lambda record: record.id)
+
+    def search(self, query: str, *, types: Iterable[str] = (), limit: int = 10, at: str | None = None) -> list[Result]:
+        """Return what is recorded about words, best first: records, pages, sessions and checkpoints.
+
+        `types` are those of `memctl search --type` but for `file`; a `limit` of 0 gives all.
+        """
+        from memctl.search import ranking
+
+        kinds = tuple(kind for name in types for kind in (ranking.RECORDS if name == "record" else (name,)))
+        if unknown := [kind for kind in kinds if kind not in ranking.ALL]:
+            raise MemctlError(f"{unknown[0]!r} is no type that is searched", f"types are {', '.join(ranking.ALL)}")
+        snapshot = self._read(at)
+        return ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
+
+    def why(self, path: str, *, limit: int = 20, at: str | None = None) -> Explanation:
+        """Return what explains a file, or one line of it as "src/pay.py:120"; looks at `limit` commits, 0 for all."""
+        from memctl.pages import answer, provenance
+
+        snapshot = self._read(at)
+        commit = self._memory.repository.resolve(at) if at is not None else ""
+        asked = provenance.locate(self._memory, snapshot, self._memory.repository.top, path, commit)
+        found = provenance.why(self._memory, snapshot, asked, commit, limit)
+        indirect = answer.indirect(snapshot, found)
+        is_known = found.is_explained or indirect.perhaps
+        return Explanation(
+            answer.sentence(snapshot, found, indirect) if is_known else "",
+            tuple(item.record for item in found.records if item.record is not None),
+            tuple(page.id for page, _ in found.sections),
+            tuple(cause.touch.commit for cause in found.commits),
+            tuple(indirect.perhaps),
+        )
+
+    def pack(
+        self,
+        *,
+        task: str = "",
+        section: str = "",
+        budget: int | None = None,
+        form: str = "markdown",
+        model: str = "",
+        at: str | None = None,
+    ) -> Pack:
+        """Return what a model needs that starts to work, within a budget in tokens of `model`; counts it as retrieved.
+
+        What bears on the `task` comes first; with a `section`, such as "2.1", only that one is packed.
+        """
+        from memctl.pack import filling, last_work, rehydrate, supply
+        from memctl.store import access, load
+        from memctl.tokens.calibration import learnt
+        from memctl.tokens.count import Counter
+        from memctl.tokens.families import family_of
+
+        memory, snapshot = self._memory, self._read(at)
+        wanted_model = model or memory.config.model
+        family = family_of(wanted_model)
+        known = learnt(memory.repository.shared, wanted_model, family)
+        count = Counter(family, load.open_cache(memory), learnt=known).tokens
+        most = budget or memory.config.rehydrate_budget
+        wanted = rehydrate.Wanted(task=task, section=_marker(snapshot, section), reader=memory.actor)
+        sources = supply.sources(memory, snapshot, at)
+        draft = rehydrate.draft(snapshot, memory.now, wanted, sources, count, last_work.room(most))
+        pack = filling.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
+        if snapshot.source == "disk":
+            shown = (record for name in set(pack.included()) for record in snapshot.catalogue.named(name))
+            access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
+        return pack
+
+    def history(self, record_id: str = "", *, limit: int | None = None) -> list[Entry]:
+        """Return the commits that changed a record, or the memory, newest first, as GitPython's objects.
+
+        Raises MemctlError in a repository of SHA-256, whose commits GitPython can't read.
+        """
+        import git
+
+        from memctl import history
+
+        with git.Repo(self._memory.repository.top) as repo:
+            return history.entries(repo, record_id, limit=limit)
+
+    def check(self, *, at: str | None = None) -> list[Finding]:
+        """Return what `memctl check` finds wrong; it writes nothing."""
+        from memctl.check import run, subject
+
+        snapshot = self._read(at)
+        return list(run.check(subject.of_memory(self._memory, snapshot, at=at)).findings)
+
+    def _create(self, kind: str, title: str, fields: Mapping[str, Any], reason: str, dry_run: bool) -> Written:
+        from memctl.record.change import WriteOptions
+        from memctl.record.kinds import KINDS
+        from memctl.write import create
+
+        if not title.strip():
+            raise MemctlError("a title is missing")
+        draft = create.Draft(kind=KINDS[kind], values={})
+        given = {name: value if isinstance(value, str | int) else tuple(value) for name, value in fields.items()}
+        draft.take({"title": title, **given})
+        self._wait()
+        return self._outcome(create.add(self._memory, draft, WriteOptions(reason=reason, dry_run=dry_run)))
+
+    def _write(self, change: Callable[[Snapshot], Change], reason: str, dry_run: bool) -> Written:
+        from memctl.record.change import WriteOptions
+        from memctl.store import load
+        from memctl.write import transaction
+
+        self._wait()
+        memory = self._memory
+        options = WriteOptions(reason=reason, dry_run=dry_run)
+        return self._outcome(transaction.carry_out(memory, lambda _: change(load.disk(memory)), options))
+
+    def _outcome(self, outcome: Any) -> Written:
+        paths = tuple(self._memory.tracked(path) for path in outcome.paths)
+        return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "")
+
+    def _read(self, at: str | None) -> Snapshot:
+        """The memory as it is now or was at a revision, without what an owner keeps from this agent."""
+        from memctl.store import load
+
+        self._wait()
+        memory = self._memory
+        found = load.disk(memory) if at is None else load.revision(memory, at)
+        if not memory.environ.get("MEMCTL_AGENT"):
+            return found
+        from memctl.pages import access_filter
+        from memctl.team import read_access
+
+        closed = read_access.closed(memory)
+        if closed is None:
+            return found
+        return access_filter.readable(memory, found, closed, lambda: () if at is None else (load.disk(memory),))
+
+    def _wait(self) -> None:
+        """Wait for what hooks of agents have begun to write here."""
+        if self._memory.has_jobs:
+            from memctl.store import job_queue
+
+            job_queue.wait(self._memory.hooks, _PATIENCE)
+
+
+def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
+    if isinstance(where, str | os.PathLike):
+        return Path(where).absolute()
+    if not where.working_tree_dir:
+        raise MemctlError(f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it")
+    return Path(where.working_tree_dir)
+
+
+def _marker(snapshot: Snapshot, section: str) -> str:
+    marker = f"§{section.strip().removeprefix('§')}" if section else ""
+    if marker and snapshot.outline.find(marker) is None:
+        known = ", ".join(page.id for page in snapshot.outline.sections) or "none"
+        raise MemctlError(f"there is no section {section!r}", f"sections are {known}")
+    return marker
+
+
+def _texts(given: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Fields and values as `edit --set` takes them: a list as the items of a Markdown list, or with commas between."""
+    from memctl.record.record import LISTS
+
+    pairs = []
+    for name, value in given.items():
+        if isinstance(value, str | int) or value is None:
+            pairs.append((name, "" if value is None else str(value)))
+        elif isinstance(value, Iterable):
+            pairs.append((name, (",".join if name in LISTS else _items)(map(str, value))))
+        else:
+            raise MemctlError(f"{name}: {value!r} is no text, number or list of texts")
+    return pairs
+
+
+def _items(texts: Iterable[str]) -> str:
+    return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+
+
+def _each(given: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
+    """Fields and values, one pair for each text of a list."""
+    return [(name, text) for name, value in given.items() for text in ([value] if isinstance(value, str) else value)]

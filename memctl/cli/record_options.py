@@ -1,0 +1,96 @@
+"""The options of records' fields, of the same names where a record is made and where it is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from memctl.cli.command import for_people, split_at_commas
+from memctl.cli.report import all_said, said
+from memctl.errors import USAGE, MemctlError
+from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
+from memctl.text.phrases import some
+
+_DEFAULTS: dict[str, Callable[[], click.Option]] = {  # of keys that only some types have
+    "severity": lambda: click.Option(["--severity"], type=click.Choice(SEVERITIES), help="How bad it is."),
+    "completion_percentage": lambda: click.Option(
+        ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="How far it is, in percent."
+    ),
+}
+_SHOWN = 20  # options to name in a complaint
+
+
+def own(kind: Kind) -> list[click.Option]:
+    """The options of what only records of a type have."""
+    return [*(_DEFAULTS[name]() for name in kind.defaults), *map(_of_field, kind.fields)]
+
+
+def _of_field(field: Field) -> click.Option:
+    return click.Option(
+        [f"--{field.option}", field.name],
+        multiple=field.is_list,
+        metavar="TEXT",
+        callback=all_said if field.is_list else said,
+        help=field.help + (" Repeatable." if field.is_list else ""),
+    )
+
+
+def common(statuses: Sequence[str]) -> list[click.Option]:
+    """The options of what all records have, but for their links."""
+    return [
+        click.Option(
+            ["--tag", "-t", "tags"], multiple=True, callback=split_at_commas, help="A word to find it by. Repeatable."
+        ),
+        click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="From 1 to 10, critical."),
+        click.Option(["--status"], type=click.Choice(statuses), help="Where it stands."),
+        click.Option(["--section"], help="The section of the project it belongs to, such as 2.1."),
+        click.Option(
+            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="Code it is about. Repeatable."
+        ),
+        click.Option(
+            ["--expires", "expires_at"], metavar="TIME", help="When it stops mattering: a date, or 90d from now."
+        ),
+        click.Option(["--timestamp"], metavar="TIME", help="When it happened."),
+        click.Option(["--agent", "agent_id"], callback=for_people, help="Who made it."),
+    ]
+
+
+def of_any_type() -> list[click.Option]:
+    """The options of all types, each once: for a record of which nobody knows the type yet."""
+    made = [kind for kind in KINDS.values() if kind.help]
+    statuses = list(dict.fromkeys(status for kind in made for status in kind.statuses))
+    found: dict[str, click.Option] = {}
+    types: dict[str, list[str]] = {}
+    for kind in made:
+        for option in own(kind):
+            found.setdefault(option.opts[0], option)
+            types.setdefault(option.opts[0], []).append(kind.name)
+    for flag, option in found.items():
+        option.help = f"{option.help} ({', '.join(types[flag])})"
+    title = click.Option(["--title"], callback=said, help="What it is called.")
+    return [title, *common(statuses), *found.values()]
+
+
+def edits(kind: Kind, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """What options say of a record's fields: pairs to set, and pairs to add to lists.
+
+    Raises MemctlError for an option that its type does not have.
+    """
+    known = {option.name: option for option in (*common(()), *own(kind))} | {"title": None}
+    to_set: list[tuple[str, str]] = []
+    to_add: list[tuple[str, str]] = []
+    for name, value in given.items():
+        if value is None or value == ():
+            continue
+        if name not in known:
+            flags = [option.opts[0] for option in own(kind)]
+            flag = next(option.opts[0] for option in of_any_type() if option.name == name)
+            article = "an" if kind.name[0] in "aeiou" else "a"
+            raise MemctlError(f"{article} {kind.name} has no {flag}", f"it has {some(flags, _SHOWN)}", USAGE)
+        if isinstance(value, tuple):
+            to_add += [(name, item) for item in value]
+        else:
+            to_set.append((name, str(value)))
+    return to_set, to_add

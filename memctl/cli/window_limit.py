@@ -1,0 +1,92 @@
+"""How large the window is that a command is about: by its options, the settings, or the name of the model."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from memctl.cli import counting, output
+from memctl.cli.source import read
+from memctl.record.frontmatter import read_yaml
+from memctl.store.memory import Memory
+from memctl.tokens import model_windows
+
+if TYPE_CHECKING:
+    from memctl.window import Limit, SeenConversation, WindowConfig
+
+# How a zone is shown, wherever it is.
+ZONE_COLOURS = {"green": "green", "yellow": "yellow", "orange": "bright_red", "red": "red"}
+
+
+def of_conversation(
+    seen: SeenConversation,
+    usable: int | None,
+    memory: Memory | None,
+    *,
+    model: str | None,
+    window: int | None,
+    host: str | None = None,
+    max_output: int = model_windows.DEFAULT_OUTPUT,
+) -> Limit:
+    """How much fits, for the window of a transcript or of messages; `usable` is what the settings say, None if they
+    do not."""
+    from memctl.window import MODEL_REPORTED, limits
+
+    host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
+    model = model or seen.model or counting.model_of(None, memory)
+    is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
+    most = max(seen.curve.points, default=0) if is_seen else 0
+    automatic = [cut.before for cut in seen.curve.compactions if cut.trigger == "auto"]
+    return _limit(
+        model, host, window, usable, max_output=max_output, seen=most, compacted=automatic[-1] if automatic else 0
+    )
+
+
+def of_model(model: str | None, window: int | None, host: str, memory: Memory | None) -> Limit:
+    """How much fits, for a window that nobody has seen: as given, as the settings say, by the name of the model (the
+    memory's by default), or a small one for a name that says nothing."""
+    from memctl.window import limits, profiles
+
+    _, usable = settings(None, memory)
+    model = counting.model_of(model, memory)
+    if limits.window_of(model) is None and model_windows.window_setting(os.environ, has_host=False) is None:
+        window = window or usable or profiles.DEFAULT_WINDOW
+    return _limit(model, host, window, usable)
+
+
+def _limit(
+    model: str,
+    host: str,
+    window: int | None,
+    usable: int | None,
+    *,
+    max_output: int = model_windows.DEFAULT_OUTPUT,
+    seen: int = 0,
+    compacted: int = 0,
+) -> Limit:
+    from memctl.window import Limit, limits
+
+    window = window or model_windows.window_setting(os.environ, has_host=host != limits.NO_HOST)
+    if window is None and usable is not None:
+        return Limit(usable, usable, "max_context_tokens")
+    return limits.limit_of(
+        model, host, window=window, max_output=max_output, seen=seen, compacted=compacted, environ=os.environ
+    )
+
+
+def warn_of(limit: Limit) -> None:
+    """Say that a window's size is not known for sure, and so no percentage of it is."""
+    if limit.is_guessed:
+        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
+    if limit.is_assumed:
+        output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window says it")
+
+
+def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int | None]:
+    """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and how much
+    fits if they say so, be it what it would be without them."""
+    from memctl.window import config
+
+    values = read_yaml(read(file), file) if file else memory.config.window if memory else {}
+    found = config.from_values(values, file or "config.yaml, window")
+    return found, None if values.get("max_context_tokens") is None else found.max_context_tokens

@@ -1,0 +1,202 @@
+"""Compacting a context that is made of blocks: what must stay, what goes first, and whether the aim was reached.
+
+The rules (rules.md#compaction) know blocks of text and numbers, nothing of records or messages, so that whatever keeps
+a context can use them. Duplicates go first: by score, both of two equal texts could go. Then goes what may be
+discarded, and after that what nothing protects (31-99), the least first: a context without anything to discard becomes
+smaller, too.
+
+What of a text may go is told by how it reads (rules.md#preservation).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from memctl.text import similar
+from memctl.text.program_output import LOG_LINE, TRACE_LINE
+from memctl.text.similar import consolidated
+
+CountTokens = Callable[[str], int]
+
+PRESERVED, DISCARDABLE = 100, 30  # the score of what stays; the highest of what may go
+# What the rest is scored by, out of 100 points; rules.md#compaction.
+RECENCY, REFERENCES, RELEVANCE, DENSITY = 30, 20, 30, 20
+DUPLICATE, LOW = "said again later", "of the least weight"
+
+
+class ContextBlock(msgspec.Struct, frozen=True):
+    """A piece of a context. Blocks come in the order of time, the newest last.
+
+    `keeps` says why it must stay ("" if it need not), `drops` why it may go; what must stay stays though it might go.
+    `worth` orders what may go (0 to 30). The four parts of the score of all else are from 0 to 1.
+    """
+
+    key: str
+    text: str
+    keeps: str = ""
+    drops: str = ""
+    worth: float = 0
+    recency: float = 0
+    references: float = 0
+    relevance: float = 0
+    density: float = 0
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """A block that went: its key, why, its tokens."""
+
+    key: str
+    why: str
+    tokens: int
+
+
+class Compacted(msgspec.Struct, frozen=True):
+    """A context after compaction: its blocks in their order, what went, the tokens before and after, and the aim.
+
+    `aim` is the share of tokens that was to go.
+    """
+
+    kept: tuple[ContextBlock, ...]
+    removed: tuple[Removed, ...]
+    before: int
+    after: int
+    aim: float
+
+    @property
+    def reduction(self) -> float:
+        """The share of tokens that went."""
+        return 1 - self.after / self.before if self.before else 0.0
+
+    @property
+    def is_reached(self) -> bool:
+        return self.after <= self.before * (1 - self.aim)
+
+
+def score(block: ContextBlock) -> float:
+    """From 0 to 100: what must stay has 100, what may go 0-30, the rest 31-99 by its four parts."""
+    if block.keeps:
+        return PRESERVED
+    if block.drops:
+        return min(max(block.worth, 0), DISCARDABLE)
+    points = (
+        RECENCY * block.recency
+        + REFERENCES * block.references
+        + RELEVANCE * block.relevance
+        + DENSITY * block.density
+    )  # fmt: skip
+    return DISCARDABLE + 1 + points * (PRESERVED - DISCARDABLE - 2) / 100
+
+
+def compact(
+    blocks: Sequence[ContextBlock], aim: float, count: CountTokens, shorten: Callable[[str], str] | None = None
+) -> Compacted:
+    """Let go of a share of a context (`aim`, 0 to 1): duplicates, then by score, never what must stay.
+
+    `shorten` is applied to texts that nothing protects, before any of them goes. No block ever grows.
+    """
+    costs = {block.key: count(block.text) for block in blocks}
+    before = sum(costs.values())
+    removed = [Removed(block.key, DUPLICATE, costs[block.key]) for block in _said_again(blocks)]
+    gone = {one.key for one in removed}
+    left = []
+    for block in (block for block in blocks if block.key not in gone):
+        if shorten and not block.keeps:
+            text = shorten(block.text)
+            if (cost := count(text)) < costs[block.key]:
+                costs[block.key], block = cost, msgspec.structs.replace(block, text=text)
+        left.append(block)
+    after = sum(costs[block.key] for block in left)
+    for block in sorted(left, key=score):
+        if after <= before * (1 - aim) or score(block) >= PRESERVED:
+            break
+        removed.append(Removed(block.key, block.drops or LOW, costs[block.key]))
+        after -= costs[block.key]
+    gone = {one.key for one in removed}
+    return Compacted(tuple(block for block in left if block.key not in gone), tuple(removed), before, after, aim)
+
+
+def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
+    """The blocks that a later one says again; what must stay goes only for an equal one that must stay, too."""
+    found = similar.duplicates([block.text for block in blocks])
+    return [
+        blocks[number]
+        for number, later in found.items()
+        if not blocks[number].keeps
+        or (blocks[later].keeps and blocks[number].text == blocks[later].text)
+    ]  # fmt: skip
+
+
+CONFIRMATION, LOG, ABANDONED = "a confirmation", "a log", "an abandoned attempt"
+
+_SHORT = 200  # characters of a confirmation at most; what is longer says more than that
+LOG_LINES, _LOG_SHARE = 10, 0.6  # so many lines, so much of them a log's, and a text is one
+_FAILED = re.compile(
+    r"\b(?:fail(?:ed|ure|s)?|error|errors|timed? ?out|broken|not|no|never|but|except|warn(?:ing)?s?)\b", re.IGNORECASE
+)
+_NONE_FAILED = re.compile(r"\b(?:0|no|without)[ -](?:fail(?:ure|ed)?s?|errors?|warnings?|issues?)\b", re.IGNORECASE)
+_CONFIRMS = re.compile(
+    r"\b(?:(?:saved|written|created|deleted|updated|uploaded|installed|pushed|completed?|finished) successfully|"
+    r"successfully \w+|(?:all )?(?:\d+ )?tests? (?:have )?pass(?:ed)?|\d+ passed|build (?:completed?|succeeded|passed)|"
+    r"(?:lint|linting|check)s? (?:is |are )?(?:clean|passed)|nothing to (?:commit|do)|up to date|done)\b",
+    re.IGNORECASE,
+)
+_GIVEN_UP = re.compile(
+    r"\b(?:abandoned|gave up on|given up|dead[ -]end|did(?:n't| not) (?:work out|lead anywhere|help|pan out)|"
+    r"rolled (?:it )?back again|no longer pursued|prototype (?:was )?(?:replaced|thrown away))\b",
+    re.IGNORECASE,
+)
+_LOG_MATTERS = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|Error|Exception|Caused by|panic|failed)\b")
+# Details on threats, performance and the integrity of data must stay; rules.md#preservation.
+_CRITICAL = re.compile(
+    r"\b(?:security|vulnerab\w+|threat model|injection|XSS|CSRF|encrypt\w*|authoriz\w+|"
+    r"race condition|deadlock\w*|data (?:integrity|loss|corruption)|unique (?:index|constraint)|foreign key|"
+    r"performance[- ]critical|hot path|latency|throughput|SLA|GDPR)\b"
+)
+_MARKED = re.compile(r"^[^\w\n]*CRITICAL\b", re.MULTILINE)  # `\W*` would go on through the next lines
+
+
+def reason(text: str) -> str:
+    """Why a text may go, one of the names above; "" if nothing speaks for that."""
+    if len(text) <= _SHORT and _CONFIRMS.search(text) and not _FAILED.search(_NONE_FAILED.sub("", text)):
+        return CONFIRMATION
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) >= LOG_LINES and sum(
+        1 for line in lines if LOG_LINE.match(line) or TRACE_LINE.match(line)
+    ) >= _LOG_SHARE * len(lines):
+        return LOG
+    return ABANDONED if _GIVEN_UP.search(text) else ""
+
+
+def is_critical_detail(text: str) -> bool:
+    """Whether a text speaks of security, of what is fast on purpose, or of what keeps data whole."""
+    return _CRITICAL.search(text) is not None or is_marked_critical(text)
+
+
+def is_marked_critical(text: str) -> bool:
+    """Whether a line of a text begins with CRITICAL."""
+    return _MARKED.search(text) is not None
+
+
+def shortened(text: str) -> str:
+    """A text without the lines of traces and logs, but with the errors among them; what comes again stands once.
+
+    Of a trace the error and its cause must stay; rules.md#preservation.
+    """
+    lines = text.split("\n")
+    is_log = sum(1 for line in lines if LOG_LINE.match(line)) >= LOG_LINES
+    kept: list[str] = []
+    dropped = 0
+    was_trace = False
+    for line in lines:
+        is_trace = TRACE_LINE.match(line) is not None
+        of_trace = was_trace and line.startswith("    ") and not is_trace  # the source line below a frame
+        if is_trace or of_trace or (is_log and LOG_LINE.match(line) and not _LOG_MATTERS.search(line)):
+            dropped += 1
+        else:
+            kept.append(line)
+        was_trace = is_trace
+    text = consolidated("\n".join(kept))
+    return f"{text}\n[{dropped} lines of log left out]" if dropped else text

@@ -1,0 +1,78 @@
+"""Events as XML, in the element names of rules.md#events; every field that an event has stands in it.
+
+A transition becomes a `context_transition`; the events at the two ends of a phase become an `agent_context`, the
+complete context of whoever takes over.
+"""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element, SubElement
+
+from memctl.record.event import PHASES, ContextSizes, WorkflowEvent
+from memctl.text.xml import add_list, add_texts, indented
+
+
+def event_xml(event: WorkflowEvent, compressions: int) -> str:
+    """Return one event as XML; `compressions` is how many compression events its workflow has had."""
+    return indented(_context(event, compressions) if event.event_type in PHASES else _transition(event))
+
+
+def _transition(event: WorkflowEvent) -> Element:
+    root = Element("context_transition")
+    add_texts(root, {"event_type": event.event_type})
+    _add_meta(root, event)
+    _add_sizes(SubElement(root, "before_state"), event.before_state)
+    add_texts(root, {"action_taken": event.action_taken})
+    _add_context(root, event)
+    _add_after(SubElement(root, "after_state"), event)
+    add_texts(root, {"next_agent": event.target_agent, "checkpoint_id": event.checkpoint_id})
+    return root
+
+
+def _context(event: WorkflowEvent, compressions: int) -> Element:
+    root = Element("agent_context")
+    _add_meta(root, event)
+    state = SubElement(root, "state")
+    add_texts(state, {"event_type": event.event_type, "action_taken": event.action_taken})
+    _add_context(state, event)
+    add_texts(state, {"checkpoint_id": event.checkpoint_id})
+    if event.before_state != ContextSizes():
+        _add_sizes(SubElement(root, "before_state"), event.before_state)
+    metrics = SubElement(root, "context_metrics")
+    _add_after(metrics, event)
+    add_texts(metrics, {"compression_events": str(compressions)})
+    return root
+
+
+def _add_context(parent: Element, event: WorkflowEvent) -> None:
+    """Add what an agent needs that knows nothing else; nothing of what the event does not say."""
+    if event.mission or event.phase or event.critical_decisions or event.constraints:
+        compressed = SubElement(parent, "compressed_context")
+        add_texts(compressed, {"mission": event.mission, "phase": event.phase})
+        add_list(compressed, "critical_decisions", "decision", event.critical_decisions)
+        add_list(compressed, "constraints", "constraint", event.constraints)
+    add_list(parent, "inputs", "input", event.inputs)
+    add_list(parent, "expected_outputs", "output", event.expected_outputs)
+    add_list(parent, "deliverables", "deliverable", event.deliverables)
+
+
+def _add_meta(root: Element, event: WorkflowEvent) -> None:
+    names = ("event_id", "timestamp", "source_agent", "target_agent", "workflow_id", "session")
+    add_texts(SubElement(root, "meta"), {name: getattr(event, name) for name in names})
+
+
+def _add_after(parent: Element, event: WorkflowEvent) -> None:
+    _add_sizes(parent, event.after_state)
+    if event.compression_ratio is not None:
+        add_texts(parent, {"compression_ratio": f"{event.compression_ratio:g}%"})
+
+
+def _add_sizes(parent: Element, sizes: ContextSizes) -> None:
+    add_texts(
+        parent,
+        {
+            "scs_size": "" if sizes.scs_size is None else str(sizes.scs_size),
+            "aws_size": "" if sizes.aws_size is None else str(sizes.aws_size),
+            "context_debt_ratio": "" if sizes.context_debt_ratio is None else f"{sizes.context_debt_ratio:g}%",
+        },
+    )

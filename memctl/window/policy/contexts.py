@@ -1,0 +1,188 @@
+"""What agents have in their windows: the shared context slice, working sets, context debt, a batch's delta, a burst.
+
+The terms are those of rules.md#shared-context. Of several contexts the shared slice is what all of them have, block by
+block. Of a single one it is extracted: mission, phase and plan, open risks, unresolved decisions, anchors.
+
+What can't be measured in any context has to be said, in a description file: YAML or JSON, all keys optional:
+
+    threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
+    remaining_budget: 60000           # tokens left in the window
+    delta_payload: 400                # tokens that the branches will bring back, together
+    unresolved_dependencies: [the schema comes first]
+    pending_escalations: [security review of the login]    # high risk: security, legacy, network
+    deferred_compressions: 1          # triggers that fired and were put off
+    event_schema: true                # structured events are defined for all communication
+    resumable: true                   # an agent can resume from its event
+    phase_boundary: false
+    batches_since_compression: 2
+    aws_before: 6500                  # tokens of the working set when the last batch began
+    events: 12                        # in the event stream
+    scs_history: [1500, 1700, 1650]   # tokens after each of the last batches
+    next_phase_scs: 300               # tokens that the next phase will add to the shared slice
+    parallel_denials: 0               # in a row
+    unresolved_details: []            # what a compression would have to drop although it is needed
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.record.errors import describe
+from memctl.record.frontmatter import read_yaml
+from memctl.text.similar import comparable
+from memctl.window.policy import importance
+from memctl.window.policy.blocks import ParsedText, TextBlock
+from memctl.window.policy.measures import Measured, Measures
+
+Tokens = Annotated[int, msgspec.Meta(ge=0)]
+Number = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the description file says; None is what it does not say."""
+
+    threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    remaining_budget: Tokens | None = None
+    delta_payload: Tokens | None = None
+    unresolved_dependencies: list[str] = []
+    pending_escalations: list[str] = []
+    deferred_compressions: Number = 0
+    event_schema: bool | None = None
+    resumable: bool | None = None
+    phase_boundary: bool = False
+    batches_since_compression: Number = 0
+    aws_before: Tokens | None = None
+    events: Number | None = None
+    scs_history: list[Tokens] = []
+    next_phase_scs: Tokens | None = None
+    parallel_denials: Number = 0
+    unresolved_details: list[str] = []
+
+
+def parse(text: str, name: str) -> ContextState:
+    """Read a description; raises MemctlError that names the key, and for YAML the line."""
+    try:
+        if text.lstrip().startswith("{"):
+            return msgspec.json.decode(text, type=ContextState)
+        return msgspec.convert(read_yaml(text, name, _HINT), ContextState)
+    except msgspec.ValidationError as error:
+        raise MemctlError(f"{name}: {describe(error)}", _HINT) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise MemctlError(f"{name} is no JSON: {error}", _HINT) from None
+
+
+_HINT = f"its keys are {', '.join(ContextState.__struct_fields__)}"
+
+
+SCS_THRESHOLD = 2_000  # tokens; rules.md#shared-context
+BURST = 0.15  # predicted growth of the working set that is a token burst
+_SLICE = {"mission", "phase", "next", "risks", "anchors"}
+_UNRESOLVED = re.compile(r"\b(?:proposed|pending|unresolved|undecided|open|to be decided)\b", re.IGNORECASE)
+_REPEATED = 0.8  # of a block stood before: it is another copy or version of it
+
+GIVEN, COMMON, EXTRACTED, NONE = "given", "what all contexts share", "extracted by its titles", "no context"
+
+
+class Context(msgspec.Struct, frozen=True):
+    """An agent's working set: the file that it stands in, and what was measured of it."""
+
+    name: str
+    measures: Measures
+
+    @property
+    def tokens(self) -> int:
+        """The active working set (AWS)."""
+        return self.measures.parsed.tokens
+
+
+class Slice(msgspec.Struct, frozen=True):
+    """The shared context slice (SCS): its tokens, its blocks, and how it was found."""
+
+    tokens: int
+    blocks: list[TextBlock]
+    source: str
+
+
+class Burst(msgspec.Struct, frozen=True):
+    """What the next batch would add: tokens planned, the growth that is, and by how much it exceeds what remains."""
+
+    planned: int
+    growth: float
+    over: int  # of what is planned, beyond what is left of the budget; negative if there is room
+
+    @property
+    def is_burst(self) -> bool:
+        return self.growth > BURST
+
+
+def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
+    """The shared context slice of some contexts, or the one that was given."""
+    if given is not None:
+        return Slice(given.tokens, given.blocks, GIVEN)
+    if not contexts:
+        return Slice(0, [], NONE)
+    if len(contexts) == 1:
+        blocks = _extracted(contexts[0])
+        return Slice(sum(block.tokens for block in blocks), blocks, EXTRACTED)
+    if all(context.text == contexts[0].text for context in contexts):
+        return Slice(contexts[0].tokens, contexts[0].blocks, COMMON)
+    others = [{_key(block) for block in context.blocks} for context in contexts[1:]]
+    first = {_key(block): block for block in contexts[0].blocks}
+    blocks = [block for key, block in first.items() if key and all(key in other for other in others)]
+    return Slice(sum(block.tokens for block in blocks), blocks, COMMON)
+
+
+def _extracted(context: ParsedText) -> list[TextBlock]:
+    passes = context.passes_down()
+    chosen: set[int] = set()
+    for block in context.blocks:
+        parent = block.piece.parent
+        if (parent in chosen and passes[parent]) or _is_shared(block):
+            chosen.add(block.number)
+    return [context.blocks[number] for number in sorted(chosen)]
+
+
+def _is_shared(block: TextBlock) -> bool:
+    """Whether a block belongs into the slice; decisions do while they are not made."""
+    found = importance.parts(block)
+    is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.piece.title} {block.piece.text[:200]}")
+    return bool(found & _SLICE) or bool(is_undecided)
+
+
+def _key(block: TextBlock) -> str:
+    """What makes two blocks the same: title and words."""
+    return comparable(f"{block.piece.title}\n{block.piece.text}")
+
+
+class Debt(msgspec.Struct, frozen=True):
+    """Context debt: tokens of blocks that are copies or versions of earlier ones, or rest on what is superseded."""
+
+    tokens: int
+    ratio: float
+    blocks: list[Measured]
+
+
+def debt(found: Measures) -> Debt:
+    """The context debt of a working set. A heuristic: repeated plans and superseded reasoning."""
+    owed = [item for item in found.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
+    repeated = [item.overlap.share if item.overlap.share >= _REPEATED else 0.0 for item in owed]
+    tokens = round(sum(i.block.tokens * max(share, i.stale.share) for i, share in zip(owed, repeated, strict=True)))
+    return Debt(tokens, found.share(tokens), owed)
+
+
+def burst(planned: int, working_set: int, remaining: int) -> Burst:
+    """What planned reads and prompts would do to a working set. Without one, anything planned is a burst."""
+    growth = planned / working_set if working_set else float(planned > 0)
+    return Burst(planned, growth, planned - remaining)
+
+
+def growth(before: int | None, now: int) -> float | None:
+    """By how much a working set has grown since its former size; None if that is not known."""
+    if before is None:
+        return None
+    return (now - before) / before if before else float(now > 0)

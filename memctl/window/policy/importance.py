@@ -1,0 +1,92 @@
+"""How much a block matters, and which parts of a context it belongs to, by what it is called and says of itself."""
+
+from __future__ import annotations
+
+import re
+
+from memctl.window.policy.blocks import ParsedText, TextBlock
+
+CRITICAL = 9  # the weight from which a block is critical information
+WEIGHTY = 7  # the weight from which a rehydration loads first; rules.md#rehydration
+# As records say it in a file, in a pack of whole words, and in the short form `critical i9 2025-11-04`.
+_STATED = re.compile(
+    r"\b(?:importance[\"']?[ :=]{1,3}[\"']?(10|[1-9])(?:/10)?\b|i(10|[1-9]) (?=\d{4}-\d\d-\d\d))", re.IGNORECASE
+)
+_SEVERE = re.compile(r"\b(?:severity[\"']?[ :=]{1,3}[\"']?critical\b|critical (?=i(?:10|[1-9]) \d{4}-))", re.IGNORECASE)
+_STRONG = re.compile(r"\b(?:MUST NOT|MUST|NEVER|CRITICAL|DO NOT)\b")
+_NAME = re.compile(r"^([A-Za-z][\w -]{1,40}?)(?::|$)", re.MULTILINE)
+# The parts of the shared context slice by the names that headings, elements and keys have for them.
+PARTS = {
+    "mission": "mission goal objective task purpose",
+    "phase": "phase plan checklist state status progress current done completed steps",
+    "risks": "risk risks issue issues blocker blockers blocks blocking error errors problem problems",
+    "decisions": "decision decisions decided",
+    "anchors": "anchor anchors navigation index references artifacts",
+    "constraints": "constraint constraints rules limits requirements",
+    "inputs": "input inputs given files materials attachments",
+    "outputs": "output outputs expected deliverables criteria result results format",
+    "next": "next action actions todo remaining",
+}
+_BY_WORD = {word: part for part, names in reversed(PARTS.items()) for word in names.split()}
+_WEIGHTS = {"mission": 10, "constraints": 9, "risks": 9, "next": 8, "phase": 8}
+TASK_LINES = ("task:", "chosen for the task:", "mission:", "goal:", "objective:", "current_objective:")
+# What a pack for a task puts aside itself, by how its titles begin: what it has room for besides, and what it has not.
+_ASIDE = ("besides", "left out")
+_FRAME = ("mission", "constraints", "next", "phase", "risks")
+
+
+def parts(block: TextBlock) -> set[str]:
+    """The parts of a shared context slice that a block is named for, by its title or the keys that it begins with."""
+    named = [block.piece.title, *(_NAME.findall(block.piece.text[:2_000]) if block.piece.is_marked else [])]
+    found = {_BY_WORD[word] for name in named for word in re.findall("[a-z]+", name.lower()) if word in _BY_WORD}
+    return found if len(block.piece.title) <= 60 or not found else found & {"decisions"}
+
+
+def is_frame(block: TextBlock) -> bool:
+    """Whether a block says the task itself, where it stands, what binds or blocks it, or what comes next."""
+    title = block.piece.title.lower()
+    return (
+        len(title) <= 40
+        and not is_record(block)
+        and any(_BY_WORD.get(w) in _FRAME for w in re.findall("[a-z]+", title))
+    )
+
+
+def is_aside(block: TextBlock) -> bool:
+    """Whether a block is the title of what a pack itself says not to bear on its task."""
+    return block.piece.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
+
+
+def is_record(block: TextBlock) -> bool:
+    """Whether a block says its importance itself, as a record does."""
+    return _STATED.search(block.piece.text[:2_000]) is not None
+
+
+def weights(parsed: ParsedText) -> list[int]:
+    """How much each block matters, from 0 to 10.
+
+    A record weighs its importance, 10 if its severity is critical, and so does all that stands under it. Elsewhere the
+    goal weighs 10, constraints and blockers 9, state and next steps 8, and what says MUST or NEVER 9.
+    """
+    found: list[int] = []
+    records: list[bool] = []
+    for block in parsed.blocks:
+        parent = block.piece.parent
+        stated = _STATED.search(block.piece.text[:2_000])
+        if stated:
+            found.append(10 if _SEVERE.search(block.piece.text[:2_000]) else int(stated[1] or stated[2]))
+            records.append(True)
+        elif parent >= 0 and records[parent]:
+            found.append(found[parent])
+            records.append(True)
+        else:
+            found.append(_named_weight(block))
+            records.append(False)
+    return found
+
+
+def _named_weight(block: TextBlock) -> int:
+    if _SEVERE.search(block.piece.text[:2_000]) or block.piece.text.lower().startswith(TASK_LINES):
+        return 10
+    weight = max((_WEIGHTS.get(part, 0) for part in parts(block)), default=0) if not block.is_heading else 0
+    return max(weight, 9 if _STRONG.search(block.piece.text[:2_000]) else 0)

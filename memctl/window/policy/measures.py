@@ -1,0 +1,191 @@
+"""What is measured of every block of a text, once: the ground of the quality metrics and of the triggers.
+
+Density is how much of a text says something: useful tokens to all tokens (rules.md#quality). Not useful is what could
+go without anything being lost: closing tags and brackets, quotation marks of JSON, marks of Markdown, rules,
+indentation and empty lines, and phrases that only pad. Titles, keys and values of attributes are useful: they say what
+the text is about.
+
+An overlap is what a text says more than once: runs of words that an earlier block has too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memctl.text.similar import plain_words
+from memctl.window.policy import importance, relevance, staleness
+from memctl.window.policy.blocks import KINDS, CountTokens, ParsedText, TextBlock
+from memctl.window.policy.staleness import Over, StaleBlock
+
+_RUN = 5  # words; a run that stood earlier is said again
+_LEAST = 3  # words of a block that is compared as a whole
+_LETTERS = 0.6  # of the words of a run are letters only: times, scores and versions recur without being repetition
+
+
+class Overlap(msgspec.Struct, frozen=True):
+    """How much of a block was said before (a fraction of its words), and the block that said most of it (or -1)."""
+
+    share: float
+    earlier: int
+
+
+def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
+    """For each block what stands in those before it, or further up in itself.
+
+    Runs of five words are compared. A block of fewer words is compared as a whole, from three words on.
+    """
+    seen: dict[tuple[str, ...], int] = {}
+    return [_overlap(number, block.piece.text, seen) for number, block in enumerate(blocks)]
+
+
+def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overlap:
+    cells = [plain_words(cell) for cell in text.split(" | ")]  # a run does not span the facts of a record
+    total = sum(map(len, cells))
+    length = min(_RUN, total)
+    if length < _LEAST:
+        return Overlap(0.0, -1)
+    number_covered = 0
+    earlier: Counter[int] = Counter()
+    for said in cells:
+        covered = bytearray(len(said))
+        for start in range(len(said) - length + 1):
+            run = tuple(said[start : start + length])
+            if sum(map(str.isalpha, run)) < _LETTERS * length:
+                continue
+            if run in seen:
+                covered[start : start + length] = b"\1" * length
+                earlier[seen[run]] += 1
+            else:
+                seen[run] = number
+        number_covered += sum(covered)
+    return Overlap(number_covered / total, earlier.most_common(1)[0][0] if earlier else -1)
+
+
+_PADDING = re.compile(
+    r"\b(?:please (?:note|be aware|keep in mind) that|it is (?:important|worth|also important) (?:to note|noting) that|"
+    r"as (?:mentioned|noted|discussed|described|stated) (?:above|below|before|earlier|previously)|needless to say|"
+    r"in order(?= to\b)|at (?:this|the present) (?:point in time|moment)|for all intents and purposes|"
+    r"i (?:would like|want) to|(?:basically|actually|essentially|literally|obviously|of course)|"
+    r"due to the fact(?= that\b)|it should be noted that|in terms of|as you (?:can see|know)|"
+    r"(?:i hope this helps|let me know if you have any questions|feel free to))\b[,:]?\s*",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(r"[ \t]+")
+
+
+def useful_text(parsed: ParsedText) -> str:
+    """What a text says, with the least markup: a line for each title, and below it what stands there."""
+    lines: list[str] = []
+    title = ""
+    for block in parsed.blocks:
+        piece = block.piece
+        if piece.title and piece.title != title:
+            lines.append(piece.title)
+        title = piece.title
+        says = piece.text if piece.kind == "code" else _SPACE.sub(" ", piece.text)
+        lines += [line.strip() if piece.kind != "code" else line.rstrip() for line in says.split("\n") if line.strip()]
+    return _PADDING.sub("", "\n".join(lines))
+
+
+def padding(text: str) -> list[str]:
+    """The phrases of a text that only pad."""
+    return [match[0].strip() for match in _PADDING.finditer(text)]
+
+
+_FIRST = 40  # blocks among which a text states its task
+
+
+class Measured(NamedTuple):
+    """A block with what was measured of it. `is_relevant` is None without a task, and of what a pack puts aside itself;
+    `before` counts tokens above it.
+    """
+
+    block: TextBlock
+    overlap: Overlap
+    stale: StaleBlock
+    weight: int
+    is_relevant: bool | None
+    before: int
+
+    @property
+    def useful(self) -> float:
+        """The tokens of it that are relevant, said for the first time, and hold."""
+        if self.is_relevant is False:
+            return 0.0
+        return self.block.tokens * (1 - self.overlap.share) * (1 - self.stale.share)
+
+
+class Measures(NamedTuple):
+    """A text with all that was measured: its blocks, tokens of all blocks, tokens that say something, and the task."""
+
+    parsed: ParsedText
+    blocks: list[Measured]
+    tokens: int
+    useful_text_tokens: int
+    padding: list[str]
+    task: str
+
+    @property
+    def content(self) -> list[Measured]:
+        """The blocks that say something."""
+        return [found for found in self.blocks if not found.block.is_heading]
+
+    def share(self, tokens: float) -> float:
+        """Tokens as a fraction of those of all blocks."""
+        return tokens / self.tokens if self.tokens else 0.0
+
+    @property
+    def irrelevant(self) -> list[Measured]:
+        return [found for found in self.content if found.is_relevant is False]
+
+
+def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
+    """Measure a text; without a task, what bears on one is not measured."""
+    weights = importance.weights(parsed)
+    again = overlaps(parsed.blocks)
+    old = staleness.stale(parsed, known, now)
+    bears = _bearing(parsed, task) if task else [None] * len(parsed.blocks)
+    blocks, before = [], 0
+    for block in parsed.blocks:
+        number = block.number
+        blocks.append(Measured(block, again[number], old[number], weights[number], bears[number], before))
+        before += block.tokens
+    useful = useful_text(parsed)
+    tokens = min(count(useful, KINDS[parsed.format]) if useful else 0, parsed.tokens)
+    return Measures(parsed, blocks, before, tokens, padding(parsed.text), task)
+
+
+def _bearing(parsed: ParsedText, task: str) -> list[bool | None]:
+    """Of each block whether it bears on a task; None of what a pack itself says not to."""
+    aside: set[int] = set()
+    for block in parsed.blocks:  # parents come before their children
+        if block.piece.parent in aside or importance.is_aside(block):
+            aside.add(block.number)
+    found = relevance.relevant(parsed, task)
+    return [None if number in aside else bears for number, bears in enumerate(found)]
+
+
+def stated_task(parsed: ParsedText) -> str:
+    """The task that a text states itself, in a line such as `Task: …` or under a title such as Mission; "" if none.
+
+    What a record says of its own task is not what the whole was put together for.
+    """
+    first = [
+        block
+        for block in parsed.blocks[:_FIRST]
+        if not any(map(importance.is_record, [block, *parsed.ancestors(block)]))
+    ]
+    for block in first:
+        for line in block.piece.text.split("\n"):
+            if line.lower().startswith(importance.TASK_LINES):
+                return line.partition(":")[2].strip()
+    for block in first:
+        is_short = len(block.piece.title.replace("_", " ").split()) <= 2
+        if is_short and "mission" in importance.parts(block) and not block.is_heading:
+            return block.piece.text.strip()
+    return ""

@@ -1,0 +1,145 @@
+"""Which parts of a text are outdated (rules.md#quality).
+
+Within a memory its records decide: one that is superseded, resolved, done, archived or expired is stale where it is
+shown, and so is a sentence that mentions it as if it held. Elsewhere, and for what names no record, plain signs do:
+words such as "obsolete", text struck out, and passages all of whose dates are older than 90 days (the age from which
+decisions are archived).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from memctl.record import ids, timestamps
+from memctl.record.record import Record
+from memctl.text.similar import plain_words
+from memctl.window.policy.blocks import ParsedText, TextBlock
+
+OLD_DAYS = 90
+_ID = re.compile(rf"(?<![\w-]){ids.PATTERN.pattern}(?![\w-])")
+_FACTS = re.compile(rf"(?:id )?{ids.PATTERN.pattern}(?=\s*(?:\||\n|$))")  # how a pack begins to show a record
+_DATE = re.compile(r"(?<![\w-])\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\d])")
+_SIGN = re.compile(
+    r"~~.+?~~|\b(?:superseded(?! by nothing)|obsolete|outdated|deprecated|no longer (?:valid|true|used|applies|needed)|"
+    r"abandoned|retracted|old plan|previous plan|this (?:is|was) replaced)\b",
+    re.IGNORECASE,
+)
+# A line with one of these says itself that what it names is over.
+_SAYS_SO = re.compile(
+    r"\b(?:supersede[sd]?|superseded_by|replace[sd]?|resolve[sd]?|archived?|former(?:ly)?|was|were|closed|expired|done|"
+    r"instead|until|wontfix|alias(?:es)?|history)\b",
+    re.IGNORECASE,
+)
+
+# Parts of a record that tell what was: its reasons and its history.
+_PAST = re.compile(
+    r"\b(?:rationale|why|context|evidence|alternatives?|instead|attempted|tried|done|completed|resolution|history|"
+    r"investigation|found|reasons?|background)\b|_(?:considered|completed|fixes|status)$",
+    re.IGNORECASE,
+)
+_FINISHED = ("resolved", "wontfix", "done")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+
+
+class StaleBlock(msgspec.Struct, frozen=True):
+    """What of a block is stale: a share of its words, the first line of it, and why.
+
+    `is_whole` if the block itself is outdated, not only what it mentions.
+    """
+
+    share: float
+    line: int
+    why: str
+    is_whole: bool = False
+
+
+FRESH = StaleBlock(0.0, 0, "")
+
+
+class Over(msgspec.Struct, frozen=True):
+    """The records of a memory that no longer hold, by id, each with what became of it; and the ids of those that do."""
+
+    closed: Mapping[str, str]
+    current: frozenset[str]
+
+
+def over(records: Sequence[Record], now: str) -> Over:
+    """Which records of a memory no longer hold at a moment."""
+    closed: dict[str, str] = {}
+    current: set[str] = set()
+    for record in records:
+        what = _end_of(record, now)
+        for identifier in (record.id, *record.aliases):
+            if what:
+                closed[identifier] = what
+            else:
+                current.add(identifier)
+    return Over(closed, frozenset(current))
+
+
+def _end_of(record: Record, now: str) -> str:
+    if record.is_archived:
+        return "archived"
+    if record.status in record.kind.closed:
+        return record.status
+    return "expired" if record.is_expired(now) else ""
+
+
+def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
+    """Of each block what is stale in it; a block that shows a closed record is stale with all that stands under it."""
+    found: list[StaleBlock] = []
+    current: list[bool] = []  # whether a block shows a record that holds, or stands under one
+    oldest = timestamps.days_before(now, OLD_DAYS)[:10]
+    for block in parsed.blocks:
+        parent = block.piece.parent
+        names = {match[0] for match in _ID.finditer(f"{block.piece.title}\n{block.piece.text}")}
+        current.append(bool(names & known.current) or (parent >= 0 and current[parent]))
+        if parent >= 0 and found[parent].is_whole:
+            found.append(found[parent])
+        else:
+            found.append(_of_block(block, known, "" if current[-1] else oldest))
+    return found
+
+
+def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
+    piece = block.piece
+    if shown := _shown(block, known):
+        return StaleBlock(1.0, piece.line, shown, is_whole=True)
+    text = piece.text
+    dates = _DATE.findall(text) if oldest else []
+    if dates and max(dates) < oldest:
+        return StaleBlock(1.0, piece.line, f"nothing in it is newer than {max(dates)}", is_whole=True)
+    if not _ID.search(text) and not _SIGN.search(text):
+        return FRESH
+    number, first, why = 0, 0, ""
+    for place, line in enumerate(text.split("\n")):
+        tells_past = _PAST.search(piece.title) is not None or _PAST.match(line.partition(":")[0]) is not None
+        for sentence in _SENTENCE.split(line):
+            if reason := _why(sentence, known, tells_past=tells_past):
+                number += len(plain_words(sentence))
+                first, why = first or piece.line + place, why or reason
+    total = len(plain_words(text))
+    return StaleBlock(number / total, min(first, piece.end), why) if number and total else FRESH
+
+
+def _shown(block: TextBlock, known: Over) -> str:
+    """Why a block is stale as a whole: it begins with the id of a record that is over."""
+    for match in (_ID.search(block.piece.title), _FACTS.match(block.piece.text[:200].lstrip())):
+        identifier = _ID.search(match[0]) if match else None
+        if identifier and identifier[0] in known.closed:
+            return f"{identifier[0]} is {known.closed[identifier[0]]}"
+    return ""
+
+
+def _why(line: str, known: Over, *, tells_past: bool) -> str:
+    """Why a sentence is stale. Where reasons and the past are told, an issue that is resolved is no mistake."""
+    for match in _ID.finditer(line):
+        end = known.closed.get(match[0], "")
+        if end and not _SAYS_SO.search(line) and not (tells_past and end in _FINISHED):
+            return f"{match[0]} is {end}"
+    sign = _SIGN.search(line)
+    names_current = any(match[0] in known.current for match in _ID.finditer(line))
+    return f"it says {sign[0][:30]!r}" if sign and not names_current else ""

@@ -1,0 +1,117 @@
+"""What to tell somebody who writes a record, of what `memctl check` would find in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from memctl.pages import hints
+from memctl.record import mentions, pages
+from memctl.record.change import Change, Write
+from memctl.record.errors import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.parser import parse
+from memctl.record.record import Record
+from memctl.store import files, load
+from memctl.store.memory import Memory
+
+_MOST = 5  # records of one change that are looked at; who writes more reads `memctl check`
+
+
+def of(memory: Memory, change: Change, *, with_advice: bool = True) -> tuple[str, ...]:
+    """A line for each record or page of which there is something to say that did not hold for its text before."""
+    found = (_of_write(memory, write, with_advice) for write in change.writes[:_MOST])
+    return tuple(filter(None, found))
+
+
+def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
+    if files.is_record_path(write.path, BY_FOLDER):
+        look = _of_record
+    elif pages.kind_at(write.path) is not None:
+        look = _of_page
+    else:
+        return ""
+    before = {what for what, _ in look(memory, write.old, write.path)} if write.old else ()
+    found = [(what, advice) for what, advice in look(memory, write.text, write.path) if what not in before]
+    return "; ".join(f"{what}: {advice}" if advice and with_advice else what for what, advice in found)
+
+
+def _of_page(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]]:
+    """The files and globs in the front matter of a page that lead nowhere."""
+    for page in pages.outline([(path, text)]).pages:
+        yield from missing_paths(memory, page.code_refs)
+        yield from missing_globs(memory, page.paths)
+
+
+def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]]:
+    """What is wrong with a record's text, and what to do about each."""
+    try:
+        record, body = parse(text, path)
+    except InvalidRecord:
+        return
+    if not record.is_open:
+        return
+    is_fixed = record.kind.reason and record.status != "proposed"
+    edit = f"`memctl edit {record.id}{' --allow-accepted' if is_fixed else ''}"
+    for what, advice in (
+        (hints.missing_reason(record, body), f"{edit} --rationale …`"),
+        (hints.doubt(record, body), "`--status proposed` is for what is not decided yet"),
+        (hints.raw_output(record, body), f"{edit} --lesson …` in words that hold elsewhere too"),
+    ):
+        if what:
+            yield what, advice
+    yield from missing_paths(memory, record.code_refs)
+    yield from _dangling(memory, record, body)
+
+
+def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, str]]:
+    """The § markers and ids in the text of a record that lead nowhere."""
+    names = list(dict.fromkeys(found.text for found in mentions.in_text(body) if found.text != record.id))
+    if not names:
+        return
+    from memctl.pages import repository_paths
+
+    snapshot = load.disk(memory)
+    outline = snapshot.outline
+    for name in names:
+        if name.startswith("§4."):
+            is_there = "*" in name or bool(repository_paths.resolve(snapshot.files.names(), name[3:]))
+        elif name.startswith("§"):
+            is_there = not outline.pages or name in outline.markers() or outline.fault_of(name) is not None
+        else:
+            is_there = snapshot.find(name) is not None
+        if not is_there:
+            yield f"{name} leads nowhere", ""
+
+
+def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The globs that cover no file."""
+    from memctl.pages import repository_paths
+
+    names = load.disk(memory).files.names() if globs else frozenset()
+    for glob in globs:
+        if not glob.startswith("!") and not repository_paths.matching(names, [glob]):
+            yield f"{glob} covers no file", ""
+
+
+def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The paths that are no file or folder here, each with the nearest. The disk is asked: Git takes far longer."""
+    for reference in references:
+        path = reference if (memory.repository.top / reference).exists() else pages.code_path(reference)
+        if not (memory.repository.top / path).exists():
+            yield f"{path} is no file of the repository", _near(memory, path)
+
+
+def _near(memory: Memory, path: str) -> str:
+    """A hint at the file in the same folder whose name is spelled most like it, "" if none is."""
+    from memctl.pages import repository_paths
+    from memctl.text.words import nearest
+
+    folder, _, name = path.rpartition("/")
+    try:
+        names = sorted(one.name for one in (memory.repository.top / folder).iterdir())
+    except OSError:
+        return ""
+    if repository_paths.in_other_form(names, name):
+        return repository_paths.OTHER_FORM
+    found = nearest(name, names)
+    return f"did you mean {f'{folder}/{found[0]}'.lstrip('/')}?" if found else ""

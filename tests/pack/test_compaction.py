@@ -1,0 +1,143 @@
+"""Compaction over plain blocks: what stays, what goes first, and that duplicates are told."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.pack import compaction
+from memctl.pack.compaction import ContextBlock, compact, score
+from memctl.text import similar
+
+SENTENCE = "the pool of connections is exhausted when a hundred buyers check out at once and nobody gives one back"
+WORDS = SENTENCE.split()
+
+
+def count(text: str) -> int:
+    return len(text.split())
+
+
+def block(key: str, text: str = "", **values: object) -> ContextBlock:
+    return ContextBlock(key, text or f"{key} " + " ".join(WORDS[: 4 + len(key)]), **values)  # type: ignore[arg-type]
+
+
+class TestScore:
+    def test_has_the_ranges_of_the_seed(self) -> None:
+        assert score(block("a", keeps="a decision", drops="old")) == 100
+        assert score(block("a", drops="old", worth=99)) == 30
+        assert score(block("a", drops="old", worth=-1)) == 0
+        assert score(block("a")) == 31
+        assert score(block("a", recency=1, references=1, relevance=1, density=1)) == 99
+
+    def test_recency_and_relevance_count_30_each_references_and_density_20(self) -> None:
+        parts = {
+            name: score(block("a", **{name: 1})) - 31 for name in ("recency", "references", "relevance", "density")
+        }
+        assert {name: round(part / 0.68) for name, part in parts.items()} == {
+            "recency": 30, "references": 20, "relevance": 30, "density": 20,
+        }  # fmt: skip
+
+
+class TestCompact:
+    def test_takes_the_lowest_first_and_stops_at_the_aim(self) -> None:
+        blocks = [
+            block("x " * 10 + name, name * 10, relevance=worth)
+            for name, worth in (("a ", 0.9), ("b ", 0.1), ("c ", 0.5))
+        ]
+        found = compact(blocks, 0.3, count)
+        assert [one.key.split()[-1] for one in found.removed] == ["b"]
+        assert found.is_reached
+        assert (found.before, found.after) == (30, 20)
+
+    def test_what_may_go_goes_before_what_nothing_protects(self) -> None:
+        found = compact([block("low", "low " * 9), block("old", "old " * 9, drops="resolved", worth=30)], 0.1, count)
+        assert [(one.key, one.why) for one in found.removed] == [("old", "resolved")]
+
+    def test_what_must_stay_stays_and_the_report_says_so(self) -> None:
+        found = compact([block("a", keeps="a decision"), block("b", keeps="a decision")], 0.4, count)
+        assert not found.removed
+        assert not found.is_reached
+        assert [one.key for one in found.kept] == ["a", "b"]
+
+    def test_of_duplicates_the_latest_stays(self) -> None:
+        text = " ".join(WORDS)
+        found = compact(
+            [block("first", f"{text} 1"), block("other", "else " * 9), block("last", f"{text} 1")], 0, count
+        )
+        assert [(one.key, one.why) for one in found.removed] == [("first", compaction.DUPLICATE)]
+
+    def test_a_log_is_shortened_before_anything_goes(self) -> None:
+        log = "\n".join(
+            ["Look at this:", *(f"2025-11-04 10:00:{n:02d} INFO tick {n}" for n in range(20)), "ERROR no pool"]
+        )
+        found = compact([block("log", log)], 0.2, count, compaction.shortened)
+        assert not found.removed
+        assert "ERROR no pool" in found.kept[0].text
+        assert found.after < found.before
+
+    @given(
+        st.lists(
+            st.tuples(st.lists(st.sampled_from(WORDS), max_size=30), st.booleans(), st.booleans(), st.floats(0, 1))
+        ),
+        st.floats(0, 1),
+    )
+    def test_nothing_that_must_stay_goes_and_the_sums_agree(
+        self, given_: list[tuple[list[str], bool, bool, float]], aim: float
+    ) -> None:
+        blocks = [
+            ContextBlock(
+                str(n), " ".join([str(n), *words]), "kept" if keeps else "", "old" if drops else "", relevance=part
+            )
+            for n, (words, keeps, drops, part) in enumerate(given_)
+        ]
+        found = compact(blocks, aim, count, compaction.shortened)
+        gone = {one.key for one in found.removed}
+        assert {one.key for one in found.kept} | gone == {one.key for one in blocks}
+        assert not gone & {one.key for one in blocks if one.keeps}
+        assert found.after == sum(count(one.text) for one in found.kept) <= found.before
+        assert found.is_reached or all(one.keeps for one in found.kept)
+
+
+class TestRedundancy:
+    def test_times_and_space_make_no_difference(self) -> None:
+        texts = ["Searched at 2025-11-04T10:00:00Z: 12 files", "Searched at  2025-11-04T11:30:00Z: 12 files"]
+        assert similar.duplicates(texts) == {0: 1}
+
+    def test_another_number_is_another_fact(self) -> None:
+        assert (
+            similar.duplicates(["Test run: 41 passed, 1 failed in auth", "Test run: 42 passed, 0 failed in auth"]) == {}
+        )
+
+    def test_more_than_85_percent_alike_is_a_duplicate(self) -> None:
+        text = " ".join(WORDS)
+        assert similar.duplicates([text, text.replace("exhausted", "empty")]) == {0: 1}
+        assert similar.duplicates([text, " ".join(reversed(WORDS))]) == {}
+
+    def test_lines_that_come_again_stand_once(self) -> None:
+        text = "begin\n" + "retry\n" * 5 + "end"
+        assert similar.consolidated(text) == "begin\nretry (5 times)\nend"
+
+
+class TestDiscardable:
+    def test_tells_confirmations_logs_and_what_was_abandoned(self) -> None:
+        assert compaction.reason("File saved successfully") == compaction.CONFIRMATION
+        assert compaction.reason("All 42 tests passed, 0 failures") == compaction.CONFIRMATION
+        assert compaction.reason("Tests passed but one failed") == ""
+        assert compaction.reason("\n".join(f"2025-11-04 10:00:{n:02d} INFO x" for n in range(12))) == compaction.LOG
+        assert compaction.reason("We abandoned memcached") == compaction.ABANDONED
+        assert compaction.reason("Adopt PostgreSQL") == ""
+
+    def test_a_trace_goes_and_its_error_stays(self) -> None:
+        trace = (
+            'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n'
+            '  File "b.py", line 2, in g\n    h()\nValueError: no pool of 40'
+        )
+        text = compaction.shortened(trace)
+        assert "ValueError: no pool of 40" in text
+        assert "a.py" not in text
+        assert "[4 lines of log left out]" in text
+
+    def test_security_speed_and_whole_data_are_critical(self) -> None:
+        for text in ("CRITICAL: emails differ in case", "prone to SQL injection", "a deadlock", "the latency budget"):
+            assert compaction.is_critical_detail(text)
+        assert not compaction.is_critical_detail("The button is blue")

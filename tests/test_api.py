@@ -1,0 +1,151 @@
+"""`from memctl import Memory`: what programs call does what the commands do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_type_hints
+
+import git as gitpython
+import pytest
+
+from memctl import MemctlError, Memory, api
+from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
+from tests.conftest import Memctl, commits, git
+from tests.serving import serving
+
+FIELDS = [
+    (DECISION, api.DecisionFields),
+    (ISSUE, api.IssueFields),
+    (STATE, api.StateFields),
+    (LEARNING, api.LearningFields),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields"), FIELDS, ids=lambda one: getattr(one, "name", ""))
+def test_what_a_record_may_be_given_is_what_its_type_has(kind: Kind, fields: type) -> None:
+    own = set(get_type_hints(fields)) - set(get_type_hints(api.RecordFields))
+    assert own == {field.name for field in kind.fields} | set(kind.defaults)
+
+
+def test_a_memory_is_written_and_read(repo: Path, memctl: Memctl) -> None:
+    before = commits(repo)
+    with Memory.open(repo) as memory:
+        old = memory.decide("Adopt PostgreSQL", rationale="Orders need transactions", tags=["db", "orders"])
+        new = memory.decide(
+            "Queue in PostgreSQL",
+            alternatives_considered=["Redis: one more service", "files"],
+            code_refs=["queue.py"],
+            relates_to=[old.id],
+            importance=9,
+            reason="asked for",
+        )
+        issue = memory.issue("Jobs are lost", severity="high", attempted_fixes=("retry",))
+        state = memory.state("Move the queue", completion_percentage=40, substeps_completed=["schema"])
+        learnt = memory.learn("Pool size beats retries", lesson="Retries hide an exhausted pool")
+        assert commits(repo) == before + 5
+        assert new.commit == git(repo, "rev-parse", "HEAD~3").strip()
+        assert new.paths[0].endswith(".md")
+
+        record = memory.get(new.id)
+        assert (record.title, record.importance, record.relates_to) == ("Queue in PostgreSQL", 9, [old.id])
+        assert "- Redis: one more service\n- files\n" in memory.text(new.id)
+        assert [one.id for one in memory.records("issue", "learning")] == [issue.id, learnt.id]
+
+        memory.edit(
+            state.id,
+            {"completion_percentage": 80, "substeps_remaining": ["drain", "switch\nover"], "tags": ["x", "y"]},
+            add={"substeps_completed": ["copy", "verify"]},
+            remove={"substeps_completed": "schema"},
+        )
+        assert memory.get(state.id).completion_percentage == 80
+        assert memory.get(state.id).tags == ["x", "y"]
+        assert "- copy\n- verify\n" in memory.text(state.id)
+        memory.resolve(issue.id, resolution="A transaction per job")
+        assert memory.get(issue.id).status == "resolved"
+        assert memory.get(issue.id, at="HEAD~1").status == "open"
+        assert [finding.code for finding in memory.check()] == ["MEM203"]  # queue.py is not there
+
+
+def test_what_is_recorded_is_found_packed_and_explained(repo: Path, memctl: Memctl) -> None:
+    (repo / "queue.py").write_text("JOBS = []\n")
+    git(repo, "add", "queue.py")
+    git(repo, "commit", "-qm", "feat: a queue")
+    memory = Memory.open(gitpython.Repo(repo))
+    made = memory.decide("Queue in PostgreSQL", rationale="One service fewer to run", code_refs=["queue.py"])
+    memory.learn("Tests run in shared memory")
+
+    assert [one.id for one in memory.search("service queue", types=["record"])] == [made.id]
+    because = memory.why("queue.py:1")
+    assert [one.id for one in because.records] == [made.id]
+    assert because.answer
+    pack = memory.pack(task="the queue", budget=2000)
+    assert "One service fewer to run" in pack.text
+    assert pack.tokens <= 2000
+    assert [entry.operations for entry in memory.history(made.id)] == [("decide",)]
+    assert memory.history(limit=1)[0].commit.hexsha == git(repo, "rev-parse", "HEAD").strip()
+
+
+def test_what_is_wrong_is_an_error_with_a_hint_and_writes_nothing(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memory = Memory.open(repo)
+    before = commits(repo)
+    for wrong in (
+        lambda: memory.decide("", rationale="none"),
+        lambda: memory.decide("No such section", section="9.9"),
+        lambda: memory.issue("A key", description="AKIA" + "IOSFODNN7EXAMPLZ"),
+        lambda: memory.get("DEC-1999-01-01-001"),
+        lambda: memory.search("x", types=["decisoin"]),
+        lambda: memory.pack(section="9.9"),
+        lambda: Memory.open(tmp_path),
+    ):
+        with pytest.raises(MemctlError) as caught:
+            wrong()
+        assert caught.value.message
+    assert commits(repo) == before
+    made = memory.decide("Only tried", dry_run=True)
+    assert (made.commit, commits(repo)) == ("", before)
+
+
+def test_an_agent_is_named_in_the_record_and_the_commit(repo: Path, memctl: Memctl) -> None:
+    memory = Memory.open(repo, agent="importer")
+    made = memory.learn("Named")
+    assert memory.get(made.id).agent_id == "importer"
+    assert memory.history(made.id)[0].actor == "importer"
+
+
+def test_importing_memctl_loads_the_interface_only_when_it_is_asked_for() -> None:
+    shown = "import sys, memctl; print([n for n in sys.modules if n.startswith('memctl.')]); memctl.Memory; "
+    shown += "print(sorted(n for n in sys.modules if n.startswith('memctl.')))"
+    process = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    assert process.stdout.split("\n")[:2] == ["[]", "['memctl.api', 'memctl.errors']"]
+
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+
+
+def example(repo: Path, name: str, *args: str) -> str:
+    process = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py", *args], cwd=repo, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+def test_the_examples_of_the_documentation_run(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    assert "in commit" in example(repo, "record_and_search", "Backups take an hour", "The disk is slow")
+    assert example(repo, "record_and_search", "Backups take an hour", "again").startswith("known already: LRN-")
+
+    table = tmp_path / "issues.csv"
+    table.write_text("title,severity,description\nCheckout times out,high,Under load\nNo dark mode,,\n")
+    assert len(example(repo, "import_csv", str(table)).splitlines()) == 2
+    assert example(repo, "import_csv", str(table)) == ""
+
+    made = memctl("decide", "Queue in PostgreSQL", "--rationale", "One service fewer to run")
+    assert made.id in example(repo, "who_decides")
+
+    with serving((200, b'{"choices": [{"message": {"content": "Because."}}]}', {})) as server:
+        assert example(repo, "ask_a_model", server.address, "any", "why a queue in PostgreSQL?") == "Because.\n"
+        path, _, body = server.asked[0]
+    assert path == "/v1/chat/completions"
+    assert "One service fewer to run" in body["messages"][0]["content"]

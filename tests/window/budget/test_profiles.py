@@ -1,0 +1,137 @@
+"""Dividing a window: the numbers of rules.md#allocation, and that nothing is lost for any window."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.window.budget import occupancy
+from memctl.window.budget.occupancy import team
+from memctl.window.budget.profiles import DEFAULT_WINDOW, MULTI_AGENT, PROFILES, SHARES, Profile, allocate, divide
+
+WINDOWS = st.integers(min_value=1, max_value=10_000_000)
+# The profiles of rules.md#task-profiles, for a window of 200,000.
+EXAMPLES = {
+    "small-feature": {"system": 60_000, "active": 90_000, "session": 30_000, "buffer": 20_000},
+    "multi-session": {"system": 70_000, "active": 85_000, "session": 25_000, "buffer": 20_000},
+    "large-codebase": {"system": 65_000, "active": 95_000, "session": 25_000, "buffer": 15_000},
+    "multi-agent": {"shared": 80_000, "system": 20_000, "active": 60_000, "session": 25_000, "buffer": 15_000},
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_profile_has_the_numbers_of_the_rules(name: str) -> None:
+    portions = allocate(DEFAULT_WINDOW, PROFILES[name])
+    assert {portion.share.name: portion.tokens for portion in portions} == EXAMPLES[name]
+
+
+def test_the_breakdown_of_a_small_feature() -> None:
+    system, active, session, buffer = allocate(DEFAULT_WINDOW, PROFILES["small-feature"])
+    assert [tokens for _, tokens in system.parts] == [5_000, 8_000, 12_000, 15_000, 20_000]
+    assert [tokens for _, tokens in active.parts] == [
+        1_000, 5_000, 10_000, 35_000, 15_000, 10_000, 2_000, 5_000, 7_000,
+    ]  # fmt: skip
+    assert [tokens for _, tokens in session.parts] == [8_000, 5_000, 7_000, 10_000]
+    assert [tokens for _, tokens in buffer.parts] == [20_000]
+
+
+def test_without_a_profile_every_type_gets_the_middle_of_its_range() -> None:
+    portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
+    assert [portion.tokens for portion in portions] == [70_000, 90_000, 25_000, 15_000]
+    for portion in portions:
+        share = portion.share
+        assert portion.tokens * 2_000 == DEFAULT_WINDOW * (share.least + share.most)
+
+
+def test_the_hard_limits_are_the_upper_ends_of_the_ranges() -> None:
+    hard = {portion.share.name: portion.hard for portion in allocate(DEFAULT_WINDOW, PROFILES["balanced"])}
+    assert hard == {"system": 80_000, "active": 100_000, "session": 30_000, "buffer": 20_000}
+    assert {name: (share.least, share.most) for name, share in SHARES.items() if share.most} == {
+        "system": (300, 400),
+        "active": (400, 500),
+        "session": (100, 150),
+        "buffer": (50, 100),
+        "shared": (0, 400),
+    }
+
+
+@given(WINDOWS, st.sampled_from([one for one in PROFILES.values() if not one.is_of_components]))
+def test_portions_and_their_parts_sum_exactly_to_the_window(window: int, profile: Profile) -> None:
+    portions = allocate(window, profile)
+    assert sum(portion.tokens for portion in portions) == window
+    for portion in portions:
+        assert portion.hard >= portion.tokens
+        assert not portion.parts or sum(tokens for _, tokens in portion.parts) == portion.tokens
+
+
+@given(st.integers(min_value=0, max_value=10_000), st.lists(st.integers(min_value=0, max_value=500), max_size=9))
+def test_nothing_is_lost_or_negative_when_a_number_is_divided(total: int, weights: list[int]) -> None:
+    found = divide(total, weights)
+    assert sum(found) == (total if sum(weights) else 0)
+    assert all(number >= 0 for number in found)
+    assert all(not number for number, weight in zip(found, weights, strict=True) if not weight)
+
+
+def test_a_window_of_one_token_has_one_token_to_give() -> None:
+    assert sorted(portion.tokens for portion in allocate(1, PROFILES["balanced"])) == [0, 0, 0, 1]
+
+
+def test_five_agents_use_72_percent_of_a_million() -> None:
+    found = team(DEFAULT_WINDOW)
+    assert (found.available, found.shared, found.own, found.coordination) == (1_000_000, 80_000, 600_000, 40_000)
+    assert found.effective == 720_000
+    assert found.efficiency == 0.72
+    assert [tokens for _, tokens in found.coordination_parts] == [10_000, 10_000, 5_000, 15_000]
+
+
+def test_the_advice_is_scaled_with_the_window() -> None:
+    assert "25,000 tokens" in MULTI_AGENT.lines(DEFAULT_WINDOW)[0]
+    assert "50,000 tokens: metadata 2,000" in MULTI_AGENT.lines(400_000)[0]
+    assert PROFILES["multi-session"].lines(DEFAULT_WINDOW)[0] == "at 80 % compact to 65 %, which frees 30,000 tokens"
+
+
+@pytest.mark.parametrize(
+    ("used", "name"),
+    [
+        (0, "normal"), (158_000, "normal"), (159_999, "normal"),  # no hole from 79 to 80 %
+        (160_000, "plan"), (178_000, "plan"), (179_999, "plan"),
+        (180_000, "compact"), (188_000, "compact"), (189_999, "compact"),
+        (190_000, "emergency"), (200_000, "emergency"), (250_000, "emergency"),
+    ],
+)  # fmt: skip
+def test_the_levels_have_no_holes(used: int, name: str) -> None:
+    assert occupancy.level(used, DEFAULT_WINDOW).name == name
+
+
+@given(WINDOWS, st.integers(min_value=0, max_value=20_000_000))
+def test_every_use_of_every_window_has_a_level(window: int, used: int) -> None:
+    found = occupancy.level(used, window)
+    assert used * 100 >= found.least * window
+    assert not any(level.least > found.least and used * 100 >= level.least * window for level in occupancy.LEVELS)
+
+
+def test_what_the_host_reports_is_trusted_before_what_was_counted() -> None:
+    portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
+    found = occupancy.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 171_000)
+    assert (found.used, found.counted, found.unattributed, found.level.name) == (171_000, 50_000, 121_000, "plan")
+    counted = occupancy.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, None)
+    assert (counted.used, counted.unattributed, counted.level.name) == (50_000, 0, "normal")
+    less = occupancy.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 40_000)
+    assert (less.used, less.unattributed) == (40_000, 0)
+
+
+def test_a_type_is_over_its_soft_and_its_hard_limit_by_so_much() -> None:
+    portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
+    found = occupancy.occupancy(DEFAULT_WINDOW, portions, {"session": 26_000, "system": 81_000}, None)
+    over = {usage.portion.share.name: (usage.over, usage.over_hard) for usage in found.usages}
+    assert over == {"system": (11_000, 1_000), "active": (0, 0), "session": (1_000, 0), "buffer": (0, 0)}
+    assert found.level.name == "normal"
+    assert found.is_alarming  # for the hard limit alone
+
+
+def test_the_safety_margin_lacks_what_is_not_free() -> None:
+    portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
+    assert occupancy.occupancy(DEFAULT_WINDOW, portions, {}, 190_000).lacks == 0
+    assert occupancy.occupancy(DEFAULT_WINDOW, portions, {}, 191_000).lacks == 1_000
+    assert occupancy.occupancy(DEFAULT_WINDOW, portions, {}, 210_000).free == -10_000

@@ -1,0 +1,94 @@
+"""Hints: one line for whoever writes a record that is of little use, or names what is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, commits, git
+
+DIFF = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-the old line of it\n+the new line of it\n"
+TRACE = '  File "x.py", line 3, in run\n  File "y.py", line 9, in go\n'
+LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 worker stopped\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["decide", "Use a queue"], "nothing says why"),
+        (["decide", "Perhaps use Redis", "--rationale", "It is fast"], "'perhaps'"),
+        (["decide", "Use Redis", "--rationale", "not decided yet"], "'not decided'"),
+        (["learn", "Test duration", "--lesson", "took 41.7 s"], "no lesson"),
+        (["learn", "Patch", "--lesson", DIFF], "no lesson"),
+        (["learn", "Trace", "--lesson", TRACE], "no lesson"),
+        (["learn", "Log", "--lesson", LOG], "no lesson"),
+        (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is no file of the repository"),
+        (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 leads nowhere"),
+        (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** covers no file"),
+    ],
+)
+def test_a_hint_is_one_line_and_strict_refuses(repo: Path, memctl: Memctl, arguments: list[str], hint: str) -> None:
+    before = commits(repo)
+    refused = memctl(*arguments, "--strict", code=1)
+    assert hint in refused.err
+    assert "nothing was written" in refused.err
+    assert (commits(repo), git(repo, "status", "--short")) == (before, "")
+    told = memctl(*arguments).err
+    assert told.startswith("hint: ")
+    assert hint in told
+    assert told.count("\n") == 1
+
+
+def test_what_says_why_and_what_is_there_gets_no_hint(repo: Path, memctl: Memctl) -> None:
+    (repo / "src").mkdir()
+    (repo / "src/pool.py").write_text("x = 1\n")
+    memctl("section", "add", "Core", "--path", "src/**")
+    for arguments in (
+        ["decide", "Use a heap instead of a list"],
+        ["decide", "Use Redis", "--alternative", "A file: locks", "--code", "src/pool.py:1", "--section", "2.1"],
+        ["decide", "Perhaps a tree", "--status", "proposed", "--context", "Lookups are slow"],
+        ["learn", "Pool size beats retries", "--lesson", "With 30 s of retries the pool of 8 looks empty, see §2.1"],
+        ["issue", "Flaky", "--description", LOG, "--code", "src"],
+    ):
+        assert memctl(*arguments, "--strict").err == ""
+
+
+def test_a_hint_names_the_nearest_file(repo: Path, memctl: Memctl) -> None:
+    (repo / "pool.py").write_text("x = 1\n")
+    assert "did you mean pool.py?" in memctl("issue", "Slow", "--code", "pol.py").err
+
+
+def test_an_edit_gets_hints_for_what_it_brings_alone(memctl: Memctl) -> None:
+    made = memctl("decide", "Use a queue").id
+    assert memctl("edit", made, "--set", "importance=9").err == ""
+    assert "nope.py" in memctl("edit", made, "--add", "code_refs=nope.py").err
+    assert "gone.py" in memctl("edit", made, "--add", "code_refs=gone.py", "--strict", code=1).err
+    text = memctl("show", made).out
+    assert (
+        "'maybe'"
+        in memctl(
+            "edit", made, "--allow-accepted", "--file", "-", stdin=text.replace("Use a queue", "Maybe a queue")
+        ).err
+    )
+
+
+def test_a_file_and_an_edit_by_hand_get_hints(repo: Path, memctl: Memctl) -> None:
+    assert "'perhaps'" in memctl("decide", "--file", "-", stdin="# DECISION: perhaps Redis\n\nRationale: fast\n").err
+    path = repo / memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").out.split()[1]
+    path.write_text(path.read_text().replace("Retries hide an exhausted pool", "took 41.7 s"))
+    refused = memctl("commit", "--strict", code=1)
+    assert "no lesson" in refused.err
+    assert "no lesson" in memctl("commit", "-n").err
+    assert "hint: this is output" in memctl("commit").err
+    assert memctl("show", path.name[:18], "--json").data["records"][0]["content"]["lesson"] == "took 41.7 s"
+
+
+def test_hints_stand_in_json(memctl: Memctl) -> None:
+    assert "nothing says why" in memctl("decide", "Use a queue", "--json").data["advice"][0]
+
+
+def test_a_record_deleted_by_hand_is_called_deleted(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool")
+    (repo / made.out.split()[1]).unlink()
+    assert f"{made.id} deleted by hand" in memctl("commit").out

@@ -114,7 +114,7 @@ def test_a_record_that_no_budget_holds_is_said_to_be_too_large(memctl: Memctl) -
     small = memctl("learn", "Small", "--lesson", "It is so.").id
     data = memctl("rehydrate", "--budget", "600", "--json").data
     assert [(left["id"], left["why"]) for left in data["left_out"]] == [(large, TOO_LARGE)]
-    assert f"- {large} Large (too large)" in data["text"]
+    assert data["text"].index(f"Too large for this budget: {large} Large\n") < data["text"].index("### Small")
     assert small in data["parts"]["learning"]
 
 

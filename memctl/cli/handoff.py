@@ -386,10 +386,11 @@ def _tell(memory: Memory, offered: Offered, options: Packing, flags: dict[str, A
     }
     snapshot = opening.snapshot(memory, None)
     output.warnings(done.agreed.lost)
-    if not flags["dry_run"] and (
-        wrong := events.note_handoff(memory, change.ids[0], OFFERED, asked.target, asked.sections)
-    ):
-        output.note(f"warning: {wrong}")
+    if not flags["dry_run"]:
+        names = ("inputs", "expected_outputs", "deliverables", "constraints")
+        said = {"mission": asked.said.task or change.title, **{name: asked.said.lines(name) for name in names}}
+        if wrong := events.note_handoff(memory, change.ids[0], OFFERED, asked.target, asked.sections, **said):
+            output.note(f"warning: {wrong}")
     try:  # what is recorded is told by now: a package that goes nowhere, or a reader that goes away, ends the command
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:

@@ -16,8 +16,9 @@ from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, Pack, fill
 from memctl.pack.handoff_report import HandoffReport
 from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, HandoffRequest
-from memctl.pack.handoff_scope import BUDGETS, CHANGED, RELEVANT, TASK, Scope
+from memctl.pack.handoff_scope import BUDGETS, CHANGED, RELEVANT, SECTION, TASK, Scope
 from memctl.pack.items import Sources
+from memctl.pack.last_work import PRIOR
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS
@@ -145,7 +146,9 @@ def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Ite
     for name, found in groups.items():
         yield PackPart(name, _TITLES[name], tuple(written[record.path] for record in found))
         if name == "current_task_state":
-            yield PackPart("sections", "Sections handed over", tuple(written[page.key] for page in scope.pages))
+            title = "Sections handed over" if SECTION in scope.keeps.values() else "Pages"
+            yield PackPart("sections", title, tuple(written[page.key] for page in scope.pages))
+    yield msgspec.structs.replace(PRIOR, items=scope.prior)
 
 
 def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:

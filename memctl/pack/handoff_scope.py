@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import compaction, items, phase, relevance
+from memctl.pack import compaction, items, last_work, phase, relevance
 from memctl.pack.compaction import LOW, Compacted, ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
@@ -28,6 +29,9 @@ from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import severity_rank
 from memctl.text.similar import terms
+
+if TYPE_CHECKING:
+    from memctl.search.ranking import Result
 
 # Tokens of a package, at most and at least, and the share of the context that is to go; rules.md#handoffs.
 BUDGETS = {COMPLETE: 25_000, SPECIALIST: 10_000, CONTINUATION: 40_000, EMERGENCY: 15_000}
@@ -54,14 +58,15 @@ class Scope(msgspec.Struct, frozen=True):
 
     `known` are all records of the sections, `tasks` those of them that are handed over, the one worked on last first.
     `keeps` says of records and pages that must be in the package why, by their keys, the most important first;
-    `records` are these and others that have room, `left` what is named without its text. `sizes` are the tokens of all
-    that it is about, by key.
+    `records` are these and others that have room, `left` what is named without its text, `prior` sessions before.
+    `sizes` are the tokens of all that it is about, by key.
     """
 
     known: tuple[Record, ...]
     tasks: tuple[Record, ...]
     records: tuple[Record, ...]
     pages: tuple[Item, ...]
+    prior: tuple[Item, ...]
     keeps: Mapping[str, str]
     left: tuple[Left, ...]
     sizes: Mapping[str, int]
@@ -71,15 +76,18 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     """The scope of a handoff; sizes are as `count` counts them."""
     known = concerned(snapshot, now, asked.sections, asked.source)
     tasks = _tasks(known, asked.source, sources)
-    keeps = _kept(snapshot, now, asked, known, tasks, sources)
+    ranked = _found(snapshot, now, asked) if asked.kind == SPECIALIST else []
+    keeps = _kept(snapshot, now, asked, known, tasks, sources, ranked)
     pages = _pages(snapshot, asked.sections, sources)
+    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked)
     added = [record for record in snapshot.records if record.path in keeps and record not in known]
     blocks = [*_blocks(snapshot, now, (*known, *added), keeps), *_of_pages(pages)]
     sizes = {block.key: count(block.text) for block in blocks}
     by_path = {record.path: record for record in (*known, *added)}
     if asked.kind in (SPECIALIST, EMERGENCY):
         chosen = tuple(by_path[path] for path in keeps)
-        return Scope(tuple(known), tuple(tasks), chosen, (), keeps, (), sizes)
+        about = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind == "page"]
+        return Scope(tuple(known), tuple(tasks), chosen, tuple(about), tuple(prior), keeps, (), sizes)
     compacted = _compacted(blocks, AIMS[asked.kind], int(_TEXTS * LEAST[asked.kind]), count)
     chosen = tuple(by_path[block.key] for block in compacted.kept if block.key in by_path)
     left = tuple(
@@ -88,7 +96,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
         if (record := by_path.get(one.key))
     )
     keeps |= {page.key: SECTION for page in pages}
-    return Scope(tuple(known), tuple(tasks), chosen, tuple(pages), keeps, left, sizes)
+    return Scope(tuple(known), tuple(tasks), chosen, tuple(pages), tuple(prior), keeps, left, sizes)
 
 
 def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
@@ -106,14 +114,14 @@ def _tasks(known: Sequence[Record], giver: str, sources: Sources) -> list[Record
 
 def _kept(
     snapshot: Snapshot, now: str, asked: HandoffRequest, known: Sequence[Record], tasks: Sequence[Record],
-    sources: Sources,
+    sources: Sources, ranked: Sequence[Result],
 ) -> dict[str, str]:  # fmt: skip
     """Why which records must be in the package, by their paths, the most important first."""
     weighty = sorted(known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
     reasons = [(record.path, _reason(snapshot, now, record)) for record in weighty]
     if asked.kind == EMERGENCY:
         reasons = [(path, why) for path, why in reasons if why in (BINDING, ISSUE)]
-    if asked.kind == SPECIALIST and (matching := _bearing(snapshot, now, asked)):
+    if matching := [r.record for r in ranked if r.record is not None and r.record.is_open and r.match >= _CLOSE]:
         tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in matching]
     if asked.kind == CONTINUATION and tasks:
         reasons += [(record.path, CHANGED) for record in _changed_since(known, tasks[0], sources)]
@@ -140,12 +148,10 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
     return DETAIL if is_critical or _TAGS & set(record.tags) or compaction.is_marked_critical(text) else ""
 
 
-def _bearing(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Record]:
-    """The open records that bear on a specialist's task, best first, in whatever section they are."""
-    task = asked.said.task or " ".join(asked.said.immediate) or asked.said.reason
-    found = relevance.found(snapshot, task, now)
-    close = [one.record for one in found if one.record is not None and one.match >= _CLOSE]
-    return [record for record in close if record.memory_type in KNOWLEDGE and record.is_open]
+def _found(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Result]:
+    """What bears on a specialist's task, best first, in whatever section it is."""
+    found = relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
+    return [one for one in found if one.record is None or one.record.memory_type in KNOWLEDGE]
 
 
 def _changed_since(known: Sequence[Record], task: Record, sources: Sources) -> list[Record]:

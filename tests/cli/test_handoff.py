@@ -407,6 +407,9 @@ def test_the_stream_tells_of_offers_and_answers(shop: Path, memctl: Memctl, bob:
         (f"{made} was accepted: §2.1", "bob", "claude"),
     ]
     assert made in memctl("event", "show").out
+    offered = events[1]
+    assert (offered["inputs"], offered["deliverables"]) == (["none recorded"], ["none recorded"])
+    assert offered["mission"].endswith("To bob: Write the cascade")
 
 
 def test_the_stream_tells_of_an_answer_that_nobody_could_print(shop: Path, memctl: Memctl) -> None:

@@ -223,6 +223,17 @@ class TestLastSession:
         for said in ("parser stream its input", "ring buffer"):
             assert said in data["text"]
 
+    def test_its_page_stands_in_prompts_and_handoffs(self, memctl: Memctl, summed_up: str) -> None:
+        prompt = memctl("prompt", "system", "--task", "Stream the output", "--json").data
+        assert prompt["parts"]["session"] == [summed_up]
+        assert "## Prior session context" in prompt["text"]
+        given = ("handoff", "--to", "bob", "--reason", "Done", "--immediate", "Look back", "--success", "2 GB", "-n")
+        for kind in ("complete", "specialist", "continuation"):
+            data = memctl(*given, "--summary", "It streams", "--type", kind, "--json").data
+            assert data["parts"]["session"] == [summed_up]
+            assert "ring buffer" in data["text"]
+        assert "ring buffer" not in memctl(*given, "--type", "emergency").out
+
     @pytest.mark.usefixtures("summed_up")
     def test_what_it_decided_and_nobody_recorded_is_said_to_wait(self, memctl: Memctl, tmp_path: Path) -> None:
         waits = "1 decision of this session: `memctl session summarize -t TRANSCRIPT --review`"

@@ -94,8 +94,8 @@ def steps_at(share: float) -> Callable[[Manager], list[str]]:
     def steps(manager: Manager) -> list[str]:
         conversation = Conversation.parse(long_talk(3).messages, COUNTER)
         size = int(conversation.tokens / share)
-        found = manager.compression_engine.execute_cascade(conversation, size, 1, task="")
-        return [result.strategy.value for result in found.results]
+        found = manager.compression_engine.execute_cascade(conversation, size, 1)
+        return [step.name for step in found.steps]
 
     return steps
 

@@ -47,7 +47,7 @@ class KeptBlock(msgspec.Struct, frozen=True):
 
 
 class Gone(msgspec.Struct, frozen=True):
-    """A block that goes: its tokens before and after, the turn it is of, and its score."""
+    """A block that goes: its tokens before and after, the turn it is of, and the score that a policy gave it."""
 
     block_id: str
     content_type: ContentType
@@ -55,15 +55,16 @@ class Gone(msgspec.Struct, frozen=True):
     turn: int
     before: int
     after: int
-    score: float
+    score: float | None = None
 
 
 class EvictionResult(msgspec.Struct, frozen=True):
     """What an eviction came to. Tokens are those of the blocks, placeholders included.
 
     `replacements` is for `Conversation.replace`: the new text of each block that goes by its id, None for nothing.
-    `evictions` and `kept` say of every block what becomes of it and why, for an audit. `similar_by` is how blocks were
-    compared: by "embeddings", by "word shingles", or "" if none is like another or the policy does not ask.
+    `evictions` and `kept` say of every block what becomes of it and why, for an audit. `policy_name` is what scored: a
+    policy, or the class of the host's own scorer. `similar_by` is how blocks were compared: by "embeddings", by "word
+    shingles", or "" if none is like another or the policy does not ask.
     """
 
     blocks_evicted: list[ContentBlock]
@@ -76,6 +77,7 @@ class EvictionResult(msgspec.Struct, frozen=True):
     evictions: list[Gone]
     kept: list[KeptBlock]
     similar_by: str = ""
+    policy_name: str = ""
 
     @property
     def is_reached(self) -> bool:
@@ -226,6 +228,7 @@ class EvictionEngine:
                 if block.block_id not in gone
             ],
             similar_by=" and ".join(sorted({found.by for found in alike.values()})),
+            policy_name=self.policy.value if self._is_own else type(self.scorer).__name__,
         )
 
 

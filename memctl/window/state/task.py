@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -54,6 +54,14 @@ class StateKeeper(Protocol):
 
     def bootstrap_prompt(self) -> str:
         """The text with which a new window takes the task up, "" if nothing was kept."""
+
+
+@runtime_checkable
+class Archiving(Protocol):
+    """A keeper that can put the state of a task that is done aside."""
+
+    def archive(self) -> None:
+        """Put the state that was kept last aside: no later run takes it up."""
 
 
 class Validation(msgspec.Struct, frozen=True):

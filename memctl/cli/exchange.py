@@ -231,7 +231,10 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
 
     def plan(sequence: Any) -> Any:
         snapshot = load.disk(memory)
-        found.append(adr_folder.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
+        allow_secret = flags["allow_secret"]
+        found.append(
+            adr_folder.import_folder(memory, sequence, snapshot, folder, allow_secret=allow_secret, is_strict=is_strict)
+        )
         return found[0].change
 
     result = transaction.carry_out(memory, plan, write_options(flags))
@@ -240,6 +243,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
         data = report.change_data(memory, result, flags["dry_run"])
         data["files"] = imported.added
         data["known"], data["changed"] = imported.known, imported.changed
+        data["refused"] = imported.refused
         data["passed_over"], data["notes"] = [output.name(name) for name in imported.passed], imported.notes
         output.json("change", data)
         return
@@ -250,6 +254,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
 
 def _tell(imported: ImportedFolder) -> None:
     """Say on stderr what an import left alone, and where a file could be read in several ways."""
+    output.warnings(output.plain(f"left out: {line}") for line in imported.refused)
     for line in imported.notes:
         output.note(f"note: {line}")
     if imported.passed:

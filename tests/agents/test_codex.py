@@ -98,7 +98,7 @@ def test_a_compaction_that_the_program_makes_by_itself(
     assert "Checkout times out" in text
     assert "# Memory of shop" not in text
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"] == "Refunds by card: orders can be refunded"
+    assert saved["goal"] == "Refunds by card: orders can be refunded"
     assert saved["session"] == codex.session
     (one,) = memctl("hook", "log", "--json").data["compactions"]
     assert (one["session"], one["host"], one["trigger"], one["calls"]) == (codex.session, "codex", "auto", 2)

@@ -92,7 +92,7 @@ def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
         assert text.count(line) == 1, line
     assert "Checkout times out" in text
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"] == "Refunds by card: orders can be refunded"
+    assert saved["goal"] == "Refunds by card: orders can be refunded"
     assert saved["session"] == gemini.session
     (one,) = memctl("hook", "log", "--json").data["compactions"]
     assert (one["session"], one["host"], one["calls"]) == (gemini.session, "gemini", 4)

@@ -206,6 +206,26 @@ def _answer(
         if wrong := events.note_handoff(memory, one.record.id, status, told, who.sections):
             output.note(f"warning: {wrong}")
     report.outcome(memory, done.written, given)
+    if status == ACCEPTED and not given["as_json"]:
+        output.text(_resume_text(memory, one), newline=False)
+
+
+def _resume_text(memory: Memory, one: Handoff) -> str:
+    """The text with which the task of a handoff goes on: its state, and what the giver said of it."""
+    from memctl.pack import handoff_scope, supply
+    from memctl.record.content_fields import content
+    from memctl.task import resume_text
+
+    snapshot, who, said = opening.readable(memory, None), one.parties, content(HANDOFF, one.body)
+    sources = supply.sources(memory, snapshot, None)
+    state = handoff_scope.task_state(snapshot, memory.now, who.sections, who.from_agent_id, sources)
+    state = msgspec.structs.replace(
+        state,
+        goal=who.task or state.goal or one.record.title,
+        next_actions=tuple(dict.fromkeys((*said.get("immediate", ()), *state.next_actions))),
+        **{name: tuple(said.get(name, ())) for name in ("success_criteria", "constraints", "inputs")},
+    )
+    return resume_text.write(state, is_trusted=memory.is_trusted).text
 
 
 def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:

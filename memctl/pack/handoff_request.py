@@ -13,6 +13,7 @@ from memctl.pack import phase
 from memctl.pack.context_summary import BUDGET, DECISIONS
 from memctl.pack.filling import CountTokens
 from memctl.pack.phase import Standing
+from memctl.record.checkpoint import Checkpoint
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.record.snapshot import Snapshot
@@ -64,11 +65,11 @@ class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     source: str
-    target: str
-    kind: str
-    said: HandoffText
-    form: str
-    budget: int
+    target: str = ""
+    kind: str = COMPLETE
+    said: HandoffText = HandoffText()
+    form: str = "auto"
+    budget: int = 0
     sections: tuple[str, ...] = ()
     changes: tuple[tuple[str, str], ...] = ()
     id: str = ""
@@ -121,8 +122,8 @@ def _summary(said: str, standing: Standing) -> str:
 
 
 def _of(state: TaskState, lines: Iterable[str]) -> list[str]:
-    """Lines of a task's state, each with the record that it is from."""
-    source = f" [{state.task_id}]" if state.task_id else ""
+    """Lines of a task's state, each with the record that it is from if it is from no checkpoint."""
+    source = f" [{state.task_id}]" if state.task_id and not isinstance(state, Checkpoint) else ""
     return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_said(line)]
 
 

@@ -360,9 +360,10 @@ def test_an_event_that_cant_be_noted_is_answered_all_the_same(repo: Path, tmp_pa
     assert "# Memory of shop" in codex.said("SessionStart", source="startup")
 
 
-def test_a_start_imports_msgspec_without_what_others_have_installed_and_they_still_find_it() -> None:
+@pytest.mark.parametrize("first", ["memctl.hooks.dispatch, memctl.store.memory", "memctl.record.ids"])
+def test_msgspec_is_imported_without_what_others_have_installed_and_they_still_find_it(first: str) -> None:
     code = (
-        "import sys; from memctl.hooks import dispatch, draft_page, opening; opening.import_msgspec()\n"
+        f"import sys, {first}; assert 'msgspec' in sys.modules\n"
         "before = 'typing_extensions' in sys.modules; import msgspec, typing_extensions; print(before)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,17 @@ from memctl.text.phrases import some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr_folder import Exported, Imported
+    from memctl.exchange.adr_folder import Exported, ImportedFolder
     from memctl.exchange.adr_text import Form
+    from memctl.exchange.batch import Imported
+    from memctl.record.change import Change
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
     from memctl.store.memory import Memory
 
 _FORMATS = ("adr", "jsonl")
 _SHOWN = 10  # names to print on one line
+_NOTED = 20  # notes to print; an import of thousands may have as many
 _STEP = 250  # lines of an import from one look at the progress bar to the next
 
 
@@ -70,11 +73,32 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, **flag
         _import_markdown(memory, source, text, flags)
         return
     lines = text.split("\n")
-    report.carry_out(
-        memory,
-        lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), _with_progress(lines)),
-        flags,
+    _carry_out(
+        memory, lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), _with_progress(lines)), flags
     )
+
+
+def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str, Any]) -> None:
+    """Carry an import out, and report it: what came in, what was there already, what was read otherwise."""
+    found: list[Imported] = []
+
+    def plan(sequence: Any) -> Change:
+        found.append(bring(sequence))
+        return found[-1].change
+
+    result = transaction.carry_out(memory, plan, write_options(flags))
+    imported = found[-1]
+    if flags["as_json"]:
+        data = report.change_data(memory, result, flags["dry_run"])
+        output.json("change", {**data, "known": list(imported.known), "notes": list(imported.notes)})
+        return
+    report.outcome(memory, result, flags)
+    for line in imported.notes[:_NOTED]:
+        output.note(output.plain(f"note: {line}"))
+    if len(imported.notes) > _NOTED:
+        output.note(f"… and {len(imported.notes) - _NOTED:,} notes more: --json has all")
+    if imported.known:
+        output.note(f"there already: {_few(list(imported.known))}")
 
 
 @command(
@@ -174,7 +198,7 @@ def _import_markdown(memory: Memory, source: str, text: str, flags: dict[str, An
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
     from memctl.exchange import adr_folder
 
-    found: list[Imported] = []
+    found: list[ImportedFolder] = []
 
     def plan(sequence: Any) -> Any:
         snapshot = load.disk(memory)
@@ -195,7 +219,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
     _tell(imported)
 
 
-def _tell(imported: Imported) -> None:
+def _tell(imported: ImportedFolder) -> None:
     """Say on stderr what an import left alone, and where a file could be read in several ways."""
     for line in imported.notes:
         output.note(f"note: {line}")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange import adr_status, adr_text, jsonl
+from memctl.exchange import adr_status, adr_text, batch
 from memctl.exchange.adr_status import SUPERSEDED, Other, Statement
 from memctl.exchange.adr_text import FORMS, KEY, AdrOrigin, Form, Head
 from memctl.git import history
@@ -181,7 +181,7 @@ class Edge(msgspec.Struct, frozen=True):
     by_new: bool
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedFolder(msgspec.Struct, frozen=True):
     """What an import comes to: the change, the ids by file of what it adds, and what it leaves alone.
 
     `known` are files that are decisions already, `changed` those whose decision says something else (with its id),
@@ -198,7 +198,7 @@ class Imported(msgspec.Struct, frozen=True):
 
 def import_folder(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, folder: Path, *, allow_secret: bool = False
-) -> Imported:
+) -> ImportedFolder:
     """The Change that adds the records of a folder as decisions; those that are there already are left alone.
 
     Raises MemctlError, naming files and lines, if any of them can't be added.
@@ -216,14 +216,14 @@ def import_folder(
     known = [item for item in found if item.file in there and _is_known(decisions, there[item.file], item)]
     if not allow_secret:
         wrong += [line for item in new for line in _secrets(item)]
-    jsonl.refuse(wrong, "mend the files")
+    batch.refuse(wrong, "mend the files")
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.said.status for i in new}
     fresh = {item.file for item in new}
     links = [e for e in _edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
     added, writes = _add(memory, sequence, folder, new, links, there)
     changes = _other_ends(there, decisions, {item.file for item in known}, links, added)
     writes += [rewrite(snapshot, record, values) for record, values in changes]
-    return Imported(
+    return ImportedFolder(
         change=Change(
             op="import",
             title=f"{quantity(len(added), 'decision')} of {folder.name or folder}",
@@ -258,13 +258,13 @@ def _add(
     commits = _first_commits(memory, folder, [item.file for item in new])
     drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
     complete_values = [complete(memory, draft) for _, draft in drafts]
-    jsonl.allocate(sequence, complete_values)
+    batch.allocate(sequence, complete_values)
     added = {item.file: str(values["id"]) for item, values in zip(new, complete_values, strict=True)}
     ids = {file: record.id for file, record in there.items()} | added
     writes: list[Write] = []
     wrong: list[str] = []
     for (item, draft), values in zip(drafts, complete_values, strict=True):
-        values["memory_id"] = memory.new_memory_id(values["id"], is_imported=True)
+        values["memory_id"] = memory.imported_memory_id(f"adr\0{item.file}\0{item.origin.digest}")
         values["superseded_by"] = [ids[edge.new] for edge in links if edge.old == item.file]
         values["supersedes"] = [ids[edge.old] for edge in links if edge.new == item.file]
         if faults := problems(values):
@@ -274,7 +274,7 @@ def _add(
         _, write = written(memory, {name: value for name, value in values.items() if value != []}, draft)
         wrong += _lossy(item, write)
         writes.append(write)
-    jsonl.refuse(wrong, "mend the files")
+    batch.refuse(wrong, "mend the files")
     return added, writes
 
 

@@ -31,7 +31,8 @@ class Block(msgspec.Struct, frozen=True):
     """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its encodable text.
 
     A CALL has the `name` of the tool and its `arguments` as they came; `call_id` is the id by which a RESULT names its
-    call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type: such as images.
+    call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type, such as images,
+    and itself as `arguments`.
     """
 
     type: str
@@ -167,7 +168,7 @@ def _blocks(part: Any, around: Block, where: str) -> Iterator[Block]:
         result = Block(RESULT, "tool", call_id=text_in(given, "call_id"))
         yield from blocks_of("tool", given.get("output") or "", result, where)
     else:
-        yield Block(OTHER, role, name=name if isinstance(name, str) else "unknown content")
+        yield Block(OTHER, role, name=name if isinstance(name, str) else "unknown content", arguments=given)
 
 
 def _call(function: Any, call_id: str, where: str) -> Block:

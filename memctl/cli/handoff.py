@@ -15,7 +15,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.formats.choice import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
-from memctl.pack.handoff_request import HandoffRequest, HandoffText
+from memctl.pack.handoff_request import NONE_RECORDED, HandoffRequest, HandoffText
 from memctl.pack.handoff_scope import BUDGETS
 from memctl.record import handoff
 from memctl.record.change import Change
@@ -223,7 +223,12 @@ def _resume_text(memory: Memory, one: Handoff) -> str:
         state,
         goal=who.task or state.goal or one.record.title,
         next_actions=tuple(dict.fromkeys((*said.get("immediate", ()), *state.next_actions))),
-        **{name: tuple(said.get(name, ())) for name in ("success_criteria", "constraints", "inputs")},
+        saved_by=state.saved_by or who.from_agent_id,
+        saved_at=state.saved_at or one.record.timestamp,
+        **{
+            name: tuple(line for line in said.get(name, ()) if line != NONE_RECORDED)
+            for name in ("success_criteria", "constraints", "inputs")
+        },
     )
     return resume_text.write(state, is_trusted=memory.is_trusted).text
 

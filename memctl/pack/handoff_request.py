@@ -30,7 +30,7 @@ _OPTIONS = {
 }  # fmt: skip
 _NEEDED = ("reason", "summary", "immediate", "success_criteria")
 _NAMED = 8  # binding decisions by id, where the package has their texts
-_NONE = ("none recorded",)
+NONE_RECORDED = "none recorded"
 
 
 class HandoffText(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,10 +96,10 @@ def complete(
         "immediate": _of(state, state.next_actions or state.in_progress)
         or list(phase.next_actions(snapshot, blocking)),
         "success_criteria": _of(state, state.success_criteria or (state.goal,)),
-        "constraints": [*_of(state, state.constraints), *_binding(asked.kind, known)] or _NONE,
-        "inputs": [*_of(state, state.inputs), *read] or _NONE,
-        "expected_outputs": _of(state, (*state.in_progress, *state.claimed, *state.planned)) or _NONE,
-        "deliverables": made or _of(state, state.done) or _NONE,
+        "constraints": [*_of(state, state.constraints), *_binding(asked.kind, known)] or (NONE_RECORDED,),
+        "inputs": [*_of(state, state.inputs), *read] or (NONE_RECORDED,),
+        "expected_outputs": _of(state, (*state.in_progress, *state.claimed, *state.planned)) or (NONE_RECORDED,),
+        "deliverables": made or _of(state, state.done) or (NONE_RECORDED,),
     }
     values = {name: said.lines(name) or tuple(dict.fromkeys(lines))[:_MOST] for name, lines in found.items()}
     return msgspec.structs.replace(said, **values, summary=_summary(said.summary, standing))

@@ -113,25 +113,7 @@ def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     ]  # fmt: skip
 
 
-CONFIRMATION, LOG, ABANDONED = "a confirmation", "a log", "an abandoned attempt"
-
-_SHORT = 200  # characters of a confirmation at most; what is longer says more than that
-LOG_LINES, _LOG_SHARE = 10, 0.6  # so many lines, so much of them a log's, and a text is one
-_FAILED = re.compile(
-    r"\b(?:fail(?:ed|ure|s)?|error|errors|timed? ?out|broken|not|no|never|but|except|warn(?:ing)?s?)\b", re.IGNORECASE
-)
-_NONE_FAILED = re.compile(r"\b(?:0|no|without)[ -](?:fail(?:ure|ed)?s?|errors?|warnings?|issues?)\b", re.IGNORECASE)
-_CONFIRMS = re.compile(
-    r"\b(?:(?:saved|written|created|deleted|updated|uploaded|installed|pushed|completed?|finished) successfully|"
-    r"successfully \w+|(?:all )?(?:\d+ )?tests? (?:have )?pass(?:ed)?|\d+ passed|build (?:completed?|succeeded|passed)|"
-    r"(?:lint|linting|check)s? (?:is |are )?(?:clean|passed)|nothing to (?:commit|do)|up to date|done)\b",
-    re.IGNORECASE,
-)
-_GIVEN_UP = re.compile(
-    r"\b(?:abandoned|gave up on|given up|dead[ -]end|did(?:n't| not) (?:work out|lead anywhere|help|pan out)|"
-    r"rolled (?:it )?back again|no longer pursued|prototype (?:was )?(?:replaced|thrown away))\b",
-    re.IGNORECASE,
-)
+LOG_LINES = 10  # so many lines of a log, and a text has one
 _LOG_MATTERS = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|Error|Exception|Caused by|panic|failed)\b")
 # Details on threats, performance and the integrity of data must stay; rules.md#preservation.
 _CRITICAL = re.compile(
@@ -140,18 +122,6 @@ _CRITICAL = re.compile(
     r"performance[- ]critical|hot path|latency|throughput|SLA|GDPR)\b"
 )
 _MARKED = re.compile(r"^[^\w\n]*CRITICAL\b", re.MULTILINE)  # `\W*` would go on through the next lines
-
-
-def reason(text: str) -> str:
-    """Why a text may go, one of the names above; "" if nothing speaks for that."""
-    if len(text) <= _SHORT and _CONFIRMS.search(text) and not _FAILED.search(_NONE_FAILED.sub("", text)):
-        return CONFIRMATION
-    lines = [line for line in text.split("\n") if line.strip()]
-    if len(lines) >= LOG_LINES and sum(
-        1 for line in lines if LOG_LINE.match(line) or TRACE_LINE.match(line)
-    ) >= _LOG_SHARE * len(lines):
-        return LOG
-    return ABANDONED if _GIVEN_UP.search(text) else ""
 
 
 def is_critical_detail(text: str) -> bool:

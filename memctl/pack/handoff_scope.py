@@ -223,7 +223,7 @@ def _blocks(
     cited = Counter(identifier for r in records for name in LISTS[1:-2] for identifier in getattr(r, name))
     for record in sorted(records, key=lambda r: (r.timestamp, r.id)):
         text = f"{record.id} {record.title}\n{snapshot.body(record)}"
-        drops, worth = _drops(record, text, now)
+        drops, worth = _drops(record, now)
         yield ContextBlock(
             key=record.path,
             text=text,
@@ -237,13 +237,11 @@ def _blocks(
         )
 
 
-def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
+def _drops(record: Record, now: str) -> tuple[str, float]:
     """Why a record may go, and its score from 0 to 30 then."""
-    age = timestamps.days_between(record.timestamp, now)
-    if record.memory_type == "issue" and not record.is_open:
-        return ("resolved more than 30 days ago", 5) if age > _CONFIRMED_DAYS else ("resolved", 25)
-    if not record.is_open:
-        return f"{record.status}", 20 if record.status == "done" else 10
-    if record.memory_type in ("learning", "issue") and (why := compaction.reason(text)):
-        return why, 15
-    return "", 0
+    if record.is_open:
+        return "", 0
+    if record.memory_type == "issue":
+        is_old = timestamps.days_between(record.timestamp, now) > _CONFIRMED_DAYS
+        return ("resolved more than 30 days ago", 5) if is_old else ("resolved", 25)
+    return record.status, 20 if record.status == "done" else 10

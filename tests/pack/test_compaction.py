@@ -122,14 +122,6 @@ class TestRedundancy:
 
 
 class TestDiscardable:
-    def test_tells_confirmations_logs_and_what_was_abandoned(self) -> None:
-        assert compaction.reason("File saved successfully") == compaction.CONFIRMATION
-        assert compaction.reason("All 42 tests passed, 0 failures") == compaction.CONFIRMATION
-        assert compaction.reason("Tests passed but one failed") == ""
-        assert compaction.reason("\n".join(f"2025-11-04 10:00:{n:02d} INFO x" for n in range(12))) == compaction.LOG
-        assert compaction.reason("We abandoned memcached") == compaction.ABANDONED
-        assert compaction.reason("Adopt PostgreSQL") == ""
-
     def test_a_trace_goes_and_its_error_stays(self) -> None:
         trace = (
             'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n'

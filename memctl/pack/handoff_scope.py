@@ -20,13 +20,22 @@ from memctl.pack import compaction, items, last_work, phase, relevance
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
-from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, SPECIALIST, HandoffRequest
+from memctl.pack.handoff_request import (
+    COMPLETE,
+    CONTINUATION,
+    EMERGENCY,
+    NONE_RECORDED,
+    SPECIALIST,
+    HandoffRequest,
+)
 from memctl.pack.items import Sources
 from memctl.pack.last_work import by_last_work
 from memctl.pages import repository_paths
 from memctl.record import timestamps
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.kinds import KNOWLEDGE
+from memctl.record.content_fields import content
+from memctl.record.handoff import Handoff
+from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
@@ -111,10 +120,21 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     return Scope(tuple(known), tuple(tasks), state, chosen, tuple(pages), tuple(prior), keeps, left, sizes)
 
 
-def task_state(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str, sources: Sources) -> TaskState:
-    """The state of the task that a giver hands over with some sections (none: with all of the memory)."""
-    asked = HandoffRequest(source=giver, sections=tuple(sections))
-    return _state(snapshot, asked, _tasks(concerned(snapshot, now, sections, giver), giver, sources), sources)
+def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
+    """The state with which who accepts a handoff goes on: that of its task, and what the giver said of it."""
+    who, given = one.parties, content(HANDOFF, one.body)
+    said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
+    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections)
+    known = concerned(snapshot, now, who.sections, who.from_agent_id)
+    state = _state(snapshot, asked, _tasks(known, who.from_agent_id, sources), sources)
+    return msgspec.structs.replace(
+        state,
+        goal=who.task or state.goal or one.record.title,
+        next_actions=tuple(dict.fromkeys((*said.pop("immediate"), *state.next_actions))),
+        saved_by=state.saved_by or who.from_agent_id,
+        saved_at=state.saved_at or one.record.timestamp,
+        **{name: tuple(line for line in lines if line != NONE_RECORDED) for name, lines in said.items()},
+    )
 
 
 def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:

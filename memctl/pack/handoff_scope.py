@@ -62,7 +62,6 @@ _WEIGHTY = 7  # importance from which a learning about what is critical must sta
 _CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
 _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
-_CLOSE = 0.6  # of how well the best matches a task, for a record to bear on it; so it is for pages in other packs
 _TEXTS = 0.7  # of a package are texts of the context, the rest stands around them; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
 
@@ -182,7 +181,9 @@ def _kept(
     reasons = [(record.path, _reason(snapshot, now, record)) for record in weighty]
     if asked.kind == EMERGENCY:
         reasons = [(path, why) for path, why in reasons if why in (BINDING, ISSUE)]
-    if matching := [r.record for r in ranked if r.record is not None and r.record.is_open and r.match >= _CLOSE]:
+    if matching := [
+        r.record for r in ranked if r.record is not None and r.record.is_open and r.match >= relevance.CLOSE
+    ]:
         tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in matching]
     if asked.kind == CONTINUATION and tasks:
         reasons += [(record.path, CHANGED) for record in _changed_since(known, tasks[0], sources)]

@@ -140,6 +140,8 @@ class Memctl(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _MODULES:
             return _command_of(cmd_name)
+        import memctl.record  # noqa: F401  # before a module that imports msgspec by itself
+
         module = import_module(f"memctl.cli.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command

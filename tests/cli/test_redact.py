@@ -288,7 +288,7 @@ def tracked(repo: Path) -> list[str]:
 
 
 def test_a_checkpoint_is_redacted_and_can_still_be_resumed(memctl: Memctl, repo: Path) -> None:
-    text = saved(mission=f"Refunds with {TOKEN}", planned=(f'Say "{TOKEN}"',))
+    text = saved(goal=f"Refunds with {TOKEN}", planned=(f'Say "{TOKEN}"',))
     file = repo / ".memory/checkpoints/main/w1-v1-0a0a0a.json"
     file.parent.mkdir(parents=True)
     file.write_text(text)
@@ -297,7 +297,7 @@ def test_a_checkpoint_is_redacted_and_can_still_be_resumed(memctl: Memctl, repo:
     memctl("redact", "main-w1-v1-0a0a0a")
     assert kept(repo, TOKEN) == []
     shown = memctl("checkpoint", "show", "main-w1-v1-0a0a0a", "--json").data
-    assert shown["mission"] == "Refunds with [redacted: GitHub token]"
+    assert shown["goal"] == "Refunds with [redacted: GitHub token]"
     memctl("checkpoint", "resume", "main-w1-v1-0a0a0a")
     assert "MEM505" not in memctl("check", code=None).out
 

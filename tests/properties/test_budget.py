@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.pack import items, rehydrate
 from memctl.pack.draft import NOTICED, REST, PackPart, harmless
-from memctl.pack.filling import fill
+from memctl.pack.filling import TOO_LARGE, fill
 from memctl.pack.formats import choice, markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.record.config import Config
@@ -258,8 +258,20 @@ def test_a_large_budget_holds_everything_that_is_chosen() -> None:
 def test_a_record_too_large_for_the_budget_is_listed() -> None:
     made = memory(({"importance": 10, "title": "Huge"}, "word " * 5000), ({"title": "Small"}, "fits"))
     pack = made.pack(1000, "gpt")
-    assert "### Small" in pack.text
-    assert pack.text.endswith("## Left out\n\nDecisions:\n- DEC-2025-11-04-001 Huge (too large)\n")
+    before, _, after = pack.text.partition("### Small")
+    assert "\n\nToo large for this budget: DEC-2025-11-04-001 Huge\n\n" in before
+    assert after
+    assert [left.why for left in pack.left_out] == [TOO_LARGE]
+
+
+def test_the_title_of_what_weighs_most_stands_before_records_without_a_text() -> None:
+    """Where there is hardly any room a record of a title alone fits, and took the place of one that counts."""
+    light = [({"title": f"Light {number}"}, "") for number in range(12)]
+    made = memory(({"importance": 10, "title": "Never store card numbers"}, "Whoever asks for it. " * 90), *light)
+    for budget in (150, 200, 300, 600):
+        text = made.pack(budget, "claude").text
+        place = text.find("### Light")
+        assert "Never store card numbers" in text[: place if place >= 0 else None]
 
 
 @given(memories, budgets, families, tasks, forms)

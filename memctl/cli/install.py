@@ -16,9 +16,9 @@ from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
-from memctl.hooks import host_files, json_edit, other_memctl, permissions, settings
+from memctl.hooks import file_recall, host_files, json_edit, other_memctl, permissions, settings
 from memctl.hooks.host_files import Allowed, Edit, Keeping
-from memctl.hooks.hosts import HOSTS, Host
+from memctl.hooks.hosts import HOSTS, Host, guarded
 from memctl.hooks.mcp_settings import CLIENTS
 from memctl.store import agent_env
 from memctl.store.agent_env import READ, RECORD
@@ -150,7 +150,9 @@ def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, k
     form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
     declined = () if asked.user or asked.uninstall else host_files.declined(host, os.environ)
     listed = Allowed(form.listed(is_project=not asked.user), groups, declined)
-    edits = [host_files.settings_edit(file, shown, top, host, call, keeping, listed)]
+    is_guarded = repository is not None and repository.own_setting(file_recall.SETTING).lower() == file_recall.DENY
+    hooked = guarded(host) if is_guarded and not asked.uninstall else host
+    edits = [host_files.settings_edit(file, shown, top, hooked, call, keeping, listed)]
     if form.file:
         file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
         allowed = None if asked.uninstall else Allowed(form.rules(), groups, declined)

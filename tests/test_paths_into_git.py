@@ -19,6 +19,7 @@ import pytest
 
 from memctl.cli.main import cli
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
+from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE
 from tests.conftest import Memctl, Once, git, slow
 from tests.hooks.session import Session
 
@@ -47,6 +48,7 @@ SECRETS = {
     "url": "postgres://shop:" + some(MIXED, 16) + "@db.example.org/shop",
 }
 DEC, SECOND, ISS, LRN = "DEC-2025-11-04-001", "DEC-2025-11-04-002", "ISS-2025-11-04-001", "LRN-2025-11-04-001"
+STA = "STA-2025-11-04-001"
 RESOLVED, ARCHIVED, DELETED = "ISS-2025-11-04-002", "LRN-2025-11-04-002", "LRN-2025-11-04-003"
 OFFERED, GIVEN = "HND-2025-11-04-001", "HND-2025-11-04-002"  # by bob to claude, and the other way round
 CHAT = "User: Pay with {}\n\nAssistant: Decision: we use {}.\n\nUser: next step: rotate {}\n"
@@ -208,6 +210,7 @@ def full(repo: Path, memctl: Memctl, bob: Memctl, once: Once) -> Callable[[], Pa
         memctl("decide", "Use more cards", "--decision", "x", "--status", "accepted")
         for title in ("Slow", "Slower"):
             memctl("issue", title, "--severity", "high", "--description", "x")
+        memctl("state", "Till", "--task", "x")
         memctl("resolve", RESOLVED, "--resolution", "x")
         for title in ("Clocks drift", "Disks fill", "Nets fail"):
             memctl("learn", title, "--lesson", "x")
@@ -257,6 +260,14 @@ def base_of(name: str, repo: Path) -> dict[str, str]:
     return base
 
 
+def edited_by(option: str) -> str:
+    """A record of a type that has an option of `edit`."""
+    for kind, identifier in ((LEARNING, LRN), (DECISION, DEC), (ISSUE, ISS), (STATE, STA)):
+        if option in {f"--{field.option}" for field in kind.fields}:
+            return identifier
+    return LRN
+
+
 # Names of things that have to be there: they are refused for another reason. One shape is enough to see it.
 NAMES = {
     "--section", "--relates-to", "--supersedes", "--blocks", "--blocked-by", "--parent", "--expires", "--timestamp",
@@ -301,7 +312,10 @@ def test_a_command_works_and_refuses_or_redacts_a_credential_in_each_of_its_text
                 stdin = stdin.replace("{record}", memctl("show", LRN).out)
             else:
                 values, stdin = {**base, text: way.texts.get(text, "Ask with {}").format(secret)}, plain
-            code, said = call(memctl, name, values, stdin)
+            more = ["--allow-accepted"] if name == "edit" else []
+            if name == "edit" and (edited := edited_by(text)) != LRN:
+                values = {"ID": edited, text: values[text]}
+            code, said = call(memctl, name, values, stdin, *more)
             if code and not is_name:
                 assert "looks like a credential" in said, (text, shape, said)
             if not code:

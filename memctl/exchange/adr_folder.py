@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,16 +37,18 @@ from memctl.write.create import Draft, complete, written
 from memctl.write.edit import rewrite
 
 _DEFAULT: Form = "madr"  # of decisions that came from no file
+_EXPORTS = "adr-exports.json"  # a file of memctl's own in the Git directory
 _WIDTH = 4  # digits of a number, as adr-tools and MADR write them
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """A decision as a file: whether the folder has none of that name, another one, or the very same."""
+    """A decision as a file: whether the folder has none of that name, the very same, the one that it came from or that
+    was exported last (`changed`: nothing is lost with it), or another one (`edited`)."""
 
     id: str
     file: str
     text: str
-    state: Literal["new", "changed", "same"]
+    state: Literal["new", "changed", "edited", "same"]
 
 
 class Decisions:
@@ -88,7 +90,7 @@ class Decisions:
 
 
 def export_folder(
-    snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
+    memory: Memory, snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
 ) -> list[Exported]:
     """The decisions among the records as files of a folder, which need not be there yet.
 
@@ -106,25 +108,44 @@ def export_folder(
         if other is not record:
             hint = "select one of them with a filter, or delete one"
             raise MemctlError(f"{other.id} and {record.id} are both {file}", hint)
-    return [_compared(folder, file, written[file], decisions.text(written[file], form)) for file in sorted(written)]
+    last = _last_exports(memory)
+    found = []
+    for file, record in sorted(written.items()):
+        origin = decisions.origins.get(record.path)
+        ours = {origin.digest if origin else "", last.get(f"{os.path.realpath(folder)}/{file}", "")}
+        found.append(_compared(folder, file, record, decisions.text(record, form), ours))
+    return found
 
 
-def write_folder(folder: Path, exported: Sequence[Exported]) -> None:
-    """Write the files that are new or changed; the caller has asked whether they may be."""
+def _last_exports(memory: Memory) -> dict[str, str]:
+    """The digest of each file as it was exported last, by its whole path; what nobody can read counts for nothing."""
+    try:
+        return msgspec.json.decode((memory.private / _EXPORTS).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def write_folder(memory: Memory, folder: Path, exported: Sequence[Exported]) -> None:
+    """Write the files that are new or differ, and note what they are; the caller has asked whether they may be."""
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
     folder = Path(os.path.realpath(folder))  # the user may name a link, but no file in it may be one
     try:
         files.replace_all(folder, files.prepare(folder, writes), ())
     except MemctlError as error:  # no write of the memory's, which the next one would finish
         raise MemctlError(error.message, "mend that, and export again") from None
+    now = {f"{folder}/{item.file}": adr_text.digest_of(item.text) for item in exported}
+    files.replace_private(memory.private / _EXPORTS, msgspec.json.encode(_last_exports(memory) | now).decode())
 
 
-def _compared(folder: Path, file: str, record: Record, text: str) -> Exported:
+def _compared(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> Exported:
     try:
         there = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
     except FileNotFoundError:
         return Exported(record.id, file, text, "new")
-    return Exported(record.id, file, text, "same" if there == text.encode() else "changed")
+    if there == text.encode():
+        return Exported(record.id, file, text, "same")
+    is_ours = adr_text.digest_of(there.decode(errors="replace")) in ours
+    return Exported(record.id, file, text, "changed" if is_ours else "edited")
 
 
 def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:

@@ -61,8 +61,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`. The rest is named.
 
     With `adr`, each file such as 0001-title.md or adr-001-title.md becomes a decision, whether it is in MADR's form or
-    in Nygard's, and `memctl export adr` writes it out again as it was. Decisions that supersede each other are linked.
-    A file that is a decision already is left alone, also when it was changed since.
+    in Nygard's, and so does a file of any other name that says its status or has sections of a decision. `memctl export
+    adr` writes it out again as it was. Decisions that supersede each other are linked. A file that can't be read is
+    named and left out, one that is a decision already is left alone, also when it was changed since.
 
     With `beads` (its issues.jsonl) and `backlog` (its folder), issues and tasks become issues with their ids, links,
     severity, labels and dates. What can't be read, or leads to what does not come in, is left out and named.

@@ -152,7 +152,7 @@ def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: 
     """The file of each decision, by the record's path; those that came from none are numbered behind the others."""
     named = {path: origin.file for path, origin in origins.items()}
     free = sorted(name for name in set(present) - set(named.values()) if adr_text.number_of(name))
-    numbers = {name: adr_text.number_of(name) or "" for name in (*named.values(), *free)}
+    numbers = {name: number for name in (*named.values(), *free) if (number := adr_text.number_of(name))}
     newest = max(numbers, key=lambda name: (int(numbers[name]), name), default="")
     prefix, width = adr_text.prefix_of(newest), len(numbers.get(newest, "")) or _WIDTH
     following = int(numbers.get(newest, "0")) + 1
@@ -176,7 +176,7 @@ def _slug(record: Record) -> str:
     return name.removeprefix(record_ids.id_in_path(record.path) or "").strip("-") or record.id.lower()
 
 
-_TEMPLATE = re.compile(r"(?:adr[-_]?)?\d+[-_](?:adr-|madr-)?template\.md", re.IGNORECASE)
+_TEMPLATE = re.compile(r"(?:adr[-_]?)?(?:\d+[-_])?(?:adr[-_]|madr[-_])?template\.md", re.IGNORECASE)
 
 
 class AdrFile(msgspec.Struct, frozen=True):
@@ -315,7 +315,7 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft
         supersedes=[edge.old for edge in links if edge.new == item.file and not edge.by_new],
     )
     values: dict[str, Any] = {
-        "title": item.head.at(item.head.title),
+        "title": item.head.called,
         "status": SUPERSEDED if before else item.said.status,
         "timestamp": timestamps.parse(item.head.at(item.head.date)) if item.head.date else commit and commit.date,
         "agent_id": adr_text.deciders(item.origin.head) or (commit and commit.author),
@@ -395,13 +395,26 @@ def _notes(item: AdrFile) -> list[str]:
 
 
 def _listing(folder: Path) -> tuple[list[str], list[str]]:
-    """The names in a folder that are those of records, by their numbers, and the others but for hidden ones."""
+    """The names in a folder that are those of records, by their numbers, those without one that read as decisions, and
+    the others but for hidden ones."""
     try:
         names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     except OSError as error:
         raise MemctlError(f"{folder} can't be read: {error.strerror}", exit_code=USAGE) from None
-    numbers = {name: number for name in names if (number := adr_text.number_of(name)) and not _TEMPLATE.fullmatch(name)}
-    return sorted(numbers, key=lambda name: (int(numbers[name]), name)), [n for n in names if n not in numbers]
+    candidates = [name for name in names if not _TEMPLATE.fullmatch(name)]
+    numbers = {name: number for name in candidates if (number := adr_text.number_of(name))}
+    found = sorted(numbers, key=lambda name: (int(numbers[name]), name))
+    found += [name for name in candidates if name not in numbers and _reads_as_decision(folder, name)]
+    return found, [name for name in names if name not in found]
+
+
+def _reads_as_decision(folder: Path, name: str) -> bool:
+    """Whether a file without a number says its status, or has two sections of a decision at least."""
+    if not adr_text.is_name(name):
+        return False
+    read, _ = _read(folder, [name])
+    item = read[0] if read else None
+    return item is not None and (bool(item.head.status or item.origin.status) or adr_text.has_sections(item.body))
 
 
 def _read(folder: Path, names: Iterable[str]) -> tuple[list[AdrFile], list[str]]:
@@ -454,7 +467,8 @@ def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str
     """
     numbered: dict[int, list[str]] = {}
     for name in names:
-        numbered.setdefault(int(adr_text.number_of(name) or 0), []).append(name)
+        if number := adr_text.number_of(name):
+            numbered.setdefault(int(number), []).append(name)
 
     def resolve(target: str | int) -> str:
         same = [target] if target in names else numbered.get(target, []) if isinstance(target, int) else []

@@ -140,7 +140,10 @@ def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
             yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
         if event.kind != DIGEST:
             for one in _all_said(event.text) if len(event.text) <= _MOST else ():
-                if event.kind == ANSWER and one.label == labels.DECISION and _is_next(one):
+                if event.kind == ANSWER and (
+                    (one.label == labels.DECISION and _is_next(one))
+                    or (one.label == labels.LEARNING and not event.agent)  # the dialogue has those that hold
+                ):
                     continue
                 yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
     elif event.kind == CALL:

@@ -17,7 +17,7 @@ from memctl.hooks import agents_md, dispatch
 from memctl.hooks.compaction import INSTRUCTIONS
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, START, TOOL, Host
 from memctl.store import job_queue
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, commits, git, record_all
 from tests.hooks.session import Session, compress
 
 EVENTS = [*CLAUDE_CODE.events]
@@ -199,8 +199,8 @@ def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: P
 
 
 def test_codex_shows_all_of_what_it_is_given_in_any_script(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
-    for number in range(40):
-        memctl("decide", f"Решение {number}", "--rationale", "Потому что так удобнее. " * 30, "-i", "9")
+    titles = [f"Решение {number}" for number in range(40)]
+    record_all(memctl, "decision", titles, rationale="Потому что так удобнее. " * 30, importance=9)
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     text = codex.said("SessionStart", source="startup")
     assert 9_000 < len(text.encode()) <= CODEX.most_bytes
@@ -360,9 +360,10 @@ def test_an_event_that_cant_be_noted_is_answered_all_the_same(repo: Path, tmp_pa
     assert "# Memory of shop" in codex.said("SessionStart", source="startup")
 
 
-def test_a_start_imports_msgspec_without_what_others_have_installed_and_they_still_find_it() -> None:
+@pytest.mark.parametrize("first", ["memctl.hooks.dispatch, memctl.store.memory", "memctl.record.ids"])
+def test_msgspec_is_imported_without_what_others_have_installed_and_they_still_find_it(first: str) -> None:
     code = (
-        "import sys; from memctl.hooks import dispatch, draft_page, opening; opening.import_msgspec()\n"
+        f"import sys, {first}; assert 'msgspec' in sys.modules\n"
         "before = 'typing_extensions' in sys.modules; import msgspec, typing_extensions; print(before)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)

@@ -16,7 +16,7 @@ import pytest
 
 from memctl.hooks import session_state
 from memctl.task.resume_text import FILES
-from tests.conftest import Memctl, slow
+from tests.conftest import Memctl, record_all, slow
 from tests.hooks.session import Session
 from tests.window import generated, touches
 
@@ -106,8 +106,8 @@ def test_of_the_known_files_read_next_nearly_all_are_named(
 
 
 def test_long_decisions_and_many_issues_leave_room_for_the_files(session: Session, memctl: Memctl) -> None:
-    for number in range(15):
-        memctl("issue", f"Issue {number} {'that takes long to tell ' * 3}", "--severity", "high")
+    titles = [f"Issue {number} {'that takes long to tell ' * 3}" for number in range(15)]
+    record_all(memctl, "issue", titles, severity="high")
     session.transcript.prompt("Refunds " + "by card, and more of it " * 40)
     for number in range(20):
         file = session.repo / "src" / f"{'deep/' * 4}file{number}.py"

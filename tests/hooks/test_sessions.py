@@ -17,7 +17,7 @@ from memctl.store import job_queue
 from memctl.text.fit import LIMIT, length
 from memctl.transcript import claude_code
 from tests.checkpoints import having
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, commits, git, record_all
 from tests.hooks.session import Session
 
 
@@ -55,9 +55,8 @@ def test_a_fresh_session_gets_the_pack(session: Session, memctl: Memctl) -> None
 
 def test_the_pack_never_exceeds_what_a_host_shows(session: Session, memctl: Memctl) -> None:
     text = f"{'Because of this. ' * 30}\N{GRINNING FACE}" * 2
-    given = {"memory_type": "decision", "importance": 9, "content": {"rationale": text}}
-    made = [{**given, "title": f"Decision {number} \N{GRINNING FACE}"} for number in range(40)]
-    memctl("import", "-", stdin="".join(json.dumps(one) + "\n" for one in made))
+    titles = [f"Decision {number} \N{GRINNING FACE}" for number in range(40)]
+    record_all(memctl, "decision", titles, rationale=text, importance=9)
     text = session.said("SessionStart", source="startup")
     assert 7_000 < length(text) <= LIMIT
     assert "Left out" in text or "left out" in text

@@ -111,7 +111,7 @@ def _event(block: ContentBlock) -> Event | None:
         return Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
     if block.content_type is ContentType.TOOL_RESULT:
         return Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
-    if block.content_type is ContentType.USER_MESSAGE:
+    if block.content_type is ContentType.USER_MESSAGE and block.content:
         return Event(PROMPT, block.content)
     if block.content_type is ContentType.ASSISTANT_RESPONSE:
         return Event(ANSWER, block.content)

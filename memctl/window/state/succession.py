@@ -111,7 +111,9 @@ class Succession:
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
         """What the user said first, without what was given to this window of the one before it."""
-        first = next((one.content for one in blocks if one.content_type is ContentType.USER_MESSAGE), "")
+        first = next(
+            (one.content for one in blocks if one.content and one.content_type is ContentType.USER_MESSAGE), ""
+        )
         return first.replace(self._given, "").rstrip() if self._given else first
 
     def _begun(self, blocks: Sequence[ContentBlock]) -> Progress:

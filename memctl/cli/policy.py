@@ -159,7 +159,7 @@ class _Batch:
             return
         digest = hashlib.sha256("\0".join(one.measures.parsed.text for one in self.contexts).encode(errors="replace"))
         aws_before = self.measured.aws_before
-        macros, no_ops = observations.compressions(self.events, self.workflow, self.since, aws_before, facts.aws)
+        compressed = observations.compressions(self.events, self.workflow, self.since)
         observations.note(
             memory,
             observations.Observation(
@@ -168,8 +168,8 @@ class _Batch:
                 facts.threshold,
                 requests,
                 denied,
-                macros,
-                no_ops,
+                len(compressed),
+                observations.no_ops(compressed),
                 facts.aws,
                 None if aws_before is None else facts.aws - aws_before,
                 round(facts.debt.ratio, 4),

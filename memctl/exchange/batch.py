@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -66,12 +66,21 @@ def row(memory: Memory, place: str, draft: Draft, identity: str) -> Row:
 
 class Batch:
     """Rows on their way into a memory. With `is_lenient`, links that can't be kept are left out and named; else they
-    are wrong, and nothing comes in."""
+    are wrong, and nothing comes in. `canonical` makes one of the ways in which another tool writes an id."""
 
-    def __init__(self, memory: Memory, snapshot: Snapshot, rows: Sequence[Row], *, is_lenient: bool = False) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        snapshot: Snapshot,
+        rows: Sequence[Row],
+        *,
+        is_lenient: bool = False,
+        canonical: Callable[[str], str] = str,
+    ) -> None:
         self._memory = memory
         self._snapshot = snapshot
         self._is_lenient = is_lenient
+        self._canonical = canonical
         self.wrong: list[str] = []
         self.notes: list[str] = []
         self._by_memory_id = {record.memory_id: record for record in snapshot.records}
@@ -83,7 +92,7 @@ class Batch:
         new = [one for one in self._rows if one.record is None]
         allocate(sequence, [one.values for one in new if "id" not in one.values])
         before = {one.place: self._text(one) for one in self._rows if one.has_id and one.record is not None}
-        self._names = {name.casefold(): one for one in self._rows for name in _names(one)}
+        self._names = {name.casefold(): one for one in self._rows for name in self._names_of(one)}
         self._by_id = {one.values["id"]: one for one in self._rows}
         for one in self._rows:
             self._resolve(one)
@@ -155,13 +164,19 @@ class Batch:
 
     def _named(self, name: str) -> str | None:
         """The id of the record that a name means, of those that come in first."""
-        if (found := self._names.get(name.casefold())) is not None:
+        if (found := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
             return str(found.values["id"])
         record = self._snapshot.find(name)
         if record is None:
             others = self._snapshot.called_elsewhere(name)
             record = others[0] if len(others) == 1 else None
         return record.id if record is not None else None
+
+    def _names_of(self, one: Row) -> Iterator[str]:
+        """What a row is called, by anybody."""
+        yield from (str(one.values["id"]), str(one.values["memory_id"]))
+        if source_id := str(one.values.get(SOURCE_ID) or ""):
+            yield from (source_id, f"={self._canonical(source_id)}")
 
     def _memory_id(self, identifier: str) -> str:
         found = self._by_id.get(identifier)
@@ -285,11 +300,6 @@ class Batch:
         write = Write(path or write.path, write.text)
         self.wrong += _unreadable(write, one.place)
         return write
-
-
-def _names(one: Row) -> Iterator[str]:
-    """What a row is called, by anybody."""
-    yield from filter(None, map(str, (one.values["id"], one.values["memory_id"], one.values.get(SOURCE_ID, ""))))
 
 
 def refuse(wrong: Sequence[str], hint: str) -> None:

@@ -161,7 +161,7 @@ def _checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
     body = "\n".join(f"- {one_line(line)[:_LONGEST]}" for line in dict.fromkeys(lines))
     how = f"`memctl checkpoint resume {saved.checkpoint_id}` has the whole of it."
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
-    title = f"Checkpoint not taken up: {first_sentence(saved.mission) or saved.workflow_id}"
+    title = f"Checkpoint not taken up: {first_sentence(saved.goal) or saved.workflow_id}"
     body = items.screened(snapshot, f"{body}\n\n{how}\n".lstrip())
     return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
 

@@ -65,7 +65,7 @@ READING: Sequence[Sequence[str]] = (
 )
 # Those that look at every text, each in its own way. All of them, and all events, are tried in slow tests.
 FEW = (
-    *(("check",), ("render", "-n"), ("show", "§3.1"), ("search", "pager"), ("impact", "--all"), ("status",)),
+    *(("check",), ("show", "§3.1"), ("search", "pager"), ("impact", "--all"), ("status",)),
     *(("rehydrate", "--task", "mend the pager in app.py"), ("files", "--task", "mend the pager in app.py")),
     *(("summarize", "app.py"), ("quality", "notes.md"), ("context-summary", "notes.md", "--decision", "PROCEED")),
 )

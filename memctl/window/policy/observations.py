@@ -43,6 +43,7 @@ _ROUND = 100  # a proposal is a multiple of so many tokens
 _MOST_KEPT = 1_000  # batches in the log
 _MOST_BYTES = 1_000_000
 _FEWEST_DELTAS = 3  # batches whose growth tells what the next one will bring
+_NO_OP = 1.0  # percent; a compression that saves less has saved nothing
 _HISTORY = 3  # batches that an escalation looks at beside the present one
 
 Number = Annotated[int, msgspec.Meta(ge=0)]
@@ -153,45 +154,37 @@ def _line(observation: Observation) -> bytes:
     return msgspec.json.encode(observation) + b"\n"
 
 
-def compressions(
-    events: Sequence[WorkflowEvent], workflow: str, since: str, before: int | None = None, after: int | None = None
-) -> tuple[int, int]:
-    """How often a workflow was compressed after a moment, and how many of these saved nothing.
+def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> list[WorkflowEvent]:
+    """The events after a moment at which a workflow was compressed, oldest first."""
+    return [e for e in events if e.workflow_id == workflow and e.event_type == "compression" and e.timestamp > since]
 
-    An event that does not say what it saved is judged by the working sets of the batches `before` and `after` it.
-    """
-    found = [one for one in events if one.workflow_id == workflow and one.event_type == "compression"]
-    ratios = [one.compression_ratio for one in found if one.timestamp > since]
-    is_no_smaller = before is not None and after is not None and after >= before
-    return len(ratios), sum(is_no_smaller if ratio is None else ratio <= 0 for ratio in ratios)
+
+def no_ops(found: Sequence[WorkflowEvent]) -> int:
+    """How many compressions saved nothing to speak of."""
+    return sum((one.compression_ratio or 0) < _NO_OP for one in found)
 
 
 def measured(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
     """What the log and the stream of events tell of the next batch of a workflow; None is what they do not."""
     past = [one for one in observations if one.workflow == workflow]
-    open_ = since_checkpoint(events, workflow)
-    ends = [one.timestamp for one in events if one.workflow_id == workflow and one.event_type == "compression"]
-    compressed = max(ends, default="")
-    since = [one for one in past if one.date > compressed]
-    last = past[-1] if past else None
+    last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
+    compressed = [*compressions(events, workflow, "")]
+    end = compressed[-1].timestamp if compressed else ""
+    since = [one for one in past if one.date > end]
     deltas = [after.scs - before.scs for before, after in pairwise(past) if after.scs > before.scs]
-    denials = 0
-    for one in reversed([one for one in past if one.requests]):
-        if not one.denied:
-            break
-        denials += 1
-    boundary = [one for one in open_ if one.event_type in ("phase_boundary", PHASES[0])]
-    escalated = [one.action_taken for one in open_ if one.event_type == "escalation"]
+    left = compressed[-1].after_state.aws_size if end > last else None
+    denials = [bool(one.denied) for one in past if one.requests]
+    boundaries = [one.timestamp for one in open_ if one.event_type in ("phase_boundary", PHASES[0])]
     return ContextState(
         delta_payload=round(median(deltas)) if len(deltas) >= _FEWEST_DELTAS else None,
-        pending_escalations=escalated or None,
+        pending_escalations=[one.action_taken for one in open_ if one.event_type == "escalation"] or None,
         deferred_compressions=sum(bool(one.fired) for one in since) if past else None,
-        phase_boundary=any(one.timestamp > max(compressed, last.date if last else "") for one in boundary) or None,
+        phase_boundary=any(moment > max(end, last) for moment in boundaries) or None,
         batches_since_compression=len(since) if past else None,
-        aws_before=last.aws if last else None,
+        aws_before=(past[-1].aws if past else None) if left is None else left,
         events=len(open_) if events else None,
         scs_history=[one.scs for one in past[-_HISTORY:]] or None,
-        parallel_denials=denials if past else None,
+        parallel_denials=[*reversed(denials), False].index(False) if past else None,
     )
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from memctl.task.bootstrap import hidden_reference
 from memctl.task.events import MOST_EVENTS
+from memctl.task.resume import hidden_reference
 from memctl.window.policy import importance
 from memctl.window.policy.blocks import ParsedText
 from memctl.window.policy.contexts import BURST, Burst, Context, ContextState, Debt, Slice

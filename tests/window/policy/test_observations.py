@@ -146,12 +146,12 @@ def test_a_log_and_a_stream_tell_what_nobody_types_in() -> None:
 
 
 def test_compressions_and_those_that_saved_nothing_are_counted_from_the_events() -> None:
-    sizes = [(100, 80), (100, 100), (None, None)]
     events = [
-        event(n, "compression", before_state=ContextSizes(aws_size=a), after_state=ContextSizes(aws_size=b))
-        for n, (a, b) in enumerate(sizes, 1)
+        event(n, "compression", before_state=ContextSizes(aws_size=1_000), after_state=ContextSizes(aws_size=after))
+        for n, after in enumerate((800, 999, 990), 1)
     ]
-    assert observations.compressions(events, "w", "") == (3, 1)
-    assert observations.compressions(events, "w", "", 100, 100) == (3, 2)  # the last one says nothing of its sizes
-    assert observations.compressions(events, "w", "", 100, 99) == (3, 1)
-    assert observations.compressions(events, "w", "2025-11-04T10:00:02Z") == (1, 0)
+    found = observations.compressions(events, "w", "")
+    assert (len(found), observations.no_ops(found)) == (3, 1)
+    assert observations.compressions(events, "w", "2025-11-04T10:00:02Z") == events[2:]
+    assert measured([batch(0, 9, aws=7)], events, "w").aws_before == 990  # what the last compression left
+    assert measured([batch(4, 9, aws=7)], events, "w").aws_before == 7

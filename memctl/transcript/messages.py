@@ -31,8 +31,8 @@ class Block(msgspec.Struct, frozen=True):
     """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its encodable text.
 
     A CALL has the `name` of the tool and its `arguments` as they came; `call_id` is the id by which a RESULT names its
-    call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type, such as images, and what was given as its
-    `arguments`.
+    call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type, such as images,
+    and what was given as its `arguments`.
     """
 
     type: str

@@ -15,12 +15,13 @@ from typing import Any, Literal
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange import adr_status, adr_text, jsonl
+from memctl.exchange import adr_status, adr_text, batch
 from memctl.exchange.adr_status import SUPERSEDED, Other, Statement
 from memctl.exchange.adr_text import FORMS, KEY, AdrOrigin, Form, Head
 from memctl.git import history
 from memctl.git.history import Commit
-from memctl.record import frontmatter, ids, timestamps
+from memctl.record import frontmatter, timestamps
+from memctl.record import ids as record_ids
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import DECISION
@@ -151,7 +152,7 @@ def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: 
 def _slug(record: Record) -> str:
     """What a record's file is called behind its id; it stays the same when the title changes."""
     name = record.path.rpartition("/")[2].removesuffix(".md")
-    return name.removeprefix(ids.id_in_path(record.path) or "").strip("-") or record.id.lower()
+    return name.removeprefix(record_ids.id_in_path(record.path) or "").strip("-") or record.id.lower()
 
 
 _TEMPLATE = re.compile(r"(?:adr[-_]?)?\d+[-_](?:adr-|madr-)?template\.md", re.IGNORECASE)
@@ -181,11 +182,12 @@ class Edge(msgspec.Struct, frozen=True):
     by_new: bool
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportedFolder(msgspec.Struct, frozen=True):
     """What an import comes to: the change, the ids by file of what it adds, and what it leaves alone.
 
     `known` are files that are decisions already, `changed` those whose decision says something else (with its id),
-    `passed` names that are no record's; `notes` say what was read in one way where there might be others.
+    `passed` names that are no record's, `refused` says with file and line what is wrong with those that can't come in;
+    `notes` say what was read in one way where there might be others.
     """
 
     change: Change
@@ -194,14 +196,21 @@ class Imported(msgspec.Struct, frozen=True):
     changed: dict[str, str]
     passed: list[str]
     notes: list[str]
+    refused: list[str] = []
 
 
 def import_folder(
-    memory: Memory, sequence: IdSequence, snapshot: Snapshot, folder: Path, *, allow_secret: bool = False
-) -> Imported:
+    memory: Memory,
+    sequence: IdSequence,
+    snapshot: Snapshot,
+    folder: Path,
+    *,
+    allow_secret: bool = False,
+    is_strict: bool = False,
+) -> ImportedFolder:
     """The Change that adds the records of a folder as decisions; those that are there already are left alone.
 
-    Raises MemctlError, naming files and lines, if any of them can't be added.
+    Raises MemctlError, naming files and lines, if none of them can be added, and if `is_strict` any.
     """
     names, passed = _listing(folder)
     if not names:
@@ -210,20 +219,25 @@ def import_folder(
             "their files are called such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
     found, wrong = _read(folder, names)
+    sound = []
+    for item in found:
+        faults = [*([] if allow_secret else _secrets(item)), *_faults(memory, item)]
+        wrong += faults
+        sound += [] if faults else [item]
+    if is_strict or not sound:
+        batch.refuse(wrong, "mend the files")
+    found = sound
     decisions = Decisions(snapshot, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
     new = [item for item in found if item.file not in there]
     known = [item for item in found if item.file in there and _is_known(decisions, there[item.file], item)]
-    if not allow_secret:
-        wrong += [line for item in new for line in _secrets(item)]
-    jsonl.refuse(wrong, "mend the files")
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.said.status for i in new}
     fresh = {item.file for item in new}
     links = [e for e in _edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
     added, writes = _add(memory, sequence, folder, new, links, there)
     changes = _other_ends(there, decisions, {item.file for item in known}, links, added)
     writes += [rewrite(snapshot, record, values) for record, values in changes]
-    return Imported(
+    return ImportedFolder(
         change=Change(
             op="import",
             title=f"{quantity(len(added), 'decision')} of {folder.name or folder}",
@@ -235,6 +249,7 @@ def import_folder(
         changed={i.file: there[i.file].id for i in found if i.file in there and i not in known},
         passed=passed,
         notes=[note for item in new for note in _notes(item)],
+        refused=wrong,
     )
 
 
@@ -258,23 +273,15 @@ def _add(
     commits = _first_commits(memory, folder, [item.file for item in new])
     drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
     complete_values = [complete(memory, draft) for _, draft in drafts]
-    jsonl.allocate(sequence, complete_values)
+    batch.allocate(sequence, complete_values)
     added = {item.file: str(values["id"]) for item, values in zip(new, complete_values, strict=True)}
     ids = {file: record.id for file, record in there.items()} | added
     writes: list[Write] = []
-    wrong: list[str] = []
     for (item, draft), values in zip(drafts, complete_values, strict=True):
-        values["memory_id"] = memory.new_memory_id(values["id"], is_imported=True)
+        values["memory_id"] = _memory_id(memory, item)
         values["superseded_by"] = [ids[edge.new] for edge in links if edge.old == item.file]
         values["supersedes"] = [ids[edge.old] for edge in links if edge.new == item.file]
-        if faults := problems(values):
-            line = item.head.line(item.head.title)
-            wrong += [f"{item.file}:{line}: {field}: {message}" for field, message in faults]
-            continue
-        _, write = written(memory, {name: value for name, value in values.items() if value != []}, draft)
-        wrong += _lossy(item, write)
-        writes.append(write)
-    jsonl.refuse(wrong, "mend the files")
+        writes.append(written(memory, {name: value for name, value in values.items() if value != []}, draft)[1])
     return added, writes
 
 
@@ -296,8 +303,19 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft
     return Draft(kind=DECISION, values=values, body=item.body)
 
 
-def _lossy(item: AdrFile, write: Write) -> list[str]:
-    """What is wrong with a decision: it can't be read, or would not be written out as the file that it came from."""
+def _memory_id(memory: Memory, item: AdrFile) -> str:
+    return memory.imported_memory_id(f"adr\0{item.file}\0{item.origin.digest}")
+
+
+def _faults(memory: Memory, item: AdrFile) -> list[str]:
+    """What is wrong with the decision of a file: it can't be read, or would not be written out as that file again."""
+    draft = _draft(item, (), None)
+    values = complete(memory, draft) | {"memory_id": _memory_id(memory, item)}
+    values["id"] = record_ids.record_id(DECISION, values["timestamp"][:10], 1)
+    if faults := problems(values):
+        line = item.head.line(item.head.title)
+        return [f"{item.file}:{line}: {field}: {message}" for field, message in faults]
+    _, write = written(memory, {name: value for name, value in values.items() if value != []}, draft)
     try:
         _, body = parse(write.text, write.path)
     except InvalidRecord as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from memctl.git import git
+from memctl.git.process import Process
 
 _AT_ONCE = 4096  # bytes of questions: no pipe is smaller, so that neither side waits for the other for ever
 T = TypeVar("T")
@@ -26,7 +27,7 @@ class AnsweringProcess:
 
     def __init__(self, args: Sequence[str], top: Path) -> None:
         self._args, self._top = args, top
-        self.process: git.Process | None = None
+        self.process: Process | None = None
         self._asker = 0
         self._end: Callable[[], object] = lambda: None
 
@@ -66,7 +67,7 @@ class AnsweringProcess:
             git.end(process)
             raise
 
-    def _running(self) -> git.Process:
+    def _running(self) -> Process:
         if self.process is None or self._asker != os.getpid():  # a copy of us must not take the answers to our own
             self.process, self._asker = git.start_answering(self._args, self._top), os.getpid()
             self._end = weakref.finalize(self, git.end, self.process)

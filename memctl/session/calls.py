@@ -57,6 +57,12 @@ def touched(event: Event, *, failed: bool = False) -> Iterator[FileAction]:
             yield from (FileAction(path, action, event.cwd, _what(given)) for path in _paths(given))
 
 
+def is_edit(event: Event) -> bool:
+    """Whether a CALL is of a tool that changes a file."""
+    name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
+    return _ACTIONS.get(name) in (WRITTEN, CREATED, MODIFIED) or name in ("applypatch", "patch")
+
+
 def command_of(arguments: Mapping[str, Any]) -> str:
     """The shell command that a call runs, "" if it runs none."""
     given = arguments.get("command", arguments.get("cmd", arguments.get("script", "")))

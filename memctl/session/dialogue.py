@@ -13,6 +13,12 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 _PLAN = "ExitPlanMode"
 _LONGEST = 50_000  # characters of a command in which a message is looked for
+# How a prompt begins that the host of an agent wrote.
+_OF_HOST = lazy_regex(
+    r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at|<bash-"
+    r"|<local-command"
+    r"|<task-notification|\[Request interrupted)"
+)
 _COMMIT = lazy_regex(r"\bgit (?:-\S+ (?:[^-\s]\S* )?){0,20}commit\b")
 _HERE = lazy_regex(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 _MESSAGE = lazy_regex(r"(?:-[a-z]*m|--message)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
@@ -29,7 +35,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
     for place, event in enumerate(events):
         if event.agent:
             continue
-        if event.kind == PROMPT:
+        if event.kind == PROMPT and not _OF_HOST.match(event.text):
             yield Turn(dialogue.USER, event.text, place)
         elif event.kind == ANSWER:
             yield Turn(dialogue.AGENT, event.text, place)
@@ -37,7 +43,8 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
             result = results.get(event.call)
             is_done = result is None or not result.is_error
             message = commit_message(calls.command_of(event.arguments)) if is_done else ""
-            yield Turn(dialogue.COMMIT if message else dialogue.ACTION, message, place)
+            who = dialogue.COMMIT if message else dialogue.EDIT if is_done and calls.is_edit(event) else dialogue.ACTION
+            yield Turn(who, message, place)
         elif event.kind == RESULT and event.call in called and not event.is_error:
             yield Turn(dialogue.USER, event.text, place)
         elif event.kind == RESULT and isinstance(answers := event.details.get("answers"), dict):

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 import msgspec
 
 from memctl.record.required_text import is_said
-from memctl.session import dialogue
+from memctl.session import calls, dialogue
 from memctl.statements import cues, labels, lines, plans, reader, statements, units
 from memctl.statements.dialogue import USER, FreeStatement
 from memctl.statements.statement import Statement
@@ -47,13 +47,17 @@ _NEXT = re.compile(
     r"|proceed|me to review|which (?:pr|branch|issue))\b",
     re.IGNORECASE,
 )
+_MEANT = re.compile(r"(?:can|could) you (?:clarify|explain|describe|say)\b|what do you mean\b", re.IGNORECASE)
 _LABELS = {
     "decision": labels.DECISION,
     "constraint": labels.DECISION,
     "learning": labels.LEARNING,
     "issue": labels.ISSUE,
 }
-_MOST_LEARNED = 3  # in one message; more are a report
+_REPORT = 1_000  # characters of a message that reports what was seen
+_COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
+_MOST_SAID = 3  # learnings or issues of a shorter message
+_REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # why, where the agent asked
 _OVER = re.compile(r"\W*(?:resolved|fixed|closed|solved|done|won't fix)\b", re.IGNORECASE)
 _SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson"}
@@ -91,8 +95,11 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
     for statement in dialogue.read(events):
         free.setdefault(statement.turn, []).append(_stated_freely(statement, events[statement.turn]))
     found: dict[tuple[str, str], Extract] = {}
+    is_worked = False  # whether files were changed since the last prompt
     for place, event in enumerate(events):
-        for one in _once(list(_of_event(event)), free.get(place, [])):
+        if not event.agent and event.kind in (PROMPT, CALL):
+            is_worked = event.kind == CALL and (is_worked or calls.is_edit(event))
+        for one in _once(list(_of_event(event, is_worked=is_worked)), free.get(place, [])):
             key = (one.label, comparable(one.text))
             old = found.get(key)
             if old is None or (one.explicit and not old.explicit) or (one.reason and not old.reason):
@@ -120,7 +127,7 @@ def _stated_freely(one: FreeStatement, event: Event) -> Extract:
     return Extract(label, one.text, False, reason, one.alternatives, source, event.moment, line=event.line)
 
 
-def _of_event(event: Event) -> Iterator[Extract]:
+def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
     if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
         if event.kind == PROMPT and plans.read(event.text) is not None:
             return  # it is one decision, and what its headings name is its context
@@ -128,12 +135,15 @@ def _of_event(event: Event) -> Iterator[Extract]:
         if event.kind == DIGEST:
             made = [one for one in made if one.label != labels.ISSUE]  # it tells of what was solved as well
         elif event.kind == ANSWER:
-            made = _reported(made)
+            made = _reported(made, event.text, is_worked=is_worked)
         for one in made:
             yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
         if event.kind != DIGEST:
             for one in _all_said(event.text) if len(event.text) <= _MOST else ():
-                if event.kind == ANSWER and one.label == labels.DECISION and _is_next(one):
+                if event.kind == ANSWER and (
+                    (one.label == labels.DECISION and _is_next(one))
+                    or (one.label == labels.LEARNING and not event.agent)  # the dialogue has those that hold
+                ):
                     continue
                 yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
     elif event.kind == CALL:
@@ -142,14 +152,27 @@ def _of_event(event: Event) -> Iterator[Extract]:
         yield from _answered(event)
 
 
-def _reported(made: Sequence[Extract]) -> Sequence[Extract]:
-    """What an agent says under labels, with many learnings of one message as one: it reports what it saw."""
-    learned = [one for one in made if one.label == labels.LEARNING]
-    if len(learned) <= _MOST_LEARNED:
-        return made
-    text = "; ".join(one.text.rstrip(".") for one in learned)[:_LONG]
-    whole = msgspec.structs.replace(learned[0], text=text, statement=None)
-    return [*(one for one in made if one.label != labels.LEARNING), whole]
+def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequence[Extract]:
+    """What an agent says under labels. Several learnings or issues of a report are one.
+
+    An issue that names its repair is none, nor is one that is counted (`Bug 2: …`) after the work on it.
+    """
+    made = [one for one in made if not _is_mended(one, is_worked=is_worked)]
+    most = 1 if len(text) >= _REPORT else _MOST_SAID
+    joined = list[Extract]()
+    for label in (labels.LEARNING, labels.ISSUE):
+        several = [one for one in made if one.label == label]
+        if len(several) > most:
+            whole = "; ".join(one.text.rstrip(".") for one in several)[:_LONG]
+            joined.append(msgspec.structs.replace(several[0], text=whole, statement=None))
+            made = [one for one in made if one.label != label]
+    return [*made, *joined]
+
+
+def _is_mended(one: Extract, *, is_worked: bool) -> bool:
+    if one.label != labels.ISSUE or one.statement is None:
+        return False
+    return bool(_REPAIR.match(one.text) or (is_worked and _COUNTED.match(one.statement.source)))
 
 
 def _is_next(decision: Extract) -> bool:
@@ -311,7 +334,9 @@ def _answered(event: Event) -> Iterator[Extract]:
 
 
 def _is_undecided(question: str, answer: str, options: list[str]) -> bool:
-    """Whether an answer asks back, or is about what to do next."""
+    """Whether an answer asks back or tells what was meant, or is about what to do next."""
+    if _MEANT.match(question):
+        return True
     return "?" in answer or (answer in options and _NEXT.search(question) is not None)
 
 

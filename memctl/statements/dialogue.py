@@ -14,25 +14,22 @@ import msgspec
 from memctl.statements import commit_text, findings, plans, wishes
 from memctl.statements.topics import Topic
 
-USER, AGENT, COMMIT, ACTION = "user", "agent", "commit", "action"
+USER, AGENT, COMMIT, EDIT, ACTION = "user", "agent", "commit", "edit", "action"
 DECISION, CONSTRAINT, LEARNING, ISSUE = "decision", "constraint", "learning", "issue"
 _CHOICES = (DECISION, CONSTRAINT)
 _LONGEST_TOPIC = 1_500  # characters of a message that is about one thing
 _MUSING = 120  # turns in which an agent that gives several causes without being asked looks for the one
 _LOOKED_BACK = 60  # statements with which a new one is compared
 _LONGEST_QUESTION = 1_500  # characters
+_SHORT = 300  # characters of a prompt that asks for one thing
 _ASKS = re.compile(
-    r"(?i)\?|\bwhy\b|\bhow come\b|\bcan you (?:check|look|find|figure|explain|tell|research|try (?:to|making)"
-    r"|summarize)\b"
-)
-_ASKS_FOR_WORK = re.compile(
-    r"(?i)\b(?:can|could|would) you (?:please )?(?:add|update|create|generate|make|fix|write|implement|use|do|run"
-    r"|give|move|try|put)\b"
-    r"|^\W*(?:you can|shall we|let's)\b"
+    r"(?i)\?|\b(?:why|how|(?:can|could|would) you|check|look|(?:re)?view|find|explain|debug|analy[sz]e|investigate"
+    r"|research)\b"
 )
 _ASKS_DESIGN = re.compile(
-    r"(?i)\b(?:can|could|should|shall) (?:we|it|this|that|i)\b|\bdo we need\b|\bwhy (?:not|don't)\b|\brather than\b"
-    r"|\bis it (?:easier|better|worth)\b|\bin theory\b|\bright thing\b|\bwhat if\b|\bwe can't\b"
+    r"(?i)\b(?:can|could|should|shall)(?:n't)? (?:we|it|this|that|there|[\w.-]+ be)\b|\bwhy (?:not|don't) (?:we|you"
+    r"|just)\b"
+    r"|\brather than\b|\b(?:easier|better|worth)\b|\bin theory\b|\bright thing\b|\bwhat if\b|\bwhat do you think\b"
 )
 
 
@@ -67,81 +64,137 @@ def read(turns: Iterable[Turn]) -> list[FreeStatement]:
 
 
 class _DialogueReader:
-    """Takes turn after turn; holds the last message of the agent, and the question that it answers."""
+    """Takes turn after turn; holds what was said and done since the last prompt."""
 
     def __init__(self) -> None:
         self._found: list[tuple[FreeStatement, Topic] | None] = []
-        self._question = ""
-        self._answer: Turn | None = None  # the last message since the question
         self._said: Turn | None = None  # the agent's last message
-        self._is_planned = False  # whether a plan was given that no commit has carried out so far
-        self._prompted = -1  # number of the last prompt
+        self._uncommitted: int | None = None  # place of the last choice that no commit has carried out so far
         self._unheeded: int | None = None  # place of an assent on which nothing was done so far
+        self._symptoms: list[int | None] = [None, None]  # places of what the last two prompts say is wrong
+        self._begin("", -1)
+
+    def _begin(self, prompt: str, number: int) -> None:
+        self._prompt, self._prompted = prompt[:_LONGEST_QUESTION], number
+        self._last: Turn | None = None  # the agent's last message since the prompt
+        self._is_edited = False  # whether files were changed since then
+        self._wish: int | None = None  # place of what the prompt wishes
 
     def take(self, turn: Turn) -> None:
         if turn.who == USER:
+            self._close_exchange()
+            self._begin(turn.text, turn.number)
+            self._symptoms = [self._symptoms[1], None]
             self._take_prompt(turn)
             return
         self._unheeded = None
         if turn.who == AGENT:
             self._take_message(turn)
+        elif turn.who == EDIT:
+            self._is_edited = True
         elif turn.who == COMMIT:
-            commit = commit_text.read(turn.text)
-            if commit is not None and not self._is_planned:
-                self._add(FreeStatement(DECISION, commit.subject, AGENT, turn.number, commit.body))
-            self._is_planned = False  # the first commit is that of the plan
+            self._take_commit(turn)
 
     def finish(self) -> list[FreeStatement]:
-        self._close_question()
+        self._close_exchange()
         return sorted((one[0] for one in self._found if one is not None), key=lambda one: one.turn)
 
     def _take_prompt(self, turn: Turn) -> None:
-        self._close_question()
-        self._prompted = turn.number
         if self._unheeded is not None:
             self._found[self._unheeded] = None
             self._unheeded = None
-        if (plan := plans.read(turn.text)) is not None and not commit_text.is_step(plan.title):
-            self._add(FreeStatement(DECISION, plan.text, USER, turn.number, plan.reason))
-            self._is_planned = True
-            if plan.cause:
-                self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number))
-        if plan is not None:
+        if (plan := plans.read(turn.text)) is not None:
+            self._prompt = ""
+            if not commit_text.is_step(plan.title):
+                self._uncommitted = self._add(FreeStatement(DECISION, plan.text, USER, turn.number, plan.reason))
+                if plan.cause:
+                    self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number))
             return
         wish = None
         if self._said is not None and wishes.is_assent(turn.text):
             wish = wishes.agreed(turn.text, self._said.text)
             if wish is not None:
-                self._add(_of_wish(wish, turn), f"{wish.text} {self._said.text[-1_000:]}")
-                self._unheeded = len(self._found) - 1 if self._found else None
+                self._unheeded = self._add(_of_wish(wish, turn), f"{wish.text} {self._said.text[-1_000:]}")
+                self._uncommitted = self._unheeded
         if wish is None and (wish := wishes.stated(turn.text)) is not None:
-            self._add(_of_wish(wish, turn), turn.text)
-        is_question = _ASKS.search(turn.text[:_LONGEST_QUESTION]) and not _ASKS_FOR_WORK.search(turn.text)
-        self._question = turn.text[:_LONGEST_QUESTION] if is_question else ""
+            self._wish = self._add(_of_wish(wish, turn), turn.text)
+            if wish.kind == DECISION:
+                self._uncommitted = self._wish
+        if wish is None and (symptom := wishes.reported(turn.text)):
+            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number), turn.text)
 
     def _take_message(self, turn: Turn) -> None:
-        told = findings.read(turn.text)
-        if told.is_retraction:
+        if findings.is_retraction(turn.text):
             self._take_back()
-        for found in told.found:
+        found = findings.cause(turn.text)
+        if found is not None:
             self._add(FreeStatement(found.kind, found.text, AGENT, turn.number, found.reason), turn.text)
-        self._said = turn
-        if self._question:
-            self._answer = turn
+        if (issue := findings.open_issue(turn.text)) is not None:
+            self._add(FreeStatement(ISSUE, issue.text, AGENT, turn.number), turn.text)
+        self._said = self._last = turn
 
-    def _close_question(self) -> None:
-        """Take the last message since a question for its answer."""
-        question, answer = self._question, self._answer
-        self._question, self._answer = "", None
-        if not question or answer is None:
+    def _take_commit(self, turn: Turn) -> None:
+        """Take the body of a commit for the reason of the choice that it carries out; else it may be one itself."""
+        commit = commit_text.read(turn.text)
+        place, self._uncommitted = self._uncommitted, None
+        entry = self._found[place] if place is not None else None
+        if commit is None:
             return
-        found = findings.answer(answer.text, is_design=_ASKS_DESIGN.search(question) is not None)
+        if entry is None or place is None:
+            self._add(FreeStatement(DECISION, commit.subject, AGENT, turn.number, commit.body))
+        elif not entry[0].reason:
+            self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.body), entry[1])
+
+    def _asks_for_step(self) -> bool:
+        return len(self._prompt) < _SHORT and wishes.is_versioning(self._prompt)
+
+    def _close_exchange(self) -> None:
+        """Take the last message before a prompt for the answer to the one before it, or for the report of the work."""
+        last = self._last
+        if last is None:
+            return
+        for place in self._symptoms if self._is_edited else ():
+            if place is not None:
+                self._found[place] = None
+        if self._asks_for_step():
+            return
+        if self._is_edited:
+            if (len(self._prompt) < _SHORT and wishes.is_beside(self._prompt)) or self._has_chosen():
+                return
+            found = findings.report(last.text)
+        else:
+            found = self._answer(last.text)
         if found is None or any(
-            one is not None and one[0].turn == answer.number and (one[0].kind in _CHOICES) == (found.kind in _CHOICES)
+            one is not None and one[0].turn == last.number and (one[0].kind in _CHOICES) == (found.kind in _CHOICES)
             for one in self._found[-_LOOKED_BACK:]
         ):
             return
-        self._add(FreeStatement(found.kind, found.text, AGENT, answer.number, found.reason), answer.text)
+        place = self._add(FreeStatement(found.kind, found.text, AGENT, last.number, found.reason), last.text)
+        if found.kind == DECISION:
+            self._uncommitted = place
+
+    def _answer(self, message: str) -> findings.Finding | None:
+        """What a message answers to the prompt: what to do, or what was found out."""
+        if "?" in self._prompt and _ASKS_DESIGN.search(self._prompt):
+            found = findings.verdict(message)
+            if found is not None:
+                self._drop_asked()
+            return found
+        is_asked = _ASKS.search(self._prompt) is not None
+        return findings.answer(message) if is_asked or findings.is_analysis(message) else None
+
+    def _drop_asked(self) -> None:
+        """Drop the wish that a prompt asked for: the answer to it holds."""
+        entry = self._found[self._wish] if self._wish is not None else None
+        if self._wish is not None and entry is not None and entry[0].text.endswith("?"):
+            self._found[self._wish] = None
+
+    def _has_chosen(self) -> bool:
+        """Whether something was chosen since the prompt, or with it."""
+        return any(
+            one is not None and one[0].kind in _CHOICES and one[0].turn >= self._prompted
+            for one in self._found[-_LOOKED_BACK:]
+        )
 
     def _take_back(self) -> None:
         """Drop the last thing that the agent found out: it says that it is not so."""
@@ -151,8 +204,11 @@ class _DialogueReader:
                 self._found[place] = None
                 return
 
-    def _add(self, new: FreeStatement, told: str = "") -> None:
-        """Add a statement, in place of what was said of the same thing; `told` is what was said with it."""
+    def _add(self, new: FreeStatement, told: str = "") -> int | None:
+        """Add a statement, in place of what was said of the same thing; `told` is what was said with it.
+
+        Returns its place, None if what was said before holds.
+        """
         topic = Topic.of(f"{new.text} {new.reason}")
         around = Topic.of(told) if told and len(told) <= _LONGEST_TOPIC else topic
         for place in range(len(self._found) - 1, max(len(self._found) - _LOOKED_BACK, 0) - 1, -1):
@@ -166,11 +222,12 @@ class _DialogueReader:
             if old.by == USER and new.by != USER:
                 if not old.reason and new.reason:
                     self._found[place] = (msgspec.structs.replace(old, reason=new.reason), known)
-                return
-            if old.turn == new.turn:
-                return
+                return None
+            if old.turn == new.turn and old.kind == new.kind:
+                return None
             self._found[place] = None
         self._found.append((new, around))
+        return len(self._found) - 1
 
 
 def _of_wish(wish: wishes.Wish, turn: Turn) -> FreeStatement:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from memctl.text.headings import CODE_SPAN
+from memctl.text.markdown import one_line
 
 SENTENCE, CODE, TABLE, HEADING = "sentence", "code", "table", "heading"
 
@@ -25,29 +26,76 @@ _END = re.compile(r"(?<=[.!?])[\"')\]*_]*(?=\s+[\"'(\[*_`]*[A-Z0-9§$/])")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|excl|no|nr|fig|sec|st|mr|mrs|ms|dr|[A-Z])\.$", re.IGNORECASE
 )
+_MOST_ITEMS = 4  # that stand behind the sentence that announces them
 _LOOKED_BACK = 12  # characters, more than an abbreviation has
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A sentence, or a block that is kept or dropped as one: its first line, its text, the heading it stands below."""
+    """A sentence, or a block that is kept or dropped as one: its first line, its text, the heading it stands below.
+
+    `item` is the line of the list's item that a sentence is of, 0 if it is of none.
+    """
 
     line: int
     form: str
     text: str
     heading: str = ""
+    item: int = 0
 
 
 def units(text: str) -> Iterator[Unit]:
     """The units of a text, in their order."""
     heading = ""
-    for line, form, block in _blocks(text.split("\n")):
+    lines = text.split("\n")
+    for line, form, block in _blocks(lines):
         if form == SENTENCE:
-            yield from (Unit(line + offset, SENTENCE, sentence, heading) for offset, sentence in _sentences(block))
+            item = line if _ITEM.match(_QUOTE.sub("", lines[line - 1])) else 0
+            yield from (Unit(line + there, SENTENCE, said, heading, item) for there, said in _sentences(block))
             continue
         unit = Unit(line, form, "\n".join(block).rstrip("\n"), heading)
         if form == HEADING:
             heading = _heading(block[0]) or ""
         yield unit
+
+
+def sentences(text: str) -> Iterator[Unit]:
+    """The sentences of a text on one line each, without bold; one that ends in a colon has what it announces behind it.
+
+    That is the beginnings of the items that follow, or the next sentence if none do; one that announces nothing is
+    left out.
+    """
+    opened: Unit | None = None
+    items: list[Unit] = []
+    for unit in units(text):
+        if unit.form == HEADING and opened is not None:
+            yield from _announced(opened, items)
+            opened = None
+        if unit.form != SENTENCE:
+            continue
+        unit = msgspec.structs.replace(unit, text=one_line(unit.text.replace("**", "").replace("__", "")))
+        if opened is not None and (unit.item or not items):
+            if len(items) < _MOST_ITEMS and not (items and unit.item == items[-1].item):
+                items.append(unit)
+            if unit.item:
+                continue
+        if opened is not None:
+            yield from _announced(opened, items)
+            opened = None
+            if items and not items[-1].item:  # the sentence that was announced
+                continue
+        if unit.text.endswith(":"):
+            opened, items = unit, []
+        else:
+            yield unit
+    if opened is not None:
+        yield from _announced(opened, items)
+
+
+def _announced(opened: Unit, items: list[Unit]) -> Iterator[Unit]:
+    """A sentence that ends in a colon with what it announces, nothing if that is nothing."""
+    if items:
+        text = "; ".join(item.text.rstrip(".:;") for item in items)
+        yield msgspec.structs.replace(opened, text=f"{opened.text} {text}")
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:

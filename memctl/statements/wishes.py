@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.statements import units
+from memctl.statements import findings, units
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, words_of
@@ -19,33 +19,44 @@ from memctl.text.words import STOP_WORDS, words_of
 DECISION, CONSTRAINT = "decision", "constraint"
 _LONGEST_PROMPT = 3_000  # characters; more is pasted
 _LONGEST_ASSENT, _LONGEST = 120, 400  # characters of an assent, and of a sentence
+_LAST, _BEGINNING = 6, 40  # sentences in which an offer stands; characters that say what is to be done
 _OBJECT = 2  # words that say something, at least
 
 # What is done on the way: it leaves nothing that holds later.
-_STEP = lazy_regex(
-    r"(?i)\b(?:commit|push|pull|fetch|clone|rebase|merge|stash|check ?out|prs?|pull request|branch|(?:re)?view"
-    r"|linear|ticket"
-    r"|jira|(?:re-?)?run|deploy|explain|describe|investigate|look (?:at|into)|figure out|think about|talk about|discuss"
-    r"|write (?:this|the|it|that)|(?:update|check) (?:the )?(?:docs?|documentation|plan|tests?)|tests? (?:now|first)"
-    r"|add (?:these|some|the|more) tests?|continue|proceed|instrument\w*|quantify|brainstorm\w*|debug|identify"
-    r"|explore|start (?:\w+ing|with)|subagents?|readme|changelog|fix the bug|something like|skill|comments?"
-    r"|to the plan|in the repo)\b"
+_VERSIONING = (
+    r"commit|push|pull|fetch|clone|rebase|merge|stash|check ?out|prs?|pull request|branch|conflicts?|linear|ticket|jira"
 )
+_BESIDE = (
+    r"(?:update|check|write|add|improve|review) (?:\w+ ){0,3}?(?:docs?|documentation|plan|tests?|test cases?"
+    r"|coverage)|tests? (?:now|first)"
+    r"|readme|changelog|comments?|to the plan|in the repo|skill"
+)
+_LOOK = (
+    r"(?:re)?view|(?:re-?)?run|deploy|explain|describe|investigate|look (?:at|into)|figure out|think about|talk about"
+    r"|discuss|write (?:this|the|it|that)|continue|proceed|instrument\w*|quantify|brainstorm\w*|debug|identify|explore"
+    r"|start (?:\w+ing|with)|subagents?|fix the bug|something like"
+)
+_STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
+_OF_VERSIONING = lazy_regex(rf"(?i)\b(?:{_VERSIONING})\b")
+_OF_WORK_BESIDE = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE})\b")
+# After what says that somebody wants something: it is no more than a look, or the next step.
+_NO_LOOK = (
+    r"(?!(?:see|look|check|say|start|wait|move|know|talk|discuss|think|understand|continue|try (?:again|it|that)"
+    r"|not forget"
+    r"|do (?:it|that|this)\b(?!:)|work|have a|get back|figure|find|debug|brainstorm|first|be (?:seeing|better|fine|ok"
+    r"|okay|good|working|there|done|ready|able|sure)|already|generate)\b)"
+)
+_ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
-    r"(?i)\blet'?s (?!see\b|look\b|check\b|say\b|start\b|wait\b|try (?:again|it|that)\b|move on\b|not forget\b"
-    r"|do (?:it|that|this)\b(?!:)|go\b(?! with))"
-    r"|\bi (?:want|would like|'?d like|prefer|'?d prefer) (?:\S+ ){1,10}?(?:instead|rather than|to be)\b"
-    r"|\bi(?:'d| would) rather\b|\bi think (?:that )?we (?:want|should|need|ought)\b(?! to (?:think|look|check"
-    r"|discuss))"
-    r"|\bwe (?:should(?:n't| not)?|want to get rid of|only need to)\b|\bget rid of\b"
-    r"|\bcan(?:'t)? we (?:just |not |also |instead |still )*(?:start|restructure|keep|retain|make|use|drop|remove"
-    r"|move|change|replace|split|rename|simplify|avoid|store|have|fix them)\b"
+    rf"(?i)\blet'?s {_ALSO}(?!go\b(?! with)){_NO_LOOK}\w+|\b(?:can|can't|could) we {_ALSO}{_NO_LOOK}\w+"
+    rf"|\b(?!you |i )\w+(?:\(\))? should(?:n't)? {_ALSO}{_NO_LOOK}\w+"
+    rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|like to {_NO_LOOK}|want (?:to {_NO_LOOK})?)"
+    rf"|\bwe {_ALSO}(?:need|want|ought) to {_NO_LOOK}\w+"
+    r"|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b|\b(?:instead of|rather than)\b|\binstead[.,]"
+    r"|\bimplement both\b"
     r"|\bwhy (?:don't|not) (?:we|you) just\b"
-    r"|(?:^|[,:.;\u2014-] )(?:okay |ok |yes |please |also |instead |just )*(?:implement both|go with|stick (?:to"
-    r"|with)|add \S+ \S+ just) (?!it\b|this\b|that\b|sure\b)\S+"
-    r"|\b(?:use|keep|make|put|store|rename|name) (?!it\b|this\b|that\b|sure\b|going\b)(?:\S+ ){1,6}?(?:as|instead"
-    r"|rather than|optional|configurable)\b"
-    r"|\bshould (?:instead|rather) be\b|\bi'?d like to do (?:two|three|some|a few) things\b"
+    r"|\b(?:use|keep|make|put|store|rename|name|call) (?!it\b|this\b|that\b)(?:\S+ ){1,6}?(?:as|optional"
+    r"|configurable)\b"
 )
 _DEMAND = lazy_regex(
     r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!know|think|see|worry|mind|have\b|need|want|understand|care|get\b"
@@ -64,13 +75,22 @@ _HEDGED = lazy_regex(
     r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|could be|might|not sure|i guess)\b"
 )
 _QUESTION = lazy_regex(
-    r"(?i)^(?:q:|\W)*(?:and |but |so |hmm,? |also |ok(?:ay)?,? )*(?:is|are|was|were|do|does|did|have|has|had|what"
+    r"(?i)^(?:q:|\W)*(?:and |but |so |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*(?:(?:is|are|was|were|do|does|did|have|has"
+    r"|had)(?:n't)?|what|why"
     r"|when|where|who|which|how|will|would|(?:can|could|would) you)\b"
     r"(?!.* (?:able to|ways? to) not\b)"
 )
 _ASKED_FOR = lazy_regex(
     r"(?i)\b(?:can|can't|could|couldn't|should|shouldn't|why (?:don't|not)|are|able)\b.*\b(?:we|you|to)\b"
     r"|\bplease\b|\blet's\b"
+)
+_URL = lazy_regex(r"https?://\S+")
+_SYMPTOM = lazy_regex(
+    r"(?i)\bfail(?:s|ed|ing|ures?)?\b|\b(?:broken|breaks|crash\w*|bugs?|hangs|stuck|blow\w* up|too slow|inaccurate"
+    r"|lacks?)\b"
+    r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not)\b|\bnot (?:see|show|work|gett|handl|includ"
+    r"|match)\w*"
+    r"|\bseems? to\b|\bwe(?: are|'re) (?:seeing|getting)\b"
 )
 _ASSENT = lazy_regex(
     r"(?i)\W*(?:ok(?:ay)?|yes|yep|yup|yeah|sure|sounds good|great|perfect|lgtm|agreed?|go ahead|do it|please do"
@@ -83,11 +103,15 @@ _ONLY_ASSENT = lazy_regex(
     r"|nice|cool|that works|works for me|let'?s (?:go|do (?:it|that|this))|fix it|fine|thanks|that one|sgtm)\W*)+"
 )
 _CHOICE = lazy_regex(
-    r"(?i)\W*(?:(?:yes|ok(?:ay)?|sure|great|i (?:like|prefer)|let'?s (?:go with|do|try|use)|go (?:with|for)|do|try"
+    r"(?i)\W*(?:(?:yes|yeah|yep|ok(?:ay)?|sure|great|i (?:like|prefer)|let'?s (?:go with|do|try|use)|go (?:with|for)"
+    r"|do|try"
     r"|use|i think)\b[ ,:.!-]*)*"
-    r"(?:the )?(?:option |number |choice |approach |#)?(?P<name>[a-e1-9]|first|second|third|last)(?: one| option"
-    r"| approach| please|[.!, ])*"
+    r"(?:the )?(?:options? |numbers? |choice |approach |#)?"
+    r"(?P<names>(?:[a-e1-9]|first|second|third)(?:(?: ?[,+&] ?| and | ?, and )(?:[a-e1-9]|first|second|third))*)"
+    r"(?: ones?| options?| approach| please|[.!, ])*"
 )
+_NAME_OF_OPTION = lazy_regex(r"(?i)\b(?:[a-e1-9]|first|second|third)\b")
+_OPTION = lazy_regex(r"(?im)^[ \t>#*-]*(?:\*\*)?(?:option )?([a-e1-9])\b[.):*\u2014\u2013 -]+(.+)$")
 _NAMED_CHOICE = lazy_regex(
     r"(?i)\b(?:let'?s (?:try|do|use|go with|take)|i (?:like|prefer)|go with"
     r"|try) (?:the )?(?P<name>[\w.+-]+(?: [\w.+-]+){0,3}?) (?:approach|option|way|solution|version|route)\b"
@@ -103,7 +127,6 @@ _PROPOSAL = lazy_regex(
     r"|we (?:can|could|should)|the fix(?: is|:)"
     r"|instead of|rather than|by default|option \w\b|simplest|consolidate|becomes straightforward|approach)\b"
 )
-_OPTION_LINE = r"(?im)^[ \t>#*-]*(?:\*\*)?(?:option )?{name}\b[.):*\u2014\u2013 -]+(.+)$"
 # What stands for something that is said elsewhere, or only that something is to be done.
 _EMPTY_WORDS = """
 add also anything approach both change create do everything file first fix follow go happening here implement just let
@@ -127,17 +150,45 @@ def is_step(text: str) -> bool:
     return _STEP.search(text) is not None
 
 
+def is_versioning(text: str) -> bool:
+    """Whether a text asks for a commit, a merge or the like, of which the answer tells nothing of the project."""
+    return _OF_VERSIONING.search(text) is not None
+
+
+def is_beside(text: str) -> bool:
+    """Whether a text asks for tests, documents or versioning: what is done then is no choice."""
+    return _OF_WORK_BESIDE.search(text) is not None
+
+
 @lru_cache(maxsize=1024)
 def stated(prompt: str) -> Wish | None:
     """What a prompt states beyond its step: of several demands or wishes the first, with what it goes on to say."""
     if len(prompt) > _LONGEST_PROMPT:
         return None
-    said = [one_line(unit.text) for unit in units.units(prompt) if unit.form == units.SENTENCE]
+    said = [unit.text for unit in units.sentences(prompt)]
     for pattern, kind in ((_DEMAND, CONSTRAINT), (_WISH, DECISION)):
-        for number, sentence in enumerate(said):
-            if _is_stated(sentence, pattern, kind) and has_object(text := _with_list(said, number)):
-                return Wish(kind, text)
+        for sentence in said:
+            if _is_stated(sentence, pattern, kind) and has_object(sentence):
+                return Wish(kind, sentence[: 2 * _LONGEST])
     return None
+
+
+@lru_cache(maxsize=1024)
+def reported(prompt: str) -> str:
+    """What a user says is wrong, "" for a prompt that does not: a symptom, told and not asked for."""
+    if len(prompt) > _LONGEST_PROMPT:
+        return ""
+    for unit in list(units.sentences(prompt))[:3]:
+        text = _URL.sub("", unit.text)
+        if (
+            _SYMPTOM.search(text[:_LONGEST])
+            and not _HEDGED.search(text)
+            and not _QUESTION.match(text)
+            and not _ASKED_FOR.search(text)
+            and has_object(text)
+        ):
+            return text[:_LONGEST]
+    return ""
 
 
 def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
@@ -147,15 +198,8 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
     is_next = _STEP if kind == DECISION else _DEMANDED_STEP
-    return any(is_next.search(sentence[match.start() :]) is None for match in pattern.finditer(sentence[:_LONGEST]))
-
-
-def _with_list(said: Sequence[str], number: int) -> str:
-    """A sentence; one that ends in a colon, or whose items follow, with what follows it."""
-    text = said[number]
-    if text.endswith(":") or "things" in text:  # a list follows
-        text = f"{text} {'; '.join(said[number + 1 : number + 5])}"
-    return text[: 2 * _LONGEST]
+    match = pattern.search(sentence[:_LONGEST])
+    return match is not None and is_next.search(sentence[match.start() :]) is None
 
 
 def is_assent(prompt: str) -> bool:
@@ -168,63 +212,52 @@ def is_assent(prompt: str) -> bool:
 
 
 def agreed(prompt: str, proposed: str) -> Wish | None:
-    """What an assent agrees to: the option that it names, or what the message before offers; None for a mere step."""
+    """What an assent agrees to: the options that it names, or what the message before offers; None for a mere step."""
     if named := _CHOICE.fullmatch(prompt):
-        chosen, others = _option(named["name"], proposed)
-        return Wish(DECISION, chosen, "", others) if chosen else None
+        return _chosen(named["names"], proposed)
     if is_step(prompt):
         return None
     if named := _NAMED_CHOICE.search(prompt):
-        chosen, others = _named(named["name"], proposed)
-        return Wish(DECISION, one_line(prompt), chosen, others) if chosen or has_object(prompt) else None
-    said = [one_line(unit.text.replace("**", "")) for unit in units.units(proposed) if unit.form == units.SENTENCE]
-    offers = [found for sentence in said[-6:] if sentence.endswith("?") and (found := _OFFER.search(sentence))]
+        reason = _named(named["name"], proposed)
+        return Wish(DECISION, one_line(prompt), reason) if reason or has_object(prompt) else None
+    said = [unit.text for unit in units.sentences(proposed)]
+    offers = [found for sentence in said[-_LAST:] if sentence.endswith("?") and (found := _OFFER.search(sentence))]
     offer = next((text for found in offers[-1:] for text in found.groups() if text), "").rstrip("?")
-    if offer and is_step(offer):
+    if is_step(" ".join(offer.split()[:_LAST])):
         return None
-    if offer and has_object(offer):
+    if has_object(offer):
         return Wish(DECISION, offer[:1].upper() + offer[1:])
-    if not _ONLY_ASSENT.fullmatch(prompt) and has_object(prompt) and offer:
-        return Wish(DECISION, one_line(prompt), _proposal(said))
     text = _proposal(said)
-    return Wish(DECISION, text) if text and (offer or not offers) and not is_step(text) else None
+    if not text and offer and (answer := findings.answer(proposed)) is not None:
+        text = answer.text
+    if not _ONLY_ASSENT.fullmatch(prompt) and has_object(prompt) and offer:
+        return Wish(DECISION, one_line(prompt), text)
+    return Wish(DECISION, text) if text else None
 
 
 def _proposal(said: Sequence[str]) -> str:
-    """The last sentence that proposes something, with what it announces."""
-    for number in range(len(said) - 1, -1, -1):
-        sentence = said[number]
-        if _PROPOSAL.search(sentence) and not sentence.endswith("?") and has_object(sentence):
-            return _with_list(said, number)[:_LONGEST]
-    return ""
+    """The last sentence that proposes something."""
+    telling = (one for one in reversed(said) if _PROPOSAL.search(one) and not one.endswith("?"))
+    return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
 
 
-def _option(name: str, proposed: str) -> tuple[str, tuple[str, ...]]:
-    """The option of a message that a name stands for, and the other ones; "" if there is none."""
-    name = _ORDINALS.get(name.lower(), name)
-    if len(name) > 1:
-        return "", ()
-    found = re.search(_OPTION_LINE.format(name=re.escape(name)), proposed)
-    if found is None:
-        return "", ()
-    following = (chr(ord(name.upper()) + step) for step in range(-4, 5) if step)
-    others = (
-        other[1]
-        for one in following
-        if one.isalnum() and (other := re.search(_OPTION_LINE.format(name=one), proposed)) is not None
-    )
-    return _bare(found[1]), tuple(_bare(other) for other in others)
+def _chosen(names: str, proposed: str) -> Wish | None:
+    """The options that somebody names, and those that are not taken."""
+    options = {name.lower(): _bare(text) for name, text in _OPTION.findall(proposed)}
+    wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
+    if not wanted or any(name not in options for name in wanted):
+        return None
+    others = tuple(text for name, text in options.items() if name not in wanted)
+    return Wish(DECISION, "; ".join(options[name] for name in wanted), "", others)
 
 
-def _named(name: str, proposed: str) -> tuple[str, tuple[str, ...]]:
+def _named(name: str, proposed: str) -> str:
     """The last thing that a message says of an option that is called by a word of it; "" for a word that it has not."""
     if name.lower() in _SAYS_NOTHING:
-        return "", ()
-    if len(name) == 1:
-        return _option(name, proposed)
-    said = (one_line(unit.text) for unit in units.units(proposed) if unit.form == units.SENTENCE)
-    having = [sentence for sentence in said if name.lower() in sentence.lower() and not sentence.endswith(("?", ":"))]
-    return (_bare(having[-1])[:_LONGEST] if having else ""), ()
+        return ""
+    said = (unit.text for unit in units.sentences(proposed))
+    having = [sentence for sentence in said if name.lower() in sentence.lower() and not sentence.endswith("?")]
+    return _bare(having[-1])[:_LONGEST] if having else ""
 
 
 def _bare(option: str) -> str:

@@ -32,7 +32,7 @@ class Block(msgspec.Struct, frozen=True):
 
     A CALL has the `name` of the tool and its `arguments` as they came; `call_id` is the id by which a RESULT names its
     call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type, such as images,
-    and what was given as its `arguments`.
+    and itself as `arguments`.
     """
 
     type: str

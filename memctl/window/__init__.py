@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # isort: off
+    from memctl.record.task_state import TaskState as TaskState
     from memctl.window import audit as audit, config as config, status as status
     from memctl.window.budget import occupancy as occupancy, profiles as profiles
     from memctl.window.compression import cascade as cascade
@@ -126,7 +127,6 @@ if TYPE_CHECKING:
     from memctl.window.state.files import StateFiles as StateFiles
     from memctl.window.state.task import (
         StateKeeper as StateKeeper,
-        TaskCheckpoint as TaskCheckpoint,
         Validation as Validation,
     )
     from memctl.window.status import SeenConversation as SeenConversation, Status as Status
@@ -175,7 +175,8 @@ _NAMES = {
     "pressure.monitor": "MODEL_REPORTED ContextPressureMonitor PressureReading PressureZone Thresholds",
     "state.checkpoints": "CrossWindowStateManager",
     "state.files": "StateFiles",
-    "state.task": "StateKeeper TaskCheckpoint Validation",
+    "memctl.record.task_state": "TaskState",
+    "state.task": "StateKeeper Validation",
     "status": "SeenConversation Status",
     "subsystems": "LOG",
 }
@@ -213,5 +214,5 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, inside = _PLACES[name]
-    found = import_module(f"{__name__}.{module}")
+    found = import_module(module if module.startswith("memctl.") else f"{__name__}.{module}")
     return getattr(found, inside) if inside else found

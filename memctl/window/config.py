@@ -43,10 +43,14 @@ def _inside(path: str) -> None:
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When zones begin, and of how many steps the velocity is the mean."""
+    """When zones begin, of how many steps the velocity is the mean, and the tokens that a turn usually adds.
+
+    The forecast of turns until red is shrunk to the last; 0 leaves it to what is known.
+    """
 
     thresholds: Thresholds = Thresholds()
     velocity_window: Turns = VELOCITY_WINDOW
+    usual_growth: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

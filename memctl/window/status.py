@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.text.credentials import redact
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
+from memctl.transcript import claude_code, window
 from memctl.transcript.messages import decode_json
 from memctl.transcript.window import Compaction
 from memctl.window.budget.accounting import COMPONENTS
@@ -94,10 +96,27 @@ def of_loaded(loaded: Loaded, counter_for: Callable[[str], TokenCounter]) -> See
     return SeenConversation(opened, curve, loaded.model, counter)
 
 
-def judge(seen: SeenConversation, limit: Limit, config: WindowConfig) -> Status:
-    """The state of a window that holds `limit.usable` tokens. Raises MemctlError if that is too few for a budget."""
+def usual_growth(file: str) -> float:
+    """Return the tokens that a request usually adds in the sessions of Claude Code before the one in a file."""
+    sessions = []
+    for path in claude_code.earlier(file):
+        with suppress(OSError), open(path, "rb") as lines:
+            sessions.append(curves.of_transcript(window.read(lines)))
+    return curves.usual_growth(sessions)
+
+
+def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: float = 0) -> Status:
+    """The state of a window that holds `limit.usable` tokens, to which a request usually adds `usual` (0: not known).
+
+    Raises MemctlError if it holds too few for a budget.
+    """
     pressure = config.pressure
-    monitor = ContextPressureMonitor(limit.usable, pressure.velocity_window, pressure.thresholds)
+    monitor = ContextPressureMonitor(
+        limit.usable,
+        pressure.velocity_window,
+        pressure.thresholds,
+        usual_growth=pressure.usual_growth or usual,
+    )
     history: list[HealthSnapshot] = []
     last = monitor.measure(0) if not seen.curve.points else None
     cuts = {compaction.at: compaction for compaction in seen.curve.compactions}

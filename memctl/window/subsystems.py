@@ -67,7 +67,10 @@ def keep_rules(config: WindowConfig) -> Keep | None:
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
     """The pressure monitor of a configuration."""
     return ContextPressureMonitor(
-        config.max_context_tokens, config.pressure.velocity_window, config.pressure.thresholds
+        config.max_context_tokens,
+        config.pressure.velocity_window,
+        config.pressure.thresholds,
+        usual_growth=config.pressure.usual_growth,
     )
 
 

@@ -235,17 +235,22 @@ def test_every_faulty_file_is_named_with_its_line_and_nothing_comes_in(
     (folder / "0008-bytes.md").write_bytes(b"# Bytes\n\n\xe9\n")
     (folder / "0010-link.md").symlink_to(folder / "0001-fine.md")
     (folder / "0011-folder.md").mkdir()
-    wrong = memctl("import", "adr", str(folder), code=1).err
+    wrong = memctl("import", "adr", str(folder), "--strict", code=1).err
     for place in ("2-untitled.md:3", "4-secret.md:5", "5-ends.md:3", "6-front.md:1", "7-nul.md:3", "8-bytes.md:3"):
         assert f"000{place}: " in wrong
     assert "0010-link.md:1: " in wrong
     assert "0011-folder.md:1: " in wrong
     assert "0001-fine.md" not in wrong
+    loose = memctl("import", "adr", str(folder), "-n")
+    assert "would import 1 decision of in" in loose.out
+    assert loose.err.count("warning: left out: ") == 10
+    assert "warning: left out: 0004-secret.md:5: " in loose.err
     for name in ("0002-untitled.md", "0004-secret.md", "0005-ends.md", "0006-front.md", "0007-nul.md"):
         (folder / name).unlink()
     (folder / "0008-bytes.md").unlink()
     (folder / "0010-link.md").unlink()
     (folder / "0011-folder.md").rmdir()
+    (folder / "0001-fine.md").unlink()
     wrong = memctl("import", "adr", str(folder), code=1).err
     assert "0003-long.md:2: title: " in wrong
     assert "0009-conflict.md:3: " in wrong

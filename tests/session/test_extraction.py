@@ -1,11 +1,12 @@
-"""What is no finding: a label behind which somebody says that there is nothing."""
+"""What is no finding: a label behind which somebody says that there is nothing, what was mended, what only explains."""
 
 from __future__ import annotations
 
 import pytest
 
 from memctl.session import extraction
-from memctl.transcript.events import ANSWER, Event
+from memctl.statements import labels
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 
 def found(text: str) -> list[tuple[str, str]]:
@@ -55,3 +56,33 @@ def test_a_decision_keeps_its_reason_where_there_was_no_alternative() -> None:
     text = "DECISION: use a pool of 25.\nAlternatives: none\nRationale: the database allows 105"
     (one,) = extraction.of_events([Event(ANSWER, text)])
     assert (one.text, one.reason, one.alternatives) == ("use a pool of 25", "the database allows 105", ())
+
+
+EDIT = Event(CALL, tool="Edit", arguments={"file_path": "pay.py"}, call="e1")
+SUMMARY = (
+    "All done.\n\n### Bug 1: Totals in cents\n\n`pay.py` rounds once now.\n\n### Bug 2: Empty carts\n\nNone is sent.\n"
+)
+
+
+def issues(*events: Event) -> list[str]:
+    return [one.text for one in extraction.of_events(events) if one.label == labels.ISSUE and one.explicit]
+
+
+def test_bugs_that_a_report_counts_are_open_unless_files_were_changed_for_them() -> None:
+    asked = Event(PROMPT, "go through the payment code")
+    assert issues(asked, Event(ANSWER, SUMMARY)) == ["Totals in cents", "Empty carts"]
+    assert issues(asked, EDIT, Event(ANSWER, SUMMARY)) == []
+    assert issues(asked, EDIT, Event(ANSWER, "Done.\n\nBUG-12 [HIGH]: Totals are in cents")) == [
+        "BUG-12: Totals are in cents"
+    ]
+
+
+def test_several_findings_of_a_long_report_are_one() -> None:
+    long = "It was read line by line, and compared with the bank's own rules. " * 16
+    text = f"{long}\n\n## Known issues\n\n- Totals are in cents\n- Empty carts are sent\n"
+    assert issues(Event(ANSWER, text)) == ["Totals are in cents; Empty carts are sent"]
+
+
+def test_an_answer_that_only_says_what_was_meant_decides_nothing() -> None:
+    asked = {"questions": [], "answers": {"Can you clarify what you mean by totals?": "those of a day"}}
+    assert extraction.of_events([Event(RESULT, "x", call="q", details=asked)]) == []

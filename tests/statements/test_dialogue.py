@@ -7,7 +7,7 @@ import time
 import pytest
 
 from memctl.statements import commit_text, dialogue, findings, plans, wishes
-from memctl.statements.dialogue import ACTION, AGENT, COMMIT, CONSTRAINT, DECISION, ISSUE, LEARNING, USER, Turn
+from memctl.statements.dialogue import ACTION, AGENT, COMMIT, CONSTRAINT, DECISION, EDIT, ISSUE, LEARNING, USER, Turn
 
 SECONDS = 5.0  # of the processor, for texts that would take minutes if a pattern went over them again and again
 
@@ -30,6 +30,8 @@ OPTIONS = "We have two ways.\n\n**Option A**: poll the queue\n**Option B**: wake
         (OPTIONS, "yes, do B", "wake up by a signal"),
         (OPTIONS, "I like option A", "poll the queue"),
         (OPTIONS, "let's try the signal approach", "let's try the signal approach"),
+        (OPTIONS, "do A and B", "poll the queue; wake up by a signal"),
+        (OPTIONS, "a + b", "poll the queue; wake up by a signal"),
         ("1. **Rename** the `spool` column\n2. Leave it\n\nWhat shall it be?", "1", "Rename the `spool` column"),
     ],
 )
@@ -215,16 +217,63 @@ def test_what_an_agent_refuses_with_a_reason_is_its_decision() -> None:
     )
     assert (found.kind, found.text, found.reason) == (
         DECISION,
+        "That would be risky.",
         "`orders` is locked for the whole import.",
-        "",
     )
 
 
-def test_what_breaks_is_the_reason_for_another_way() -> None:
-    (found,) = dialogue.read(
-        [Turn(AGENT, "The `--lazy` flag breaks the import. Let me use a different approach - load it at the start.")]
+REPORT = """\
+Everything is in place.
+
+1. **Retries** - moved from the mailer into `queue.py`, so that a restart does not lose them
+2. **Limit** - the queue now keeps at most 500 mails, because the host cuts us off above that
+3. Tests for both
+
+The names of the settings are as they were, nothing has to be done at an upgrade, and the old `retry_mail` stays as a
+thin wrapper around the new call. Mails that wait at the moment of the upgrade are sent by the old code, which goes
+with the next release.
+"""
+
+
+def test_what_was_done_to_files_is_a_decision_where_the_report_says_more_than_that() -> None:
+    work = (USER, "the mailer should survive restarts"), (EDIT, "")
+    wish = (DECISION, "the mailer should survive restarts", USER)
+    assert said(*work, (AGENT, REPORT)) == [wish]  # the wish says it
+    asked = (USER, "the mailer loses retries at a restart, have a go at it"), (EDIT, "")
+    (found,) = said(*asked, (AGENT, REPORT))
+    assert found == (
+        DECISION,
+        "Retries - moved from the mailer into `queue.py`, so that a restart does not lose them;"
+        " Limit - the queue now keeps at most 500 mails, because the host cuts us off above that",
+        AGENT,
     )
-    assert (found.kind, found.reason) == (DECISION, "The `--lazy` flag breaks the import.")
+    assert said(*asked, (AGENT, "Done. `queue.py` has the retries now.")) == []
+    assert said((USER, "write tests for the mailer"), (EDIT, ""), (AGENT, REPORT)) == []
+
+
+def test_a_commit_after_a_choice_says_why_and_is_no_second_one() -> None:
+    wish = (USER, "let's limit the queue to 500 mails")
+    commit = (COMMIT, "Cap the queue\n\nThe host cuts us off above that, so that no mail goes out.")
+    (found,) = dialogue.read([Turn(*wish, 1), Turn(EDIT, "", 2), Turn(*commit, 3)])
+    assert (found.text, found.reason) == (wish[1], "The host cuts us off above that, so that no mail goes out.")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "the export of the shop hangs for large orders",
+        "I'm not seeing the new column in the export",
+        "hmm, the import seems to skip every second shop",
+    ],
+)
+def test_what_a_user_reports_is_an_issue_until_files_are_changed_for_it(prompt: str) -> None:
+    assert said((USER, prompt)) == [(ISSUE, prompt, USER)]
+    assert said((USER, prompt), (EDIT, ""), (AGENT, "Now it works.")) == []
+
+
+@pytest.mark.parametrize("prompt", ["why does the export hang?", "doesn't the import lock the shop?", "too slow."])
+def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
+    assert said((USER, prompt)) == []
 
 
 @pytest.mark.parametrize(
@@ -264,7 +313,7 @@ def test_an_agent_does_not_overrule_the_user_and_what_is_said_again_is_one() -> 
     "unit", ["ok ", "yes, ", "the issue is ", "option a\n", "- item\n", "# Review\n- issue\n", "`a` "]
 )
 def test_a_long_text_is_read_in_no_time(unit: str) -> None:
-    text = unit * 100_000
+    text = unit * 40_000
     started = time.process_time()
     dialogue.read([Turn(USER, unit * 30 + "?"), Turn(AGENT, text), Turn(COMMIT, f"a\n\n{text}"), Turn(USER, "yes")])
     wishes.stated(text)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from memctl.record import argument_checks
-from memctl.session import tasks
+from memctl.record.task_state import DONE, PLANNED
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import ContentBlock
 from memctl.window.preservation import essentials, events
@@ -69,12 +69,12 @@ def choose(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> 
     """The first open subtask of a conversation that is worth a window of its own, and the context that it needs; or
     none, and why. `done` are those that were given away before."""
     happened = events.of_blocks(blocks)
-    finished = max(sum(task.status == tasks.DONE for task in happened.tasks), 1)
+    finished = max(sum(task.status == DONE for task in happened.tasks), 1)
     calls = sum(block.is_call for block in blocks)
     effort = Effort(calls / finished, sum(block.token_count for block in blocks) / finished)
     why = against("", effort)
     for task in happened.tasks:
-        if task.status != tasks.PENDING or task.text in done:
+        if task.status != PLANNED or task.text in done:
             continue
         why = against(task.text, effort)
         if not why:

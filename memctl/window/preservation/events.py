@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
+from memctl.record.task_state import Step
 from memctl.session import extraction, failures, tasks, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.file_actions import READ
-from memctl.session.tasks import Task
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
@@ -33,7 +33,7 @@ class Happened(msgspec.Struct, frozen=True):
     found: tuple[Extract, ...]
     files: dict[str, str]
     failures: tuple[Failure, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[Step, ...]
     said: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from memctl.git.repository import Repository, open_repository
 from memctl.hooks.event_payload import Payload
+from memctl.store import file_records
 from memctl.store.place import FOLDER
 from memctl.store.session_dir import SessionDir
 
@@ -25,10 +26,6 @@ _MOST = 400  # characters
 _OTHERS = 3  # ids of further records that are named
 _NO_MARKUP = str.maketrans({"<": "\u2039", ">": "\u203a"})
 _BYTES = 64 * 1024  # of a record that are read
-_FIND = (
-    "SELECT path, id, title, type, status FROM code_refs CROSS JOIN records USING (path)"
-    " WHERE file = ? AND is_open ORDER BY importance DESC, timestamp DESC LIMIT 9"
-)
 
 
 def after(place: Path, folder: SessionDir, payload: Payload) -> str:
@@ -71,17 +68,7 @@ def _said(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 
 def _records(repository: Repository, place: Path, folder: SessionDir, name: str) -> list[tuple[str, ...]]:
     """The open records that refer to a file, the weightiest first: id, title, type, status, and why it is so."""
-    import sqlite3
-
-    cache = repository.private / folder.root.name / "cache.db"
-    try:
-        database = sqlite3.connect(f"{cache.as_uri()}?mode=ro", uri=True, timeout=0.2)
-        try:
-            rows = database.execute(_FIND, (name,)).fetchall()
-        finally:
-            database.close()
-    except sqlite3.Error:  # there is none yet, or it is of another version: the next command makes it
-        return []
+    rows = file_records.referring(repository.private / folder.root.name, name)
     if not rows or _is_restricted(repository, place, folder):
         return []
     memory = place / FOLDER

@@ -18,6 +18,7 @@ from bench import (
     hierarchy,
     hooks,
     house,
+    meter,
     policies,
     repositories,
     retrieval,
@@ -100,6 +101,10 @@ def _policies(here: World, options: argparse.Namespace) -> bool:
     return True
 
 
+def _meter(here: World, options: argparse.Namespace) -> bool:
+    return meter.tables(options.data)
+
+
 def _credentials(here: World, options: argparse.Namespace) -> bool:
     return credentials.tables(options.data)
 
@@ -127,6 +132,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "file_ranking": _file_ranking,
     "hooks": _hooks,
     "policies": _policies,
+    "meter": _meter,
     "credentials": _credentials,
     "retrieval": _retrieval,
     "statements": _statements,

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 
+from memctl import Memory, api
+from memctl.check.findings import Finding
 from memctl.cli.main import all_commands, cli
+from memctl.history import Entry
+from memctl.pack.filling import Pack
 from memctl.record.kinds import KINDS
+from memctl.record.record import Record
+from memctl.search.ranking import Result
 from tests.shell_session import regenerate
 
 ROOT = Path(__file__).parents[1]
@@ -82,7 +91,50 @@ def field_tables() -> str:
     return "\n\n".join(parts)
 
 
-GENERATED: dict[str, Callable[[], str]] = {"commands": command_table, "options": help_texts, "fields": field_tables}
+def interface() -> str:
+    """Return every public method of `Memory` and every type of its arguments and results, with its docstring."""
+    parts = []
+    for name, method in vars(Memory).items():
+        function = getattr(method, "__func__", getattr(method, "fget", method))
+        if name.startswith("_") or not inspect.isfunction(function):
+            continue
+        shown = name if isinstance(method, property) else f"{name}{_signature(function)}"
+        parts.append(f"### {name}\n\n```text\n{shown}\n```\n\n{inspect.getdoc(function)}")
+    for one in (*_FIELDS, *_RESULTS):
+        (source,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+        assert isinstance(source, ast.ClassDef)
+        names = ", ".join(
+            f"`{ast.unparse(field.target)}: {ast.unparse(field.annotation)}`"
+            for field in source.body
+            if isinstance(field, ast.AnnAssign)
+        )
+        parts.append(f"### {one.__name__}\n\n{inspect.getdoc(one)}\n\n{names}")
+    return "\n\n".join(parts)
+
+
+_FIELDS = (api.RecordFields, api.DecisionFields, api.IssueFields, api.StateFields, api.LearningFields)
+_RESULTS = (api.Written, Record, Result, api.Explanation, Pack, Entry, Finding)
+
+
+def _signature(function: Callable[..., object]) -> str:
+    """Return a signature as its source says it, without `self`, one parameter a line if it is long."""
+    (found,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(found, ast.FunctionDef)
+    found.args.args.pop(0)
+    result = ast.unparse(found.returns) if found.returns else "None"
+    given = ast.unparse(found.args)
+    if len(given) <= _WIDTH:
+        return f"({given}) -> {result}"
+    lines = re.sub(r", (?=\w+:|\*)", ",\n    ", given)
+    return f"(\n    {lines},\n) -> {result}"
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "commands": command_table,
+    "options": help_texts,
+    "fields": field_tables,
+    "interface": interface,
+}
 
 
 def with_generated(text: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from memctl import MemctlError, Memory, api
 from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
 from tests.conftest import Memctl, commits, git
+from tests.serving import serving
 
 FIELDS = [
     (DECISION, api.DecisionFields),
@@ -118,3 +119,33 @@ def test_importing_memctl_loads_the_interface_only_when_it_is_asked_for() -> Non
     shown += "print(sorted(n for n in sys.modules if n.startswith('memctl.')))"
     process = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
     assert process.stdout.split("\n")[:2] == ["[]", "['memctl.api', 'memctl.errors']"]
+
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+
+
+def example(repo: Path, name: str, *args: str) -> str:
+    process = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py", *args], cwd=repo, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+def test_the_examples_of_the_documentation_run(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    assert "in commit" in example(repo, "record_and_search", "Backups take an hour", "The disk is slow")
+    assert example(repo, "record_and_search", "Backups take an hour", "again").startswith("known already: LRN-")
+
+    table = tmp_path / "issues.csv"
+    table.write_text("title,severity,description\nCheckout times out,high,Under load\nNo dark mode,,\n")
+    assert len(example(repo, "import_csv", str(table)).splitlines()) == 2
+    assert example(repo, "import_csv", str(table)) == ""
+
+    made = memctl("decide", "Queue in PostgreSQL", "--rationale", "One service fewer to run")
+    assert made.id in example(repo, "who_decides")
+
+    with serving((200, b'{"choices": [{"message": {"content": "Because."}}]}', {})) as server:
+        assert example(repo, "ask_a_model", server.address, "any", "why a queue in PostgreSQL?") == "Because.\n"
+        path, _, body = server.asked[0]
+    assert path == "/v1/chat/completions"
+    assert "One service fewer to run" in body["messages"][0]["content"]

@@ -167,5 +167,7 @@ def _near_file(subject: Subject, reference: str) -> str:
     path = reference.removeprefix("§4.").partition(":")[0]
     base = path.rpartition("/")[2] if "/" in path else path.rpartition(".")[2]
     names = sorted(subject.snapshot.files.names())
+    if repository_paths.in_other_form(names, path):
+        return repository_paths.OTHER_FORM
     same = [name for name in names if name.rpartition("/")[2] == base or name.rpartition("/")[2].startswith(f"{base}.")]
     return f"did you mean {' or '.join(same[:3])}?" if same else closest(path, names)

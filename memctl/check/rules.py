@@ -153,7 +153,7 @@ RULES = _rules(
         "A marker must lead to one place. `memctl renumber` gives the younger one another number.",
     ),
     (
-        "MEM303", "section-without-details", WARNING, "A section has no page of details.",
+        "MEM303", "section-without-details", INFO, "A section has no page of details.",
         "Details (level 3) belong below every section. `memctl detail add TITLE --section §2.N` adds a page.",
     ),
     (
@@ -171,7 +171,8 @@ RULES = _rules(
     ),
     (
         "MEM307", "page-too-short", INFO, "A page has fewer tokens than its level asks for.",
-        "Level 2 has at least 200 tokens, level 3 at least 1,000. There may simply be no more to say.",
+        "Level 2 has at least 200 tokens, level 3 at least 1,000. There may simply be no more to say; of a memory with"
+        " fewer than ten records, level 3 is not looked at.",
     ),
     (
         "MEM308", "stale-document", ERROR, "A rendered document is not what the memory says, or missing.",
@@ -187,7 +188,7 @@ RULES = _rules(
         "Its page was removed or renumbered by hand. `memctl render` deletes it.", True,
     ),
     (
-        "MEM311", "incomplete-project", WARNING, "The project's page lacks its goal, status or priorities.",
+        "MEM311", "incomplete-project", INFO, "The project's page lacks its goal, status or priorities.",
         "Goal, status in percent and priorities belong on level 1, always. `memctl project set` sets them.",
     ),
     (

@@ -14,6 +14,7 @@ from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.text import headings, markdown
 
 _TOLERANCE = 5  # points between declared and aggregated status; rules.md#levels-of-pages
+_FEW = 10  # records of a memory whose details nobody expects to be long yet
 _RENUMBER = "`memctl renumber` gives the later one another number"
 
 
@@ -94,6 +95,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
 
 def lengths(subject: Subject) -> Iterator[Finding]:
     """Pages keep within the tokens of their level, as a model reads them: without the targets of links."""
+    is_small = len(subject.snapshot.records) < _FEW
     for page in subject.snapshot.outline.pages:
         least, most = levels.LIMITS[page.kind.level]
         try:
@@ -106,8 +108,8 @@ def lengths(subject: Subject) -> Iterator[Finding]:
         if tokens > most:
             message = f"level {page.kind.level} has up to {most:,} tokens; {page.id} has {tokens:,}"
             yield Finding("MEM306", page.path, 1, message)
-        elif tokens < least:
-            message = f"level {page.kind.level} has at least {least:,} tokens; {page.id} has {tokens:,}"
+        elif tokens < least and not (is_small and page.kind is pages.DETAIL):
+            message = f"{page.id} is short: {tokens:,} tokens; level {page.kind.level} has {least:,} or more"
             yield Finding("MEM307", page.path, 1, message)
 
 

@@ -9,7 +9,7 @@ import click
 
 from memctl.cli import opening, output, record_options, report
 from memctl.cli.command import command, complete_id
-from memctl.cli.report import discard_option, said, strict_option, take_flags, writing
+from memctl.cli.report import discard_option, not_empty, strict_option, take_flags, writing
 from memctl.cli.source import kept_if_refused, open_editor, read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
@@ -137,7 +137,9 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
     ("memctl resolve STA-2025-11-04-002", "A task is done."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@click.option("--resolution", default="", callback=said, help="How it was resolved; becomes a section of the issue.")
+@click.option(
+    "--resolution", default="", callback=not_empty, help="How it was resolved; becomes a section of the issue."
+)
 @writing
 @click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:

@@ -14,9 +14,9 @@ from memctl.cli.report import said, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.formats.choice import AUTO
-from memctl.pack.handoff import BUDGETS
-from memctl.pack.handoff_offer import HandoffRefused, HandoffTerms, Offered
-from memctl.pack.handoff_said import HandoffText
+from memctl.pack.handoff_offer import HandoffRefused, Offered
+from memctl.pack.handoff_request import NONE_RECORDED, HandoffRequest, HandoffText
+from memctl.pack.handoff_scope import BUDGETS
 from memctl.record import handoff
 from memctl.record.change import Change
 from memctl.record.errors import InvalidRecord
@@ -206,6 +206,31 @@ def _answer(
         if wrong := events.note_handoff(memory, one.record.id, status, told, who.sections):
             output.note(f"warning: {wrong}")
     report.outcome(memory, done.written, given)
+    if status == ACCEPTED and not given["as_json"]:
+        output.text(_resume_text(memory, one), newline=False)
+
+
+def _resume_text(memory: Memory, one: Handoff) -> str:
+    """The text with which the task of a handoff goes on: its state, and what the giver said of it."""
+    from memctl.pack import handoff_scope, supply
+    from memctl.record.content_fields import content
+    from memctl.task import resume_text
+
+    snapshot, who, said = opening.readable(memory, None), one.parties, content(HANDOFF, one.body)
+    sources = supply.sources(memory, snapshot, None)
+    state = handoff_scope.task_state(snapshot, memory.now, who.sections, who.from_agent_id, sources)
+    state = msgspec.structs.replace(
+        state,
+        goal=who.task or state.goal or one.record.title,
+        next_actions=tuple(dict.fromkeys((*said.get("immediate", ()), *state.next_actions))),
+        saved_by=state.saved_by or who.from_agent_id,
+        saved_at=state.saved_at or one.record.timestamp,
+        **{
+            name: tuple(line for line in said.get(name, ()) if line != NONE_RECORDED)
+            for name in ("success_criteria", "constraints", "inputs")
+        },
+    )
+    return resume_text.write(state, is_trusted=memory.is_trusted).text
 
 
 def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:
@@ -249,7 +274,7 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
     output.note(*two_phase.interrupted(memory))
 
 
-_LINES = ("immediate", "short_term", "success_criteria", "observation", "approach", "pitfall", "resource")
+_LINES = tuple(name for name in HandoffText.__struct_fields__ if name not in ("reason", "summary", "task"))
 _EXAMPLES = (
     (
         'memctl handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"',
@@ -267,9 +292,13 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 
 
 _SAID = (
-    ("--immediate", "immediate", "What to do first. [default: next actions of your states]"),
-    ("--short-term", "short_term", "What to reach next. [default: remaining steps of your states]"),
-    ("--success", "success_criteria", "How to tell that it is done. [default: the tasks of your states]"),
+    ("--immediate", "immediate", "What to do first. [default: next actions of your state]"),
+    ("--short-term", "short_term", "What to reach next."),
+    ("--success", "success_criteria", "How to tell that it is done. [default: the task of your state]"),
+    ("--constraint", "constraints", "What binds. [default: the binding decisions]"),
+    ("--input", "inputs", "What the other agent is given. [default: the files of the task]"),
+    ("--expect", "expected_outputs", "What it is to bring. [default: remaining steps of your state]"),
+    ("--output", "deliverables", "What came out so far. [default: what your state says is done]"),
     ("--observation", "observation", "Something you noticed."),
     ("--note", "observation_too", "The same."),
     ("--approach", "approach", "How you would go about it."),
@@ -332,9 +361,8 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     def read() -> Snapshot:
         return opening.readable(memory, None)
 
-    wish = handoff_offer.terms(
+    asked = handoff_offer.request(
         memory,
-        read,
         giver=giver,
         taker=taker,
         kind=kind,
@@ -346,13 +374,13 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     refuse_undeliverable(pack_options)
     count = counter_of(memory, pack_options).tokens
     try:
-        offered = handoff_offer.offer(memory, wish, read, count, write_options(flags), remote)
+        offered = handoff_offer.offer(memory, asked, read, count, write_options(flags), remote)
     except HandoffRefused as error:
         if not flags["as_json"]:
             raise
         output.json("handoff-findings", {"findings": msgspec.to_builtins(error.findings)})
         ctx.exit(REFUSED)
-    _tell(memory, offered, wish, pack_options, flags)
+    _tell(memory, offered, pack_options, flags)
 
 
 for member in _ANSWERS:
@@ -365,17 +393,17 @@ def _said(given: dict[str, Any], reason: str) -> HandoffText:
     return HandoffText(reason=reason, summary=given.pop("summary"), task=given.pop("task"), **values)
 
 
-def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing, flags: dict[str, Any]) -> None:
+def _tell(memory: Memory, offered: Offered, options: Packing, flags: dict[str, Any]) -> None:
     """The package on stdout, and on stderr what became of it."""
-    done, package = offered.done, offered.package
+    asked, done, package = offered.asked, offered.done, offered.package
     change = done.written.change
     more = {
         "id": change.ids[0],
         "path": memory.tracked(change.writes[0].path),
-        "type": wish.kind,
-        "from": wish.giver,
-        "to": wish.taker,
-        "sections": list(wish.sections),
+        "type": asked.kind,
+        "from": asked.source,
+        "to": asked.target,
+        "sections": list(asked.sections),
         "commit": done.written.commit or None,
         "coordination_commit": done.agreed.commit or None,
         "report": msgspec.to_builtins(package.report),
@@ -383,10 +411,11 @@ def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing
     }
     snapshot = opening.snapshot(memory, None)
     output.warnings(done.agreed.lost)
-    if not flags["dry_run"] and (
-        wrong := events.note_handoff(memory, change.ids[0], OFFERED, wish.taker, wish.sections)
-    ):
-        output.note(f"warning: {wrong}")
+    if not flags["dry_run"]:
+        names = ("inputs", "expected_outputs", "deliverables", "constraints")
+        said = {"mission": asked.said.task or change.title, **{name: asked.said.lines(name) for name in names}}
+        if wrong := events.note_handoff(memory, change.ids[0], OFFERED, asked.target, asked.sections, **said):
+            output.note(f"warning: {wrong}")
     try:  # what is recorded is told by now: a package that goes nowhere, or a reader that goes away, ends the command
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:
@@ -396,12 +425,13 @@ def _tell(memory: Memory, offered: Offered, wish: HandoffTerms, options: Packing
             f"{change.title} is recorded, and its package went nowhere: {error.message}",
             f"`memctl handoff show {change.ids[0]}` prints it",
         ) from None
-    _note(change, wish, package.report.lines, dry_run=flags["dry_run"])
+    _note(change, asked, package.report.lines, dry_run=flags["dry_run"])
     output.warn(memory, snapshot)
 
 
-def _note(change: Change, wish: HandoffTerms, lines: list[str], *, dry_run: bool) -> None:
+def _note(change: Change, asked: HandoffRequest, lines: list[str], *, dry_run: bool) -> None:
     output.note(*lines)
-    moved = f", {', '.join(wish.sections)} {'would be' if dry_run else 'is'} {wish.taker}'s" if wish.sections else ""
-    verb = "would record" if dry_run else "recorded"
-    output.note(f"{verb} {change.title}{moved}")
+    moved = (
+        f", {', '.join(asked.sections)} {'would be' if dry_run else 'is'} {asked.target}'s" if asked.sections else ""
+    )
+    output.note(f"{'would record' if dry_run else 'recorded'} {change.title}{moved}")

@@ -49,6 +49,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "rehydrate": ("pack", "Print what somebody needs who starts to work now, within a token budget."),
         "prompt": ("pack", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
+        "mcp": ("mcp", "Serve the memory to a program by the Model Context Protocol."),
         "load": ("pack", "Answer what an agent's reply asks for, and say what may go."),
         "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
@@ -139,6 +140,8 @@ class Memctl(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _MODULES:
             return _command_of(cmd_name)
+        import memctl.record  # noqa: F401  # before a module that imports msgspec by itself
+
         module = import_module(f"memctl.cli.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command

@@ -16,7 +16,7 @@ from memctl.cli.command import command, json_option, reading
 from memctl.cli.report import write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history, hook_commits, locks, message, remotes, trust
-from memctl.git.repository import find_top
+from memctl.git.repository import find_top, refuse_bare
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
@@ -56,6 +56,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     start: Path = ctx.obj.folder
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
+            refuse_bare(start)
             output.text(f"would make a Git repository in {start.absolute()}, and a memory in it")
             return
         setup.make_repository(start)
@@ -66,6 +67,8 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, flags, lines)
+    if not flags["as_json"]:
+        output.note("hint: `memctl install git`, in each clone, lets Git merge rendered documents without conflicts")
 
 
 @command(

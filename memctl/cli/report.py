@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from memctl.cli import output
 from memctl.cli.command import for_people, json_option, options
+from memctl.errors import USAGE, MemctlError
 from memctl.record.change import WriteOptions
 from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.store.memory import Memory
@@ -48,6 +50,14 @@ def said(ctx: click.Context, param: click.Parameter, value: str | None) -> str |
     """The value of an option or argument that has to say something if it is given at all."""
     refuse_stand_in(value or "", param.opts[0] if isinstance(param, click.Option) else param.human_readable_name)
     return value
+
+
+def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The value of an option that says something whenever it is given; an empty one is an error."""
+    is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
+    if is_given and value is not None and not value.strip():
+        raise MemctlError(f"{param.opts[0]}: '' says nothing", "say it in words, or leave the option out", USAGE)
+    return said(ctx, param, value)
 
 
 def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

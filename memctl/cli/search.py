@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -21,18 +20,21 @@ from memctl.record.source import PAGE, Excerpt
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters
 from memctl.search.ranking import ALL, FILE, PLACES, RECORDS, Result
-from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
 from memctl.store.memory import Memory
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import first_sentence
 
-_RECORD = re.compile(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
+if TYPE_CHECKING:
+    from memctl.search.related import Related
+
+_RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
 _INDENT = " " * 6
 _MORE = "more: --limit 0 shows all"
 # What results can be put in order of, beside relevance, each with its name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
 _ANY_RECORD = "record"
 _PARTS = ("own", "around", "meaning", "importance", "recency", "access")
-_Found = TypeVar("_Found", bound=Result | Related)
+_Found = TypeVar("_Found", bound="Result | Related")
 
 
 @command(
@@ -85,6 +87,8 @@ def search_command(
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")
     memory, snapshot = opening.read(ctx, at)
+    if query:
+        memory.repository.ask_settings()  # of a model of language: Git looks while the index is brought up to date
     kinds = _kinds(types)
     filters = opening.filters(memory, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given)
     if related is None:
@@ -251,6 +255,8 @@ def _explain(results: Sequence[Result], given: SearchWeights) -> None:
 
 
 def _explain_related(results: Sequence[Related]) -> None:
+    from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT
+
     header = ("score", "links", "code", "text", "tags", "section", "record")
     rows = [(one.score, one.links, one.code, one.text, one.tags, one.section) for one in results]
     names = [f"{one.record.id} {one.record.title}  [{', '.join(one.because)}]" for one in results]

@@ -18,7 +18,7 @@ from memctl.window import CASCADE, KEPT_TURNS, POLICIES, STRATEGIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
-    from memctl.window import EvictionResult, Opened, Reduction, SeenConversation, Stage
+    from memctl.window import EvictionResult, Opened, Reduction, SeenConversation, Step
 
 
 _BOLD = 0.5  # the share of a context from which compacting it is too much; rules.md#compaction
@@ -41,7 +41,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
 @click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
 @click.option(
     "--strategy",
-    type=click.Choice(STRATEGIES),
+    type=click.Choice(tuple(STRATEGIES)),
     default=CASCADE,
     show_default=True,
     help="One alone, or all in turn until the target is reached.",
@@ -84,7 +84,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     if target is not None and free is not None:
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     messages.check(given["target_file"], as_json=given["as_json"])
-    from memctl.window import CompressionEngine, EvictionEngine, reduction
+    from memctl.window import CompressionEngine, EvictionEngine, cascade
 
     memory = opening.memory_if_any(ctx)
     seen, counter = _read(source, given["model"], memory)
@@ -97,13 +97,13 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     provider = material.provider_if_any(memory, no_llm=given["no_llm"])
     engine = CompressionEngine(counter, provider=provider, kept_turns=given["keep_turns"])
     evictor = EvictionEngine(given["policy"], counter=counter)
-    found = reduction.reduce(opened.conversation, target, engine, evictor, counter, given["strategy"])
+    found = cascade.reduce(opened.conversation, target, engine, evictor, STRATEGIES[given["strategy"]])
     messages.write(found.conversation.given, given["target_file"])
     if given["as_json"]:
         output.json("compaction", _data(opened, found, counter))
     else:
         _report(opened, found, counter)
-    ctx.exit(OK if found.is_reached and not found.missed else REFUSED)
+    ctx.exit(OK if found.cascade.is_reached and not found.missed else REFUSED)
 
 
 def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenConversation, Counter]:
@@ -135,13 +135,13 @@ def _target(seen: SeenConversation, model: str | None, window: int | None, memor
 def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
     before, after = opened.conversation.tokens, found.conversation.tokens
     return {
-        "reached": found.is_reached,
+        "reached": found.cascade.is_reached,
         "model": counter.family.name,
         "tokens_before": before,
         "tokens_after": after,
-        "target": found.target,
+        "target": found.cascade.target,
         "saved": round(1 - after / before, 3) if before else 0.0,
-        "steps": [msgspec.to_builtins(stage) for stage in found.stages],
+        "steps": [_step_data(step) for step in found.cascade.steps],
         "must_survive": {kind: {"of": number, "kept": kept} for kind, (number, kept) in found.by_kind.items()},
         "lost": [msgspec.to_builtins(one) for one in found.lost],
         "checked": len(found.listed),
@@ -150,12 +150,19 @@ def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
     }
 
 
+def _step_data(step: Step) -> dict[str, Any]:
+    """A step for a program; which blocks it changed stands in the audit of a manager."""
+    data: dict[str, Any] = msgspec.to_builtins(step)
+    del data["changes"]
+    return data
+
+
 def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     before, after = opened.conversation.tokens, found.conversation.tokens
     share = f" ({1 - after / before:.0%} less)" if before else ""
-    output.note(f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; {found.target:,} wanted")
-    for stage in found.stages:
-        output.note(_told(stage))
+    output.note(f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; {found.cascade.target:,} wanted")
+    for step in found.cascade.steps:
+        output.note(_told(step))
     kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
     if kept:
         output.note(f"must survive, and did: {kept}")
@@ -168,18 +175,19 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     messages.tell_rest(opened)
     if after < before * (1 - _BOLD):
         output.note(f"warning: more than {_BOLD:.0%} is gone; a larger --target, and compacting earlier, keep more")
-    if not found.is_reached:
-        output.note(f"the target is out of reach by {after - found.target:,} tokens")
+    if not found.cascade.is_reached:
+        output.note(f"the target is out of reach by {after - found.cascade.target:,} tokens")
 
 
-def _told(stage: Stage) -> str:
+def _told(step: Step) -> str:
     """A step on one line."""
-    more = [f"{stage.blocks} blocks"] if stage.blocks else []
-    more += [f"fidelity {stage.fidelity:.2f}"] if stage.fidelity is not None else []
-    more += [f"{stage.llm_calls} calls of the model"] if stage.llm_calls else []
-    more += [stage.note] if stage.note else []
-    shown = f"refused: {output.plain(stage.refused)}" if stage.refused else ", ".join(more)
-    return f"  {stage.name:<26}{stage.before:>9,} -> {stage.after:>9,}  {shown}".rstrip()
+    more = [f"{step.blocks} blocks"] if step.blocks else []
+    more += [f"fidelity {step.fidelity:.2f}"] if step.fidelity is not None else []
+    if step.llm_calls:
+        more += [f"{quantity(step.llm_calls, 'call')} of the model: {step.llm_used} used, {step.llm_refused} refused"]
+    more += [step.note] if step.note else []
+    shown = f"refused: {output.plain(step.refused)}" if step.refused else ", ".join(more)
+    return f"  {step.name:<26}{step.before:>9,} -> {step.after:>9,}  {shown}".rstrip()
 
 
 _HELD = 6  # reasons that are listed

@@ -80,12 +80,20 @@ class WindowSource:
         self.counted_as = ""  # whose tokens, once something was read
         self._given = given
         self._memory = opening.memory_if_any(ctx)
+        self.usual = 0.0  # tokens that a request adds in the user's other sessions, once a transcript was read
         self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
     def read(self) -> SeenConversation:
         """Read the file, a transcript line by line; raises MemctlError."""
         with lines(self.file) as found:
-            return status.read(found, self.file, self._counter)
+            seen = status.read(found, self.file, self._counter)
+        if seen.is_transcript and not self.config.pressure.usual_growth:
+            self.usual = status.usual_growth(self.file)
+        return seen
+
+    def judge(self, seen: SeenConversation, limit: Limit) -> Status:
+        """The state of the window that was read."""
+        return status.judge(seen, limit, self.config, self.usual)
 
     def follower(self) -> Follower:
         """What reads the file again and again, of a transcript only what was added."""
@@ -137,10 +145,11 @@ def status_command(
     Zones are of what fits before the host compacts. A transcript tells tokens as the model reported them; messages are
     counted. The curve has a step for each request, and a | where the window was compacted.
 
-    Settings have these keys: max_context_tokens (what can be filled), pressure (thresholds, velocity_window), eviction
-    (policy, weights, type_ttl, protected_types), compression (summarization_threshold_tokens,
-    compaction_utilization_threshold, cascade, notes_file), budget (profile, allocations, soft_limit_pct), cross_window
-    (state_file, progress_file, auto_save_threshold), health_monitoring (metrics, alerts).
+    Settings have these keys: max_context_tokens (what can be filled), audit_file, pressure (thresholds,
+    velocity_window, usual_growth), eviction (policy, weights, type_ttl, protected_types, exclude_tools, keep_last,
+    clear_at_least), compression (summarization_threshold_tokens, compaction_utilization_threshold, cascade, notes_file,
+    system_prompt, preserve), budget (profile, allocations, soft_limit_pct), cross_window (state_file, progress_file,
+    auto_save_threshold), health_monitoring (metrics, alerts).
     """
     source = WindowSource(ctx, file, given)
     if watch:
@@ -152,7 +161,7 @@ def status_command(
         raise MemctlError(f"{picture} is the file that is looked at", "draw into another one", USAGE)
     seen = source.read()
     limit = source.limit(seen)
-    found = status.judge(seen, limit, source.config)
+    found = source.judge(seen, limit)
     if picture:
         thresholds = source.config.pressure.thresholds
         drawn = drawing.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
@@ -178,7 +187,7 @@ def _follow(source: WindowSource) -> None:
                 seen = follower.look() or source.read()
                 limit = source.limit(seen)
                 click.clear()
-                _print(source, seen, limit, status.judge(seen, limit, source.config))
+                _print(source, seen, limit, source.judge(seen, limit))
                 output.text("\nCtrl-C ends this")
             time.sleep(_EVERY)
     except KeyboardInterrupt:
@@ -226,13 +235,15 @@ def _fits(limit: Limit) -> str:
 
 
 def _growth(reading: PressureReading, steps: int) -> str:
-    """The rate that the forecast is made from, and that of the last steps where it is another; "" without growth."""
+    """The rate that the forecast is made from, and what it is made of; "" without growth."""
     if reading.forecast_tokens_per_turn <= 0:
         return ""
-    usual, late = f"{reading.forecast_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
-    lately = f", {late} in the last {steps}" if reading.forecast_turns > steps and late != usual else ""
+    expected, late = f"{reading.forecast_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
+    known = [f"{late} in the last {steps}"] if reading.forecast_turns > steps and late != expected else []
+    known += [f"{reading.usual_tokens_per_turn:,.0f} usually"] if reading.usual_tokens_per_turn else []
+    of = "by" if reading.usual_tokens_per_turn else "in"
     turns = f"the last {reading.forecast_turns} turns" if reading.forecast_turns > 1 else "the last turn"
-    return f"grows by {usual} tokens a turn in {turns}{lately}; "
+    return f"grows by {expected} tokens a turn {of} {', '.join([turns, *known])}; "
 
 
 def _until_red(reading: PressureReading) -> str:
@@ -309,7 +320,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
     source = WindowSource(ctx, file, given)
     seen = source.read()
     limit = source.limit(seen)
-    found = status.judge(seen, limit, source.config)
+    found = source.judge(seen, limit)
     monitoring = source.config.health_monitoring
     begun: list[tuple[int, Alert]] = []
     monitor = ContextHealthMonitor(

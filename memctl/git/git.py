@@ -10,14 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from memctl.errors import MemctlError
 
 if TYPE_CHECKING:
-    import subprocess
-
-    Process = subprocess.Popen[bytes]
+    from memctl.git.process import Process
 
 _SCRUBBED = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -158,19 +156,29 @@ def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Map
 
 
 def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None) -> Process:
-    import subprocess  # most hooks of agents start no process, and need not pay 3 ms for it
-
     try:
-        return subprocess.Popen(
-            ["git", *args],
-            cwd=cwd,
-            env=environment(extra),
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        if hasattr(os, "posix_spawnp"):
+            from memctl.git.process import Process  # most hooks of agents start none
+
+            return Process(["git", "-C", os.fspath(cwd), *args], environment(extra), has_stdin=stdin)
+        return _spawn_elsewhere(args, cwd, stdin, extra)
     except FileNotFoundError:
         raise MemctlError("the program `git` was not found", "install Git 2.34 or newer") from None
+
+
+def _spawn_elsewhere(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None) -> Process:
+    """The same on Windows."""
+    import subprocess
+
+    popen = subprocess.Popen(
+        ["git", *args],
+        cwd=cwd,
+        env=environment(extra),
+        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    return cast("Process", popen)
 
 
 def name(raw: bytes) -> str:

@@ -17,6 +17,7 @@ from memctl.text.lazy_regex import lazy_regex
 if TYPE_CHECKING:
     from memctl.git.coprocess import AnsweringProcess
     from memctl.git.objects import Objects
+    from memctl.git.process import Process
 
 # What stands in the Git directory while an operation is under way in which a commit of ours would be an accident.
 _UNDER_WAY = {
@@ -61,7 +62,7 @@ class Repository:
         self.git_dir = git_dir
         self.common_dir = common_dir
         self._settings: dict[str, str] | None = None
-        self._listing: git.Process | None = None  # of the settings
+        self._listing: Process | None = None  # of the settings
 
     @cached_property
     def objects(self) -> Objects:

@@ -14,6 +14,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git
+from memctl.git.process import Process
 from memctl.git.repository import Repository
 
 # Who makes the commits that only `git merge-tree` sees, and when: nobody, at any time.
@@ -134,7 +135,7 @@ def _maker(repository: Repository) -> Iterator[_Maker]:
 class _Maker:
     """A `git mktree` that stores one tree after another."""
 
-    def __init__(self, repository: Repository, process: git.Process) -> None:
+    def __init__(self, repository: Repository, process: Process) -> None:
         self._repository = repository
         self._process = process
 

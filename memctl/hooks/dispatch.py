@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.git import trust
 from memctl.git.repository import open_repository
-from memctl.hooks import daemonize, event_payload, live_sessions, log, opening
+from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, Payload, parse
 from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
@@ -404,7 +404,6 @@ def _open_for_search(call: _EventCall) -> "Memory":
 
 def _open(call: _EventCall) -> "Memory":
     """The memory, with the agent as who is at work."""
-    opening.import_msgspec()
     from memctl.store.memory import open_for_agent
 
     agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all

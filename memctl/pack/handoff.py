@@ -1,5 +1,5 @@
 """The package that one agent hands to another (rules.md#handoffs): what it is about, what was done, what comes next,
-and the context, compacted.
+and the context in its scope.
 """
 
 from __future__ import annotations
@@ -11,38 +11,31 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pack import compaction, handoff_context, handoff_report, items, relevance
-from memctl.pack.compaction import Compacted
-from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
+from memctl.pack import compaction, handoff_report, items
+from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, Pack, fill
-from memctl.pack.handoff_context import BRIEF, FULL, LINE, HandoffContext
-from memctl.pack.handoff_report import ELSEWHERE, HandoffReport
-from memctl.pack.handoff_said import EMERGENCY, HandoffRequest
+from memctl.pack.handoff_report import HandoffReport
+from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, HandoffRequest
+from memctl.pack.handoff_scope import BUDGETS, CHANGED, RELEVANT, SECTION, TASK, Scope
 from memctl.pack.items import Sources
-from memctl.record.pages import Page
+from memctl.pack.last_work import PRIOR
+from memctl.record.checkpoint import Checkpoint
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.filters import ORDERS, severity_rank
+from memctl.search.filters import ORDERS
+from memctl.task import resume_text
 from memctl.text.markdown import one_line
+from memctl.text.phrases import quantity
 from memctl.text.words import stems
 
-# Tokens of a package, at most and at least; rules.md#handoffs.
-BUDGETS = {"complete": 25_000, "specialist": 10_000, "continuation": 40_000, "emergency": 15_000}
-_LEAST = {"complete": 15_000, "specialist": 5_000, "continuation": 30_000, "emergency": 10_000}
-AIMS = dict.fromkeys(BUDGETS, 0.2) | {"continuation": 0.4}  # the share of tokens that is to go; rules.md#handoffs
 _SKILLS = 8  # tags that say what a piece of work asks for
-_FIRST = 10  # the weight by which what must stay is taken first
 _SAID_SHARE = 0.6  # of the budget at most for what is said, so that there is room for the context
-_ABOVE = 20  # by which the current task and the sections outweigh all else
-_FORMS = ((FULL, False), (BRIEF, False), (LINE, False), (LINE, True))  # how much is written out, and if it is chosen
-_ELSEWHERE = PackNote(
-    "not_all_of_it",
-    "",
-    f"Not all that must stay has room here; the weightiest has. The rest: {', '.join(ELSEWHERE.values())}.",
-    essential=True,
-)
+_LINES_SHARE = 0.5  # of the budget at most for the titles of what must stay and has no room
+# What weighs how much: the task first, then what bears on it or must stay, by its own weight or rank, then pages.
+_OF_TASK, _OF_REST, _LEADING = 40, 30, 10
 _TITLES = {
     "current_task_state": "In progress",
+    "changed_since": "Changed since the task was written down",
     "blocking_dependencies": "Blocking",
     "critical_decisions": "Critical decisions",
     "open_issues": "Open issues",
@@ -63,81 +56,113 @@ class Package(msgspec.Struct, frozen=True):
 
 
 def package(
-    snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens, form: str, budget: int
+    snapshot: Snapshot, now: str, asked: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
 ) -> Package:
-    """The package of a handoff, in at most `budget` tokens.
+    """The package of a handoff, in at most as many tokens as were asked for.
 
-    What must stay stands in it whole, or if that is too much, briefly. If it has no room even so, the weightiest of it
-    goes in, and the package says how to get the rest; but of sections that are handed over nothing may be lacking,
-    unless it is an emergency. Raises MemctlError for that, or if what is said takes too much.
+    What must stay stands in it whole, the weightiest first, or by id and title where there is no room. Of sections that
+    are handed over none of it may be lacking, unless it is an emergency. Raises MemctlError for that, or if what is
+    said takes too much.
     """
-    pages = _pages(snapshot, asked.sections)
-    page_items = [items.of_page(page, sources.page(page)) for page in pages]
-    ranked = {one.path: one.score for one in relevance.found(snapshot, asked.said.task, now)}
-    context = handoff_context.gather(
-        snapshot, now, asked.kind, asked.source, asked.sections, page_items, ranked, sources.worked
+    parts = _groups(scope, asked)
+    expertise = _expertise(snapshot, scope.records, asked.target)
+    opening, closing = _opening(asked, expertise, scope), tuple(_closing(asked))
+    _refuse_wordy([*opening, *closing], asked, count)
+    written = _items(snapshot, scope, sources)
+    must = [item for key, item in written.items() if key in scope.keeps]
+    named = count("".join(f"- {item.id} {item.title}\n" for item in must))
+    draft = PackDraft(
+        project=snapshot.config.project,
+        parts=tuple(_parts(parts, scope, written)),
+        title="Handoff of {project}",
+        root="agent_handoff",
+        opening=opening,
+        closing=closing,
+        others=scope.left,
+        lines=min(_LINES_SHARE, max(0.15, named / asked.budget)),
+        least_lines=len(must),
+        leading=_LEADING,
+        made=now,
+        source=asked.source,
+        target=asked.target,
+        keeps_notes=True,
     )
-    compacted = compaction.compact(context.blocks, AIMS[asked.kind], count, compaction.shortened)
-    kept = [context.records[block.key] for block in compacted.kept if block.key in context.records]
-    parts = _groups(kept, asked.source)
-    expertise = _expertise(snapshot, kept, asked.target)
-    origins = sources.origins(kept)
-    known = {record.path: items.of_record(snapshot, record, origins) for record in kept}
-    known |= {item.key: item for item in page_items}
-    notes = _opening(asked, expertise, compacted), tuple(_closing(asked))
-    _refuse_wordy([*notes[0], *notes[1]], asked.kind, budget, count)
-    may_choose = not asked.sections or asked.kind == EMERGENCY
-    for level, is_chosen in _FORMS if may_choose else _FORMS[:-1]:
-        written = _written(compacted, context, known, level, is_chosen=is_chosen)
-        must = "".join(f"{item.id} {item.title}\n{item.body}" for item in written.values() if item.weight)
-        if count(must) > budget and (level < LINE or may_choose) and not is_chosen:
-            continue
-        told = (*notes[0], _ELSEWHERE) if is_chosen else notes[0]
-        draft = _draft(snapshot, now, asked, (told, notes[1]), parts, page_items, written, _left(context, compacted))
-        pack = fill(draft, form, budget, count, inter_agent=True)
-        report = handoff_report.report(
-            asked, pack, compacted, context, written, level, _LEAST[asked.kind], is_chosen=is_chosen
+    pack = fill(draft, asked.form, asked.budget, count, inter_agent=True)
+    report = handoff_report.report(asked, pack, scope, written, count)
+    if report.lacking and asked.sections and asked.kind != EMERGENCY:
+        raise MemctlError(
+            "\n".join(["the package would lack what must stay:", *(f"- {one.told}" for one in report.lacking)]),
+            "hand over fewer sections (--section), or "
+            + ("give a larger --budget" if asked.budget < BUDGETS[asked.kind] else "as a type with a larger budget"),
         )
-        if report.is_valid:
-            return Package(pack, parts, expertise, report)
-    raise MemctlError(
-        "\n".join(["the package would lack what must stay:", *(f"- {one.told}" for one in report.failed)]),
-        "hand over fewer sections (--section), or "
-        + ("give a larger --budget" if budget < BUDGETS[asked.kind] else "as a type with a larger budget"),
-    )
+    return Package(pack, parts, expertise, report)
 
 
-def _pages(snapshot: Snapshot, sections: Sequence[str]) -> list[Page]:
-    """The pages of sections, and of details below them."""
-    outline = snapshot.outline
-    found = [page for page in (*outline.sections, *outline.details) if page.id in sections]
-    found += [page for section in sections for page in outline.details_of(section)]
-    return list({page.path: page for page in found}.values())
+def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
+    """The records of a handoff by part, most important first; each stands in one.
 
-
-def _groups(records: Sequence[Record], agent: str) -> dict[str, list[Record]]:
-    """The records of a handoff by part, most important first; each stands in one."""
+    For a specialist they stay in the order in which they bear on the task.
+    """
+    records, agent = scope.records, asked.source
+    has_rank = RELEVANT in scope.keeps.values()
     newest = sorted(records, key=ORDERS["date"][0], reverse=True)
-    weighty = sorted(records, key=ORDERS["importance"][0], reverse=True)
-    current = [r for r in newest if r.memory_type == "state" and r.is_open]
-    own = [r for r in current if r.agent_id == agent] or current[:1]
-    issues = sorted((r for r in records if r.memory_type == "issue" and r.is_open), key=_worst_first)
-    blocking = [r for r in issues if r.blocks or r.severity == "critical"]
+    weighty = list(records) if has_rank else sorted(records, key=ORDERS["importance"][0], reverse=True)
+    issues = [r for r in records if r.memory_type == "issue" and r.is_open]
+    issues = issues if has_rank else sorted(issues, key=ORDERS["severity"][0])
     groups = {
-        "current_task_state": own,
-        "blocking_dependencies": blocking,
+        "current_task_state": [r for r in scope.tasks if r in records],
+        "changed_since": [r for r in newest if scope.keeps.get(r.path) == CHANGED],
+        "blocking_dependencies": [r for r in issues if r.blocks or r.severity == "critical"],
         "critical_decisions": [r for r in weighty if r.memory_type == "decision" and r.is_open],
-        "open_issues": [r for r in issues if r not in blocking],
-        "not_started": [r for r in current if r not in own],
+        "open_issues": issues,
+        "not_started": [r for r in newest if r.memory_type == "state" and r.is_open],
         "completed": [r for r in newest if r.agent_id == agent and r.status in ("done", "resolved")],
         "observations": [r for r in weighty if r.memory_type == "learning" and r.is_open],
+        "other": newest,
     }
-    taken = {record.path for found in groups.values() for record in found}
-    return {**groups, "other": [record for record in newest if record.path not in taken]}
+    taken: set[str] = set()
+    for name, found in groups.items():
+        groups[name] = [record for record in found if record.path not in taken]
+        taken |= {record.path for record in found}
+    return groups
 
 
-def _worst_first(record: Record) -> tuple[int, str, str]:
-    return severity_rank(record), record.timestamp, record.id
+def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item]:
+    """What goes into the package by its key: of what must stay the whole text, of all else without logs."""
+    origins = sources.origins(list(scope.records))
+    ranks = {path: rank for rank, path in enumerate(scope.keeps)}
+    found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
+    if isinstance(scope.state, Checkpoint) and scope.state.checkpoint_id in scope.keeps:
+        found[scope.state.checkpoint_id] = _of_checkpoint(snapshot, scope.state)
+    for record in scope.records:
+        item, why = items.of_record(snapshot, record, origins), scope.keeps.get(record.path)
+        if why is None:
+            item = msgspec.structs.replace(item, body=compaction.shortened(item.body), weight=0)
+        elif why == TASK:
+            item = msgspec.structs.replace(item, weight=_OF_TASK)
+        else:
+            item = msgspec.structs.replace(item, weight=max(_LEADING + 1, _OF_REST - ranks[record.path]))
+        found[record.path] = item
+    return found
+
+
+def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
+    """The state of a task that a checkpoint has, as the text with which work goes on from there."""
+    facts = (("date", saved.saved_at), ("by", saved.saved_by))
+    body = items.screened(snapshot, resume_text.write(saved).text)
+    title = f"Checkpoint of {saved.workflow_id}"
+    return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id, _OF_TASK)
+
+
+def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Item]) -> Iterator[PackPart]:
+    saved = tuple(item for item in written.values() if item.kind == "checkpoint")
+    for name, found in groups.items():
+        first = saved if name == "current_task_state" else ()
+        yield PackPart(name, _TITLES[name], (*first, *(written[record.path] for record in found)))
+        if name == "current_task_state":
+            title = "Sections handed over" if SECTION in scope.keeps.values() else "Pages"
+            yield PackPart("sections", title, tuple(written[page.key] for page in scope.pages))
+    yield msgspec.structs.replace(PRIOR, items=scope.prior)
 
 
 def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
@@ -156,18 +181,12 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
     return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'} ({score:.0%})."
 
 
-def _opening(asked: HandoffRequest, expertise: str, compacted: Compacted) -> tuple[PackNote, ...]:
+def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
     said, name = asked.said, one_line(asked.target)
     head = f"{asked.id} from {one_line(asked.source)} to {name}, {asked.kind}"
     head += f", {', '.join(asked.sections)}" if asked.sections else ""
-    less = f"{compacted.before:,} tokens of context, compacted to {compacted.after:,} ({compacted.reduction:.0%} less)"
-    accept = f"`memctl handoff accept {asked.id}` takes it over."
     texts = [
-        (
-            "handoff_metadata",
-            "",
-            f"{head}. {less}. {accept}",
-        ),
+        ("handoff_metadata", "", f"{head}. `memctl handoff accept {asked.id}` takes it over. {_beyond(asked, scope)}"),
         ("reason", "Reason", one_line(said.reason)),
         ("task", "Task", one_line(said.task)),
         ("agent_expertise_match", "Expertise", expertise),
@@ -175,92 +194,43 @@ def _opening(asked: HandoffRequest, expertise: str, compacted: Compacted) -> tup
         ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
         ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
     ]
-    notes = [PackNote(name, title, text, essential=True) for name, title, text in texts if text]
+    notes = [PackNote(name, title, text.strip(), essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])
+
+
+def _beyond(asked: HandoffRequest, scope: Scope) -> str:
+    """How much there is besides what the type of handoff is about, and what lists it."""
+    number = sum(record not in scope.records for record in scope.known)
+    if asked.kind in (COMPLETE, CONTINUATION) or not number:
+        return ""
+    command = "; ".join(f"`memctl list --section {section[1:]}`" for section in asked.sections) or "`memctl list`"
+    return f"Besides there are {quantity(number, 'record')}: {command}."
 
 
 def _closing(asked: HandoffRequest) -> Iterator[PackNote]:
     """What the last agent wants the next one to know, how it is known to be done, and what it does."""
     said = asked.said
     for name, title, lines in (
+        ("constraints", "Constraints", said.constraints),
+        ("inputs", "Inputs", said.inputs),
+        ("deliverables", "Delivered so far", said.deliverables),
         ("from_agent_observations", "Observations", said.observation),
         ("suggested_approach", "Suggested approach", said.approach),
         ("known_pitfalls", "Known pitfalls", said.pitfall),
         ("useful_resources", "Useful resources", said.resource),
+        ("expected_outputs", "Expected outputs", said.expected_outputs),
         ("success_criteria", "Success criteria", said.success_criteria),
         ("short_term", "Short term", said.short_term),
         ("next", "Next actions", said.immediate),
     ):
         if lines:
-            yield PackNote(name, title, _list(lines), essential=True)
+            yield PackNote(name, title, "\n".join(f"- {one_line(line)}" for line in lines), essential=True)
 
 
-def _refuse_wordy(notes: Sequence[PackNote], kind: str, budget: int, count: CountTokens) -> None:
+def _refuse_wordy(notes: Sequence[PackNote], asked: HandoffRequest, count: CountTokens) -> None:
     tokens = count("\n".join(f"{note.title} {note.text}" for note in notes))
-    if tokens > _SAID_SHARE * budget:
+    if tokens > _SAID_SHARE * asked.budget:
         least = math.ceil(tokens / _SAID_SHARE)
-        hint = f"give a --budget of {least} or more" if least <= BUDGETS[kind] else "put the long part into records"
-        raise MemctlError(f"what is said of the handoff takes {tokens:,} of {budget:,} tokens", hint)
-
-
-def _written(
-    compacted: Compacted, context: HandoffContext, known: dict[str, Item], level: int, *, is_chosen: bool
-) -> dict[str, Item]:
-    """The items by key: what must stay in one of its forms and first, of all else the text as it was compacted."""
-    written = {}
-    for block in compacted.kept:
-        item = known[block.key]
-        if block.keeps:
-            form = FULL if level < LINE and block.keeps == handoff_context.TASK else level
-            item = handoff_context.written(item, context.records.get(block.key), block.keeps, form)
-            above = 0 if not is_chosen else item.weight if block.keeps in ELSEWHERE else _ABOVE
-            item = msgspec.structs.replace(item, weight=_FIRST + above)
-        else:
-            item = msgspec.structs.replace(item, body=compaction.shortened(item.body), weight=0)
-        written[block.key] = item
-    return written
-
-
-def _draft(
-    snapshot: Snapshot,
-    now: str,
-    asked: HandoffRequest,
-    notes: tuple[tuple[PackNote, ...], tuple[PackNote, ...]],
-    groups: dict[str, list[Record]],
-    pages: Sequence[Item],
-    written: dict[str, Item],
-    left: tuple[Left, ...],
-) -> PackDraft:
-    made = [
-        PackPart(name, _TITLES[name], tuple(written[record.path] for record in found)) for name, found in groups.items()
-    ]
-    focus = PackPart(
-        "sections", "Sections handed over", tuple(written[page.key] for page in pages if page.key in written)
-    )
-    return PackDraft(
-        project=snapshot.config.project,
-        parts=(made[0], focus, *made[1:]),
-        title="Handoff of {project}",
-        root="agent_handoff",
-        opening=notes[0],
-        closing=notes[1],
-        others=left,
-        leading=_FIRST,
-        made=now,
-        source=asked.source,
-        target=asked.target,
-        keeps_notes=True,
-    )
-
-
-def _left(context: HandoffContext, compacted: Compacted) -> tuple[Left, ...]:
-    """What compaction has left out, each with why: a line in the package, and the whole of it in the memory."""
-    return tuple(
-        Left(record.id, record.title, one.why, record.memory_type)
-        for one in reversed(compacted.removed)
-        if (record := context.records.get(one.key))
-    )
-
-
-def _list(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {one_line(line)}" for line in lines)
+        is_possible = least <= BUDGETS[asked.kind]
+        hint = f"give a --budget of {least} or more" if is_possible else "put the long part into records"
+        raise MemctlError(f"what is said of the handoff takes {tokens:,} of {asked.budget:,} tokens", hint)

@@ -9,16 +9,17 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import handoff, handoff_context, handoff_said, phase, supply
+from memctl.pack import handoff, handoff_request, handoff_scope, phase, supply
 from memctl.pack.context_summary import BUDGET
 from memctl.pack.filling import CountTokens
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_said import EMERGENCY, HandoffRequest, HandoffText, MissingField
-from memctl.pack.items import Sources
+from memctl.pack.handoff_request import CONTINUATION, EMERGENCY, HandoffRequest, HandoffText, MissingField, within
+from memctl.pack.handoff_scope import BUDGETS
 from memctl.pages import access_filter
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
+from memctl.record.pages import code_path
 from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
 from memctl.sources import recency
@@ -26,7 +27,7 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
 from memctl.team import handoffs, ownership, read_access, ref_state
 from memctl.team.handoffs import Given
-from memctl.team.ref_state import Plan, Step
+from memctl.team.ref_state import Step
 from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
 from memctl.write import create, transaction, two_phase
@@ -45,29 +46,16 @@ class HandoffRefused(MemctlError):
         self.findings = list(findings)
 
 
-class HandoffTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """A handoff as it is asked for: from whom to whom, one of `handoff.BUDGETS`, which sections, what is said."""
-
-    giver: str
-    taker: str
-    kind: str
-    sections: tuple[str, ...]
-    said: HandoffText
-    form: str
-    budget: int
-    changes: tuple[tuple[str, str], ...] = ()
-
-
 class Offered(msgspec.Struct, frozen=True):
-    """A handoff that is recorded (or would be): what was written and agreed, and the package for the taker."""
+    """A handoff that is recorded (or would be): as it was asked for, what was written and agreed, and the package."""
 
+    asked: HandoffRequest
     done: Done
     package: Package
 
 
-def terms(
+def request(
     memory: Memory,
-    read: Callable[[], Snapshot],
     *,
     taker: str,
     kind: str,
@@ -76,47 +64,30 @@ def terms(
     giver: str = "",
     sections: Sequence[str] = (),
     budget: int | None = None,
-) -> HandoffTerms:
-    """Return the terms of a handoff by whoever is at work, of all of the memory or of some sections (such as §2.1).
+) -> HandoffRequest:
+    """A handoff by whoever is at work, of all of the memory or of some sections (such as §2.1).
 
     Only for an emergency another one than who is at work may be the giver. Raises MemctlError.
     """
-    source = agent_name(giver) if giver else memory.actor
+    source, target = agent_name(giver) if giver else memory.actor, agent_name(taker)
     if source != memory.actor and kind != EMERGENCY:
         raise MemctlError(
             f"only {source} can hand over its work", "for an agent that failed: --type emergency --reason WHY", USAGE
         )
-    owned = tuple(dict.fromkeys(ownership.section_id(section) for section in sections))
-    most = handoff.BUDGETS[kind]
+    most = BUDGETS[kind]
     if budget is not None and budget > most:
         raise MemctlError(f"a handoff of type {kind} has at most {most:,} tokens", exit_code=USAGE)
-    target = agent_name(taker)
-    if source == target and kind != "continuation":
+    if source == target and kind != CONTINUATION:
         raise MemctlError(f"{target} would hand over to itself", "--type continuation goes on in a fresh window", USAGE)
-    return HandoffTerms(
-        giver=source,
-        taker=target,
-        kind=kind,
-        sections=owned,
-        said=said,
-        form=form,
-        budget=budget or most,
-        changes=_changes(memory, read() if owned else None, owned),
+    owned = tuple(dict.fromkeys(ownership.section_id(section) for section in sections))
+    return HandoffRequest(
+        source=source, target=target, kind=kind, said=said, form=form, budget=budget or most, sections=owned
     )
-
-
-def _changes(memory: Memory, snapshot: Snapshot | None, sections: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The files that were changed last, of those that the sections cover if they cover any."""
-    outline = snapshot.outline if snapshot else None
-    pages = [page for section in sections if outline and (page := outline.find(section))]
-    parents = [outline.find(page.section) for page in pages if outline and page.section]
-    globs = tuple(glob for page in (*pages, *filter(None, parents)) for glob in page.paths)
-    return tuple(recency.last_files(memory.repository, globs=globs))
 
 
 def offer(
     memory: Memory,
-    wish: HandoffTerms,
+    asked: HandoffRequest,
     read: Callable[[], Snapshot],
     count: CountTokens,
     options: WriteOptions,
@@ -126,103 +97,74 @@ def offer(
 
     `read` gives the memory as the giver may read it. Raises HandoffRefused, or MemctlError.
     """
-    offering = Offering(memory, wish, read, lambda snapshot: supply.sources(memory, snapshot, None), count)
-    offering.prepare()
+    offering = _Offering(memory, asked, read, count)
+    state = ref_state.read(memory).state
+    offering.make(ref_state.StateOutcome(offering.plan(state), state))  # nobody waits for that once the state changes
     done = two_phase.carry_out(memory, transaction.write, offering.plan, offering.make, options, remote)
     assert offering.package is not None
-    return Offered(done, offering.package)
+    return Offered(offering.asked, done, offering.package)
 
 
-class Offering:
+class _Offering:
     """One handoff on its way: the plan for the shared state, and the change of the memory that belongs to it.
 
-    `read` gives the memory as the giver may read it, `sources` what packs are made of. Once `make` was called,
-    `package` is what the taker gets.
+    Once `make` was called, `asked` says all that the package does.
     """
 
-    def __init__(
-        self,
-        memory: Memory,
-        wish: HandoffTerms,
-        read: Callable[[], Snapshot],
-        sources: Callable[[Snapshot], Sources],
-        count: CountTokens,
-    ) -> None:
-        self._memory = memory
-        self._wish = wish
-        self._read = read
-        self._sources = sources
-        self._count = count
-        self._given = Given(handoff="", giver=wish.giver, taker=wish.taker, sections=wish.sections, now=memory.now)
-        self._ids = Ids(memory)
+    def __init__(self, memory: Memory, asked: HandoffRequest, read: Callable[[], Snapshot], count: CountTokens) -> None:
+        self.asked = asked
         self.package: Package | None = None
-        self._prepared: tuple[Given, State, Change] | None = None
+        self._memory, self._read, self._count = memory, read, count
+        self._given_text = asked.said
+        self._given = Given(handoff="", giver=asked.source, taker=asked.target, sections=asked.sections, now=memory.now)
+        self._ids = Ids(memory)
+        self._made: tuple[Given, State, Change] | None = None
 
-    def prepare(self) -> None:
-        """Make the package on what the shared state is now, so that nobody has to wait for that when it changes."""
-        state = ref_state.read(self._memory).state
-        step = self.plan(state)
-        self.make(ref_state.StateOutcome(step, state))
-
-    @property
-    def plan(self) -> Plan:
+    def plan(self, state: State) -> Step:
         """What becomes of the shared state."""
-
-        def plan(state: State) -> Step:
-            self._given = msgspec.structs.replace(
-                self._given,
-                handoff=self._ids.anew().take(HANDOFF, self._memory.now[:10])[0],
-                unowned=handoffs.unowned(state, self._wish.sections, self._memory.now),
-            )
-            return handoffs.offer(self._given)(state)
-
-        return plan
+        self._given = msgspec.structs.replace(
+            self._given,
+            handoff=self._ids.anew().take(HANDOFF, self._memory.now[:10])[0],
+            unowned=handoffs.unowned(state, self.asked.sections, self._memory.now),
+        )
+        return handoffs.offer(self._given)(state)
 
     def make(self, agreed: ref_state.StateOutcome) -> Change:
         """The record and the package; raises HandoffRefused, or MemctlError if no package can be made that is whole.
 
         What was made before on the same shared state and for the same id is it.
         """
-        if self._prepared and self._prepared[:2] == (self._given, ref_state.content(agreed.before)):
-            return self._prepared[2]
-        change = self._made(agreed)
-        self._prepared = self._given, ref_state.content(agreed.before), change
-        return change
+        before = ref_state.content(agreed.before)
+        if self._made is None or self._made[:2] != (self._given, before):
+            self._made = self._given, before, self._make(agreed)
+        return self._made[2]
 
-    def _made(self, agreed: ref_state.StateOutcome) -> Change:
-        wish, memory = self._wish, self._memory
-        snapshot, closed = self._read(), read_access.closed_to(agreed.step.state, wish.taker, memory.now)
+    def _make(self, agreed: ref_state.StateOutcome) -> Change:
+        memory, asked = self._memory, self.asked
+        snapshot, closed = self._read(), read_access.closed_to(agreed.step.state, asked.target, memory.now)
         snapshot = snapshot if closed is None else access_filter.without_closed(snapshot, closed)
-        records = handoff_context.concerned(snapshot, memory.now, wish.sections, wish.giver)
-        worked = self._sources(snapshot).worked
-        states = handoff_context.current_task(records, wish.giver, worked)
-        blocking = [r for r in records if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
-        standing = phase.standing(snapshot, memory.now, worked, wish.sections)
-        if not standing.lines:  # the sections have nothing to say: what the memory says is more than nothing
-            lines = phase.standing(snapshot, memory.now, worked).lines
-            standing = msgspec.structs.replace(standing, lines=lines)
-        said = handoff_said.completed(wish.said, snapshot, standing, states, blocking)
-        if found := list(handoff_said.findings(wish.said, said, wish.kind, self._count)):
+        sources = supply.sources(memory, snapshot, None)
+        scope = handoff_scope.gather(snapshot, memory.now, asked, sources, self._count)
+        standing = phase.standing(snapshot, memory.now, sources.worked, asked.sections, asked.source)
+        given = msgspec.structs.replace(
+            asked, said=self._given_text, changes=_changes(memory, snapshot, asked.sections)
+        )
+        said = handoff_request.complete(given, scope.state, standing, scope.known, snapshot)
+        if found := list(handoff_request.findings(given.said, said, asked.kind, self._count)):
             raise HandoffRefused(found)
-        said = msgspec.structs.replace(said, summary=handoff_said.within(said.summary, BUDGET, self._count))
-        asked = HandoffRequest(
+        self.asked = msgspec.structs.replace(
+            given,
             id=self._given.handoff,
-            source=wish.giver,
-            target=wish.taker,
-            kind=wish.kind,
-            said=said,
-            sections=wish.sections,
+            said=msgspec.structs.replace(
+                said, summary=within(said.summary, BUDGET if asked.kind != EMERGENCY else BUDGET // 2, self._count)
+            ),
             transfers=tuple(self._transfers(agreed)),
-            changes=wish.changes,
         )
-        made = handoff.package(
-            snapshot, memory.now, asked, self._sources(snapshot), self._count, wish.form, wish.budget
-        )
-        self.package = made
-        return self._recorded(asked, made)
+        self.package = handoff.package(snapshot, memory.now, self.asked, scope, sources, self._count)
+        return self._recorded(self.asked, self.package)
 
     def _transfers(self, agreed: ref_state.StateOutcome) -> Iterable[str]:
-        for section in self._wish.sections:
+        for section in self.asked.sections:
             before = agreed.before.live(section, self._memory.now)
             was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
             held = agreed.step.state.section_ownership_map[section]
@@ -252,20 +194,33 @@ class Offering:
         return msgspec.structs.replace(change, writes=(record, Write(package_path(record.path), made.pack.text)))
 
 
+def _changes(memory: Memory, snapshot: Snapshot, sections: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The files that were changed last: of sections those that they cover, or that their records refer to."""
+    globs: list[str] = []
+    if sections:
+        pages = [page for section in sections if (page := snapshot.outline.find(section))]
+        parents = [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
+        globs = [glob for page in (*pages, *parents) for glob in page.paths]
+        records = phase.of_sections(snapshot, snapshot.open_records, sections)
+        globs = globs or [code_path(ref) for record in records for ref in record.code_refs]
+        if not globs:
+            return ()
+    return tuple(recency.last_files(memory.repository, globs=globs))
+
+
 def _content(asked: HandoffRequest, made: Package) -> dict[str, Any]:
+    """The texts of the record, by its fields."""
     said, parts = asked.said, made.parts
+    names = ("immediate", "short_term", "success_criteria", "constraints", "inputs", "expected_outputs", "deliverables")
     return {
+        **{name: list(said.lines(name)) for name in names},
+        **{
+            name: _named(parts[name])
+            for name in ("critical_decisions", "open_issues", "blocking_dependencies", "completed", "not_started")
+        },
         "reason": said.reason,
         "context_summary": said.summary,
-        "immediate": list(said.immediate),
-        "short_term": list(said.short_term),
-        "success_criteria": list(said.success_criteria),
-        "critical_decisions": _named(parts["critical_decisions"]),
-        "open_issues": _named(parts["open_issues"]),
-        "blocking_dependencies": _named(parts["blocking_dependencies"]),
-        "completed": _named(parts["completed"]),
-        "in_progress": _named(parts["current_task_state"]),
-        "not_started": _named(parts["not_started"]),
+        "in_progress": _named([*parts["current_task_state"], *parts["changed_since"]]),
         "ownership_transfers": list(asked.transfers),
         "expertise_match": made.expertise,
         "observations": list(said.observation),

@@ -7,11 +7,12 @@ done to keep it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import items
-from memctl.pack.draft import Item
+from memctl.pack import items, relevance
+from memctl.pack.draft import Item, PackPart
 from memctl.pack.filling import CountTokens
 from memctl.pack.formats import markdown
 from memctl.record import checkpoint, frontmatter, session_page, timestamps
@@ -24,6 +25,10 @@ from memctl.record.source import Catalogue
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import first_sentence, one_line
 
+if TYPE_CHECKING:
+    from memctl.search.ranking import Result
+
+PRIOR = PackPart("session", "Prior session context")  # the heading that rules.md#session-summary has
 WORK = 1_500  # tokens of all that stands here
 _SHARE = 3  # and no more than this part of a budget
 _LEFT = 0.6  # of it for the last session and a checkpoint, the rest for the tasks under way
@@ -88,8 +93,27 @@ def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTok
     return found
 
 
+def prior(snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = ()) -> list[Item]:
+    """The last session and a pending checkpoint, then those that bear on a task, in at most `limit` tokens.
+
+    `ranked` is what search found for the task.
+    """
+    last = left(snapshot, sessions(snapshot), int(limit / _LEFT), count)
+    bearing = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind != "page"]
+    known = {item.id for item in last}
+    return fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
+
+
 def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
     """The checkpoint saved last, if it is not finished and no other session has begun and ended since."""
+    last = next(iter(checkpoints(snapshot)), None)
+    if last is None or last.is_finished or any(one.started > last.saved_at for one in ended):
+        return None
+    return last
+
+
+def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
+    """The newest checkpoint of each workflow, the one saved last first."""
     newest: dict[str, tuple[checkpoint.Version, str]] = {}
     for path in snapshot.names(checkpoint.FOLDER):
         version = checkpoint.version_at(path)
@@ -101,10 +125,7 @@ def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
             saved.append(checkpoint.parse(snapshot.read(path), path))
         except (InvalidRecord, OSError):
             continue
-    last = max(saved, key=lambda one: (one.saved_at, one.checkpoint_id), default=None)
-    if last is None or last.is_finished or any(one.started > last.saved_at for one in ended):
-        return None
-    return last
+    return sorted(saved, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
 
 
 def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Record]:
@@ -145,7 +166,7 @@ def _checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
     body = "\n".join(f"- {one_line(line)[:_LONGEST]}" for line in dict.fromkeys(lines))
     how = f"`memctl checkpoint resume {saved.checkpoint_id}` has the whole of it."
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
-    title = f"Checkpoint not taken up: {first_sentence(saved.mission) or saved.workflow_id}"
+    title = f"Checkpoint not taken up: {first_sentence(saved.goal) or saved.workflow_id}"
     body = items.screened(snapshot, f"{body}\n\n{how}\n".lstrip())
     return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
 

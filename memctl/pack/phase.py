@@ -17,13 +17,18 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, Filters, severity_rank
 from memctl.text.markdown import first_sentence, one_line
+from memctl.text.phrases import quantity, some
 
 PROCEED, STOP, CLARIFY = DECISIONS
 _CRITICAL, _HIGH = 0, 1  # ranks of severity
+_NAMED = 5  # issues that do not weigh
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Where work stands: the decision with its reason, and one line for each thing to know, most important first."""
+    """Where work stands: the decision with its reason, and one line for each thing to know, most important first.
+
+    The first says what is open and does not weigh in the decision, if anything is.
+    """
 
     decision: str
     why: str
@@ -48,21 +53,71 @@ def summary(found: Standing, budget: int, count: CountTokens) -> str:
     return whole if text else f"{head}\n" if count(f"{head}\n") <= budget else head
 
 
-def standing(snapshot: Snapshot, now: str, worked: Worked = lambda _: {}, sections: Sequence[str] = ()) -> Standing:
+def standing(
+    snapshot: Snapshot, now: str, worked: Worked = lambda _: {}, sections: Sequence[str] = (), agent: str = ""
+) -> Standing:
     """Sum up a memory, or some sections of it: STOP while a critical issue is open, CLARIFY while a high one is or
-    something blocks, else PROCEED. `worked` says when tasks were worked on last."""
-    current = current_records(snapshot, now)
-    if sections:
-        current = [record for record in current if any(Filters(section=one).keep([record]) for one in sections)]
+    something blocks, else PROCEED.
+
+    `worked` says when tasks were worked on last. To some sections belong also the tasks of `agent` in no section.
+    """
+    everything = current_records(snapshot, now)
+    current = of_sections(snapshot, everything, sections, agent)
     tasks = [record for record in current if record.memory_type == "state"]
     states = by_last_work(tasks, worked(tasks))[:1]
-    issues = sorted((r for r in current if severity_rank(r) <= _HIGH), key=lambda r: (severity_rank(r), r.timestamp))
-    weighty = [r for r in current if r.memory_type == "decision" and r.importance >= DECISION_IMPORTANCE]
-    decisions = sorted(weighty, key=ORDERS["importance"][0], reverse=True)
-    decision, why = _decide(snapshot, current, states, issues)
-    lines = [*_of_states(snapshot, states), *_of_issues(snapshot, issues), *_of_decisions(snapshot, decisions)]
-    refs = [ref for record in (*states, *issues, *decisions) for ref in record.code_refs]
+    issues = sorted((r for r in current if r.memory_type == "issue"), key=lambda r: (severity_rank(r), r.timestamp))
+    severe = [record for record in issues if severity_rank(record) <= _HIGH]
+    decisions = binding(current)
+    decision, why = _decide(snapshot, current, states, severe)
+    mild = [record for record in issues if severity_rank(record) > _HIGH]
+    elsewhere = [r for r in everything if r.memory_type == "issue" and severity_rank(r) <= _HIGH and r not in severe]
+    lines = [
+        *_ignored(mild, elsewhere),
+        *_of_pages(snapshot, sections),
+        *_of_states(snapshot, states),
+        *_of_issues(snapshot, severe),
+        *_of_decisions(snapshot, decisions),
+    ]
+    if sections and not (states or severe or decisions):
+        lines += [f"{one.kind.name.capitalize()}: {one_line(one.title)} [{one.id}]." for one in current]
+        lines += [] if current else [f"Nothing open is recorded of {', '.join(sections)}."]
+    refs = [ref for record in (*states, *severe, *decisions) for ref in record.code_refs]
     return Standing(decision, why, tuple(lines), tuple(dict.fromkeys(refs)))
+
+
+def of_sections(
+    snapshot: Snapshot, records: Sequence[Record], sections: Sequence[str], agent: str = ""
+) -> list[Record]:
+    """Those of some records that belong to some sections or to details of these; without sections all of them.
+
+    Sections of which no open task is recorded have the tasks of `agent` that are in no section.
+    """
+    if not sections:
+        return list(records)
+    markers = [*sections, *(page.id for section in sections for page in snapshot.outline.details_of(section))]
+    kept = {record.path for marker in markers for record in Filters(section=marker, archived=None).keep(records)}
+    tasks = [record for record in records if record.memory_type == "state" and record.is_open]
+    if not any(record.path in kept for record in tasks):
+        kept |= {record.path for record in tasks if not record.section and record.agent_id == agent}
+    return [record for record in records if record.path in kept]
+
+
+def binding(records: Sequence[Record]) -> list[Record]:
+    """The decisions that bind, weightiest first: open, not only proposed, and of importance 7 and more."""
+    decisions = [r for r in records if r.memory_type == "decision" and r.is_open and r.status != PROPOSED]
+    found = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
+    return sorted(found, key=ORDERS["importance"][0], reverse=True)
+
+
+def _ignored(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
+    """What is open and does not weigh, in one line: issues below high, and severe ones of other sections."""
+    said = [
+        f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"
+        for what, found in (("below high", mild), ("outside of the sections", elsewhere))
+        if found
+    ]
+    if said:
+        yield f"Not weighed: {' and '.join(said)}."
 
 
 def _decide(
@@ -80,6 +135,12 @@ def _decide(
     if blocked or proposed:
         return CLARIFY, f"to be cleared up: {', '.join([*blocked, *proposed])}"
     return PROCEED, "nothing stands in the way"
+
+
+def _of_pages(snapshot: Snapshot, sections: Sequence[str]) -> Iterator[str]:
+    for page in map(snapshot.outline.find, sections):
+        if page is not None and page.completion_percentage is not None:
+            yield f"{page.id} {one_line(page.title)}, {page.completion_percentage} % done."
 
 
 def _of_states(snapshot: Snapshot, states: Sequence[Record]) -> Iterator[str]:
@@ -107,3 +168,9 @@ def _of_decisions(snapshot: Snapshot, decisions: Sequence[Record]) -> Iterator[s
 def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:
     value = content_fields.content(record.kind, snapshot.body(record)).get(name) or ()
     return [value] if isinstance(value, str) else value
+
+
+def next_actions(snapshot: Snapshot, records: Sequence[Record]) -> Iterator[str]:
+    """The next actions of some records, each with the id of its record."""
+    for record in records:
+        yield from (f"{one_line(item)} [{record.id}]" for item in _items(snapshot, record, "next_actions"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memctl.pack import items, overview, relevance
+from memctl.pack import items, last_work, overview, relevance
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, whole_lines
 from memctl.pack.items import Origins, Sources
@@ -24,6 +24,7 @@ from memctl.text.markdown import one_line
 # another one.
 SYSTEM_BUDGET = 8_000
 EXECUTIVE, FOCUS, KNOWLEDGE, CRITERIA, RESOURCES = 1_000, 2_000, 3_000, 1_000, 500
+_PRIOR = 900  # for the session before, of what the others leave
 _WEIGHTY = 8  # importance from which on a decision is critical knowledge
 # Tokens of a user's message, and the least score of what is put into it; rules.md#prompts.
 USER_BUDGET = 50_000
@@ -47,14 +48,14 @@ class PromptRequest(msgspec.Struct, frozen=True):
 
 
 def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
-    """A system prompt: role, project, focus, critical knowledge, criteria, and what can be loaded."""
+    """A system prompt: role, project, focus, critical knowledge, the session before, criteria, what can be loaded."""
     current = current_records(snapshot, now)
     matching = relevance.found(snapshot, asked.task, now)
     sections = relevance.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
     critical = _critical(current, matching)
     states = _states(current, matching)
     origins = sources.origins([*states, *critical])
-    parts = (
+    parts: tuple[PackPart, ...] = (
         PackPart("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
         PackPart("current_focus", "Current focus", _focus(snapshot, sections, states, origins, sources), FOCUS),
         PackPart(
@@ -64,6 +65,8 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
             KNOWLEDGE,
         ),
     )
+    if prior := last_work.prior(snapshot, _PRIOR, count, matching):
+        parts += (msgspec.structs.replace(last_work.PRIOR, items=tuple(prior)),)
     packed = {item.key for part in parts for item in part.items}
     opening = [PackNote("role", "", _role(snapshot, asked), essential=True), NOTICED]
     if asked.task:

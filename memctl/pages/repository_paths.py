@@ -46,6 +46,19 @@ def _resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
     return tuple(sorted(f"{folder}/" for folder in folders if "/" not in wanted or folder.endswith(end)))
 
 
+OTHER_FORM = "a file there has this name in another Unicode form: copy the name from `git ls-files`"
+
+
+def in_other_form(names: Iterable[str], path: str) -> bool:
+    """Whether a file has a name that looks the same, its letters put together in another way (é as one or as two)."""
+    if path.isascii():
+        return False
+    from unicodedata import normalize
+
+    wanted = normalize("NFC", path)
+    return any(normalize("NFC", name) == wanted for name in names if not name.isascii())
+
+
 def is_folder(names: frozenset[str], path: str) -> bool:
     """Whether any of some files is below a folder."""
     return path in _folders(names)

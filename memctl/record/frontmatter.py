@@ -53,7 +53,7 @@ def split(text: str) -> tuple[str, str]:
 
     Raises Malformed if the fences are missing, and for the markers of an unfinished merge.
     """
-    if "\n<<<<<<<" in text and (line := _conflict(text)):
+    if ("\n<<<<<<<" in text or text.startswith("<<<<<<<")) and (line := _conflict(text)):
         raise Malformed(line, "", "a merge conflict is not resolved here", CONFLICT)
     if not text.startswith(FENCE + "\n"):
         raise Malformed(1, "", "the file does not begin with front matter (a line `---`)")

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.frontmatter import invalid, take_apart
@@ -284,6 +285,14 @@ def last_line(reference: str) -> int:
     """The last line that a code reference names, 0 if it names none."""
     match = _LINES.fullmatch(reference)
     return int(match[3] or match[2]) if match else 0
+
+
+def refuse_line_zero(references: Iterable[str]) -> None:
+    """Raise MemctlError if a code reference names the line 0, or lines of which the last comes before the first."""
+    for reference in references:
+        lines = code_lines(reference)
+        if lines is not None and not 1 <= lines[1][0] <= lines[1][1]:
+            raise MemctlError(f"{reference}: there are no such lines", "lines count from 1: src/auth.py:10-20", USAGE)
 
 
 def parts_of(page: Page) -> tuple[NumberedHeading, ...]:

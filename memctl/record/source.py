@@ -59,8 +59,8 @@ class Texts(Protocol):
         """What of some kinds has words of a query in all that stands around it and in itself, in no order, or those
         of such `numbers`; `text` is the BM25 of that."""
 
-    def tally(self, query: str) -> tuple[int, set[str]]:
-        """How many headings of pages match a query, and the paths of what else does."""
+    def paths(self, query: str) -> list[str]:
+        """The path of each entry that matches a query; of a page's headings and a session's sections each is one."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """The words of a query that occur nowhere, and what was looked for instead."""

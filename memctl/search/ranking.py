@@ -6,7 +6,6 @@ about equally well.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
@@ -114,7 +113,7 @@ def search(
         # the first so many is not read.
         missing = len(found) if most is None else min(most - len(ranked), len(found))
         least = found[missing - 1].share * weights["text"]
-        read = bisect_right(found, -least, key=lambda one: -one.share)
+        read = sum(one.share >= least for one in found)
         ranked += _results(snapshot, found[:read], filters, now, weights)
         ranked.sort(key=lambda result: (-result.score, result.id, result.number))
         ranked, found = _one_a_session(ranked), found[read:]
@@ -125,11 +124,10 @@ def search(
 
 def count(snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL) -> int:
     """Return how many results `search` has without a limit, from the words alone."""
-    pages, paths = snapshot.texts.tally(query)
-    found = Counter(
-        _KIND_IN[path.partition("/")[0]] for path in paths - snapshot.catalogue.refused(filters.conditions())
-    )
-    found[PAGE] = pages
+    refused = snapshot.catalogue.refused(filters.conditions())
+    paths = [path for path in snapshot.texts.paths(query) if path not in refused]
+    found = Counter(_KIND_IN.get(path.partition("/")[0], PAGE) for path in paths)
+    found[SESSION] = len({path for path in paths if path.startswith(f"{SESSIONS}/")})
     return sum(found[kind] for kind in _kinds(filters, kinds))
 
 

@@ -18,6 +18,7 @@ import msgspec
 
 from memctl.git import differences
 from memctl.git.differences import FileChange
+from memctl.record.task_state import TouchedFile
 from memctl.session import calls, edits, failures, file_actions
 from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
 from memctl.statements import labels, reader
@@ -27,6 +28,7 @@ from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, unanswered
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
+_HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -78,8 +80,8 @@ _VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.
 _LAST_WORDS = 300  # characters of a message in which it says what is looked at next
 _LOOKS = lazy_regex(
     r"(?i)\b(?:let me|let's|i'll|i will|i need to|i want to|going to) (?:(?:now|also|first|next|then|just|quickly) )*"
-    r"((?:check|look|see|read|understand|find|verify|compare|review|examine|trace|explore|inspect)\b(?: [^\s.:]+){2,14})[.:]?"
-    r"\s*$"
+    r"((?:check|look|see|read|understand|find|verify|compare|review|examine|trace|explore|inspect)\b"
+    r"(?: [^\s.:]+){2,14})[.:]?\s*$"
 )
 _LOOKED_AT = 400  # characters of a result
 SAID = "word alone"  # where a file is known from that only a text names
@@ -158,6 +160,23 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
     """What a call with such a result did to files."""
     return calls.touched(call, failed=result is not None and failures.is_failure(result, call))
+
+
+def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list[TouchedFile]:
+    """The files that events touched, each once and the latest first, with what became of them by the `whole` trail.
+
+    What lies outside of the repository is named from the home folder, whoever's that was, or else from the root.
+    """
+    actions = {entry.path: entry.action for entry in whole.entries}
+    found: dict[str, TouchedFile] = {}
+    for event, result in reversed(list(effective(events))):
+        for touch in reversed(list(touches(event, result))):
+            path, is_inside = places.locate(touch.path, touch.cwd)
+            action = actions.get(path)
+            if action is not None:  # a folder is none of the trail's files
+                shown = path if is_inside else _HOME.sub("~/", path)
+                found.setdefault(shown, TouchedFile(shown, action))
+    return list(found.values())
 
 
 def is_without_effect(call: Event, result: Event | None) -> bool:

@@ -3,11 +3,12 @@
 Entries of one thread (parts of a page, sections of a session's page, records of one agent and day) stand together, up
 to 64 in their order, and beside them how the pages that they belong to begin, and what they are linked with. All of
 them have one list, and a row of `around` is for one list; a change renews the lists that it touches and no others.
+
+For SQLite they are JSON, which lists of numbers are as Python writes them.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 
@@ -52,7 +53,7 @@ def renew(database: sqlite3.Connection, view: int, added: Collection[int], gone:
         looked_at = set(added).union(*(_beside(database, view, number, every=True) for number in (*added, *gone)))
     left: set[int | None] = set()
     for members in _together(database, view, looked_at.union(gone)):
-        known = json.dumps(members)
+        known = str(members)
         before = {row[0] for row in database.execute(_LISTS, (view, known))}
         if looked_at.isdisjoint(members) and len(before) == 1 and known == _members(database, *before):
             continue
@@ -111,8 +112,8 @@ def _list(database: sqlite3.Connection, view: int, members: list[int], before: C
     nothing of how it begins.
     """
     beside = dict.fromkeys(other for number in members for other in _beside(database, view, number))
-    known = json.dumps(members), json.dumps([other for other in beside if other not in members])
-    if known == (json.dumps(members[:1]), "[]"):
+    known = str(members), str([other for other in beside if other not in members])
+    if known == (str(members[:1]), "[]"):
         return None
     row = database.execute("SELECT list FROM neighbours WHERE members = ? AND beside = ?", known).fetchone()
     if row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sqlite3
@@ -44,11 +43,7 @@ _MATCH = (
     " CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
     " WHERE kind IN ({kinds})"
 )
-_OF_PAGE = "(path GLOB 'details/*' OR path GLOB 'sections/*' OR path = 'project.md')"
-_TALLY = (
-    f"SELECT count(*) FILTER (WHERE {_OF_PAGE}), json_group_array(path) FILTER (WHERE NOT {_OF_PAGE})"
-    f" {_LIVE} WHERE texts MATCH ?"
-)
+_PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ?"
 _MATCH_AROUND = (  # `LIMIT` has each list scored once, and not for each of its entries
     "SELECT number, path, score, kind, key FROM {live} AS live CROSS JOIN entries USING (number) CROSS JOIN"
     " (SELECT rowid AS list, 0 - bm25(around) AS score FROM around WHERE around MATCH ?{within} LIMIT -1) USING (list)"
@@ -125,17 +120,14 @@ class StoredTexts:
         if numbers is None:
             rows = self._found(statement, words, *kinds)
         else:
-            among = json.dumps(list(numbers))
+            among = str(list(numbers))  # which is JSON
             rows = self._found(statement + _AMONG, words, among, *kinds, among)
         return [Hit(path, text, kind, key, number) for number, path, text, kind, key in rows]
 
-    def tally(self, query: str) -> tuple[int, set[str]]:
+    def paths(self, query: str) -> list[str]:
         asked = self._asked(query)
-        for expression in filter(None, (asked.any_of_it, asked.without_phrases)):
-            pages, paths = self._rows(_TALLY, expression)[0]
-            if pages or paths != "[]":
-                return pages, set(json.loads(paths))
-        return 0, set()
+        rows = self._found(_PATHS, asked.any_of_it) or self._found(_PATHS, asked.without_phrases)
+        return [row[0] for row in rows]
 
     def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
         """The rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
@@ -156,12 +148,13 @@ class StoredTexts:
         counts = {word: self._rows(_COUNT, word)[0][0] for word in asked.words}
         given = {word: _most_given(total, found) for word, found in counts.items()}
         words = sorted(asked.words, key=counts.__getitem__)
-        scored = " OR ".join(word for word in asked.words if 2 * counts[word] <= total)
+        scored = [word for word in words if 2 * counts[word] <= total]
         for share in (_FREQUENT_FIRST, _FREQUENT) if total > _LARGE else (_FREQUENT,):
             rarer, rest = _rarer(words, given, share)
             if not rarer or 2 * sum(counts[word] for word in rarer) > total:
                 break
-            rows = self._matching(scored, kinds, most, " OR ".join(rarer))
+            within = " OR ".join(rarer) if len(rarer) < len(scored) else ""
+            rows = self._matching(" OR ".join(scored), kinds, most, within)
             if sum(score > rest for _, _, score, _, _ in rows) >= most:
                 return rows
         return []

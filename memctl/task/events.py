@@ -76,12 +76,19 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
     return event_stream.append(memory, make)
 
 
-def note_handoff(memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str]) -> str:
-    """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or ""."""
+def note_handoff(
+    memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **said: Sequence[str]
+) -> str:
+    """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or "".
+
+    `said` are other fields of the event, with which it is a complete context.
+    """
     about = about_handoff(identifier, became) + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
     about += f" and {len(sections) - _SECTIONS} more" if len(sections) > _SECTIONS else ""
     try:
-        emit(memory, workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target})
+        emit(
+            memory, workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target, **said}
+        )
     except MemctlError as error:
         return f"no event tells of {identifier}: {error.message}"
     return ""

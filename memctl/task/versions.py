@@ -18,8 +18,6 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
-_RECORDS = ("recorded_decisions", "open_issues", "learnings")  # fields with records
-
 
 class Checkpoints(msgspec.Struct, frozen=True):
     """The checkpoints of a Snapshot, newest first, and the faults of files that are none."""
@@ -121,12 +119,16 @@ def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
 
     What the one who saved it says in words of its own is for whoever takes over, and stays.
     """
-    files = snapshot.withheld.among({*(one.path for one in saved.files_touched), *saved.dirty_files})
+    files = snapshot.withheld.among({one.path for one in (*saved.files, *saved.environment.dirty)})
     gone = {ids.id_in_path(path) for path in snapshot.withheld.records}
-    records = {name: tuple(one for one in getattr(saved, name) if one.id not in gone) for name in _RECORDS}
-    number = len(files) + sum(len(getattr(saved, name)) - len(kept) for name, kept in records.items())
+    records = tuple(one for one in saved.records if one.id not in gone)
+    number = len(files) + len(saved.records) - len(records)
     if not number:
         return saved, 0
-    touched = tuple(one for one in saved.files_touched if one.path not in files)
-    dirty = tuple(path for path in saved.dirty_files if path not in files)
-    return msgspec.structs.replace(saved, files_touched=touched, dirty_files=dirty, **records), number
+    dirty = tuple(one for one in saved.environment.dirty if one.path not in files)
+    return msgspec.structs.replace(
+        saved,
+        files=tuple(one for one in saved.files if one.path not in files),
+        environment=msgspec.structs.replace(saved.environment, dirty=dirty),
+        records=records,
+    ), number

@@ -196,6 +196,25 @@ def newest(folder: Path, kept: Path) -> Path:
     raise MemctlError(f"no transcript of Claude Code is kept for {folder}", f"name a FILE; looked below {kept}", USAGE)
 
 
+def earlier(transcript: str, most_files: int = 12, most_bytes: int = 32_000_000) -> list[Path]:
+    """Return the transcripts of the sessions before one in its project, the newest first; plain files only."""
+    try:
+        before = Path(transcript).stat().st_mtime_ns
+        beside = [(file.lstat(), file) for file in Path(transcript).parent.glob("*.jsonl")]
+    except OSError:
+        return []
+    kept = [
+        (status.st_mtime_ns, status.st_size, file)
+        for status, file in beside
+        if stat.S_ISREG(status.st_mode) and status.st_mtime_ns < before and not file.name.startswith("agent-")
+    ]
+    found, read = [], 0
+    for _, size, file in sorted(kept, reverse=True)[:most_files]:
+        read += size
+        found += [file] if read <= most_bytes else []
+    return found
+
+
 def of_sub_agents(transcript: str) -> list[str]:
     """Return the transcripts of a session's sub-agents, which lie in a folder beside the main one; at most 500."""
     if not transcript.endswith(".jsonl"):

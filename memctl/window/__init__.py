@@ -1,6 +1,6 @@
 """Management of a context window, as a library: each part is usable alone (rules.md#window-manager).
 
-Each folder here is one part; `tests/test_architecture.py` has their order. The orchestrator puts them behind four
+Each folder here is one part; `tests/test_architecture.py` has their order. The orchestrator puts them behind five
 hooks, with its settings in `config`, the parts made from these in `subsystems`, and every decision in `audit`.
 
 This is the only door: commands and hooks import what is named here, and nothing else outside does.
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # isort: off
+    from memctl.record.task_state import TaskState as TaskState
     from memctl.window import config as config, status as status
     from memctl.window.budget import occupancy as occupancy, profiles as profiles
-    from memctl.window.compression import reduction as reduction
+    from memctl.window.compression import cascade as cascade
     from memctl.window.health import alerts as alerts, fidelity as fidelity, questions as questions
     from memctl.window.messages import reading as reading
     from memctl.window.policy import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     )
     from memctl.window.preservation import checklist as checklist
     from memctl.window.pressure import drawing as drawing, limits as limits
-    from memctl.window.audit import AuditLog as AuditLog, Decision as Decision
+    from memctl.window.audit import AuditLog as AuditLog, AuditSink as AuditSink, Decision as Decision
     from memctl.window.budget.occupancy import Occupancy as Occupancy, Team as Team, TypeUsage as TypeUsage
     from memctl.window.budget.profiles import (
         PROFILES as PROFILES,
@@ -45,10 +46,11 @@ if TYPE_CHECKING:
         TokenBudgetManager as TokenBudgetManager,
         Verdict as Verdict,
     )
+    from memctl.window.compression.cascade import Cascade as Cascade, Reduction as Reduction, Step as Step
     from memctl.window.compression.delegation import SubAgentAnswer as SubAgentAnswer
-    from memctl.window.compression.engine import Cascade as Cascade, CompressionEngine as CompressionEngine
+    from memctl.window.compression.engine import CompressionEngine as CompressionEngine
     from memctl.window.compression.notes import Notes as Notes
-    from memctl.window.compression.reduction import Reduction as Reduction, Stage as Stage
+    from memctl.window.compression.prompts import Instructions as Instructions
     from memctl.window.compression.result import (
         CompressionResult as CompressionResult,
         CompressionStrategy as CompressionStrategy,
@@ -61,7 +63,11 @@ if TYPE_CHECKING:
     from memctl.window.config import WindowConfig as WindowConfig
     from memctl.window.eviction.engine import EvictionEngine as EvictionEngine, EvictionResult as EvictionResult
     from memctl.window.eviction.policies import POLICIES as POLICIES, EvictionPolicy as EvictionPolicy
-    from memctl.window.eviction.scoring import EvictionScorer as EvictionScorer, Scoring as Scoring
+    from memctl.window.eviction.scoring import (
+        EvictionScorer as EvictionScorer,
+        Scoring as Scoring,
+        ScoringInput as ScoringInput,
+    )
     from memctl.window.eviction.simulation import Replay as Replay, Simulation as Simulation
     from memctl.window.following import Follower as Follower
     from memctl.window.health.alerts import (
@@ -77,6 +83,7 @@ if TYPE_CHECKING:
     from memctl.window.health.trends import Trend as Trend
     from memctl.window.hook_results import (
         Action as Action,
+        TaskEnd as TaskEnd,
         ToolResult as ToolResult,
         TurnStart as TurnStart,
         WindowStatus as WindowStatus,
@@ -112,9 +119,9 @@ if TYPE_CHECKING:
         Thresholds as Thresholds,
     )
     from memctl.window.state.checkpoints import CrossWindowStateManager as CrossWindowStateManager
+    from memctl.window.state.files import StateFiles as StateFiles
     from memctl.window.state.task import (
         StateKeeper as StateKeeper,
-        TaskCheckpoint as TaskCheckpoint,
         Validation as Validation,
     )
     from memctl.window.status import SeenConversation as SeenConversation, Status as Status
@@ -122,20 +129,21 @@ if TYPE_CHECKING:
 
 # The public names by the module that has them: whoever wants one of them does not pay for the rest.
 _NAMES = {
-    "audit": "AuditLog Decision",
+    "audit": "AuditLog AuditSink Decision",
     "budget.occupancy": "Occupancy Team TypeUsage",
     "budget.profiles": "PROFILES BudgetComponent Portion Profile profile",
     "budget.tracking": "BudgetReport ComponentBudget TokenBudgetManager Verdict",
+    "compression.cascade": "Cascade Reduction Step",
     "compression.delegation": "SubAgentAnswer",
-    "compression.engine": "Cascade CompressionEngine",
+    "compression.engine": "CompressionEngine",
     "compression.notes": "Notes",
-    "compression.reduction": "Reduction Stage",
+    "compression.prompts": "Instructions",
     "compression.result": "CompressionResult CompressionStrategy",
     "compression.strategies": "CASCADE KEPT_TURNS STRATEGIES",
     "config": "WindowConfig",
     "eviction.engine": "EvictionEngine EvictionResult",
     "eviction.policies": "POLICIES EvictionPolicy",
-    "eviction.scoring": "EvictionScorer Scoring",
+    "eviction.scoring": "EvictionScorer Scoring ScoringInput",
     "eviction.simulation": "Replay Simulation",
     "following": "Follower",
     "health.alerts": "METRICS Alert AlertLevel AlertThresholds HealthSnapshot",
@@ -143,7 +151,7 @@ _NAMES = {
     "health.monitor": "ContextHealthMonitor",
     "health.questions": "Question",
     "health.trends": "Trend",
-    "hook_results": "Action ToolResult TurnStart WindowStatus",
+    "hook_results": "Action TaskEnd ToolResult TurnStart WindowStatus",
     "messages.content": "ContentBlock ContentType TokenCounter",
     "messages.conversation": "Conversation",
     "messages.reading": "Opened",
@@ -160,14 +168,16 @@ _NAMES = {
     "pressure.limits": "Limit compaction_point limit_of",
     "pressure.monitor": "MODEL_REPORTED ContextPressureMonitor PressureReading PressureZone Thresholds",
     "state.checkpoints": "CrossWindowStateManager",
-    "state.task": "StateKeeper TaskCheckpoint Validation",
+    "state.files": "StateFiles",
+    "memctl.record.task_state": "TaskState",
+    "state.task": "StateKeeper Validation",
     "status": "SeenConversation Status",
 }
 # Modules whose functions are public as `drawing.svg`: those that commands are made of.
 _PUBLIC_MODULES = (
     "budget.occupancy",
     "budget.profiles",
-    "compression.reduction",
+    "compression.cascade",
     "config",
     "health.alerts",
     "health.fidelity",
@@ -196,5 +206,5 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, inside = _PLACES[name]
-    found = import_module(f"{__name__}.{module}")
+    found = import_module(module if module.startswith("memctl.") else f"{__name__}.{module}")
     return getattr(found, inside) if inside else found

@@ -1,13 +1,14 @@
-"""The audit log of a window: JSON Lines of every decision, with what was before and what came of it
-(rules.md#window-manager).
+"""The audit log of a window: every decision with what was before and what came of it (rules.md#window-manager).
 
-It is a file, which outlives the process: a line is appended whole or not at all, what looks like a credential is
-redacted, and when the file is full it is put aside under a number.
+As a file it is JSON Lines and outlives the process: a line is appended whole or not at all, and when the file is full
+it is put aside under a number. A function or a logger may take decisions instead. Credentials are redacted.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One decision: when, in which turn and window, what was decided and why, and the state before and after.
 
-    `event` is what it is about, such as `eviction`, `compression`, `budget` or `zone_change`.
+    `event` is what it is about, such as `step`, `tool_result`, `budget` or `status`. Of a step `wanted` is how many
+    tokens were to be freed when it began, `target` how many were to be left, and `blocks` what it changed: each with
+    its id, type, tool, turn, tokens before and after, and its score under the `policy`.
     """
 
     timestamp: str
@@ -39,26 +42,22 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     turn: int = 0
     window_id: int = 1
     reason: str = ""
+    wanted: int | None = None
+    target: int | None = None
+    policy: str = ""
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
+    blocks: list[dict[str, Any]] = []
     details: dict[str, Any] = {}
 
 
-class AuditLog:
-    """Appends decisions to a file; `now` gives the time. Many processes may write to the same file.
+class AuditSink:
+    """Gives decisions to a function; `now` gives the time."""
 
-    The file takes `most_bytes` at most, and `most_files - 1` older ones lie beside it as `NAME.1` (the latest) and so
-    on. A decision that is larger than a file is refused.
-    """
-
-    def __init__(
-        self, file: Path, now: Callable[[], str], *, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES
-    ) -> None:
-        self.file = file
-        self._now = now
-        self._most_bytes = most_bytes
-        self._most_files = most_files
+    def __init__(self, take: Callable[[Decision], None], now: Callable[[], str]) -> None:
         self.missed = 0  # decisions that `attempt` could not write down since the last one that it could
+        self._take = take
+        self._now = now
         self._why_missed = ""
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
@@ -68,6 +67,40 @@ class AuditLog:
             made = msgspec.convert(_clean(given), Decision)
         except msgspec.ValidationError as error:
             raise MemctlError(f"this is no decision: {describe(error)}", exit_code=USAGE) from None
+        self._take(made)
+        return made
+
+    def attempt(self, event: str, decision: str, **more: Any) -> None:
+        """Write a decision down if it is taken: an agent's run does not end for a full disk.
+
+        How many are missing is written down before the next one that is taken.
+        """
+        try:
+            if self.missed:
+                self.record("audit", "missed", reason=self._why_missed, details={"decisions": self.missed})
+                self.missed = 0
+            self.record(event, decision, **more)
+        except Exception as error:  # the host's own function may raise anything
+            self.missed += 1
+            self._why_missed = error.message if isinstance(error, MemctlError) else f"{type(error).__name__}: {error}"
+
+
+class AuditLog(AuditSink):
+    """Appends decisions to a file; `now` gives the time. Many processes may write to the same file.
+
+    The file takes `most_bytes` at most, and `most_files - 1` older ones lie beside it as `NAME.1` (the latest) and so
+    on. A decision that is larger than a file is refused.
+    """
+
+    def __init__(
+        self, file: Path, now: Callable[[], str], *, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES
+    ) -> None:
+        super().__init__(self._append, now)
+        self.file = file
+        self._most_bytes = most_bytes
+        self._most_files = most_files
+
+    def _append(self, made: Decision) -> None:
         line = msgspec.json.encode(made) + b"\n"
         if len(line) > self._most_bytes:
             raise MemctlError(f"a decision of {len(line):,} bytes is larger than the audit log, {self._most_bytes:,}")
@@ -78,21 +111,6 @@ class AuditLog:
                 files.append_line(self.file, line, is_private=True)
         except OSError as error:
             raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
-        return made
-
-    def attempt(self, event: str, decision: str, **more: Any) -> None:
-        """Write a decision down if the log takes it: an agent's run does not end for a full disk.
-
-        How many are missing is written down before the next one that it takes.
-        """
-        try:
-            if self.missed:
-                self.record("audit", "missed", reason=self._why_missed, details={"decisions": self.missed})
-                self.missed = 0
-            self.record(event, decision, **more)
-        except MemctlError as error:
-            self.missed += 1
-            self._why_missed = error.message
 
     def read(self) -> Iterator[Decision]:
         """The decisions that are kept, oldest first; a line that can't be read is passed over. Raises MemctlError."""
@@ -119,6 +137,27 @@ class AuditLog:
             if newer.exists():
                 newer.replace(older)
         self.file.unlink(missing_ok=True)  # where only one is kept, nothing is put aside
+
+
+Audit = AuditSink | str | PathLike[str] | Callable[[Decision], None] | logging.Logger
+
+
+def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
+    """What takes decisions: a log, the path of one, a function, or a logger of the standard library, at its level INFO.
+
+    Raises MemctlError for anything else.
+    """
+    if isinstance(given, AuditSink):
+        return given
+    if isinstance(given, str | PathLike):
+        return AuditLog(Path(given), now)
+    if isinstance(given, logging.Logger):
+        logger = given
+        return AuditSink(lambda made: logger.info("%s", msgspec.json.encode(made).decode()), now)
+    if callable(given):
+        return AuditSink(given, now)
+    hint = "give the path of a file, a function of a Decision, or a logging.Logger"
+    raise MemctlError(f"audit is {type(given).__name__}, which takes no decisions", hint, USAGE)
 
 
 def _clean(value: Any, name: str = "", depth: int = 0) -> Any:

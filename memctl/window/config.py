@@ -32,6 +32,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
 }
 Turns = Annotated[int, msgspec.Meta(ge=1)]
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
+Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def _inside(path: str) -> None:
@@ -42,10 +43,14 @@ def _inside(path: str) -> None:
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When zones begin, and of how many steps the velocity is the mean."""
+    """When zones begin, of how many steps the velocity is the mean, and the tokens that a turn usually adds.
+
+    The forecast of turns until red is shrunk to the last; 0 leaves it to what is known.
+    """
 
     thresholds: Thresholds = Thresholds()
     velocity_window: Turns = VELOCITY_WINDOW
+    usual_growth: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,25 +66,36 @@ class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes first."""
+    """What goes first, and what does not.
+
+    Results of `exclude_tools` and the last `keep_last` results are left as they are by every step, and so is what is of
+    a protected type; unless at least `clear_at_least` tokens go, nothing goes: each change of what was sent before
+    costs a host's cache of prompts.
+    """
 
     policy: EvictionPolicy = EvictionPolicy.HYBRID
     weights: HybridWeights = HybridWeights()
     type_ttl: TypeTtl = TypeTtl()
     protected_types: tuple[ContentType, ...] = (ContentType.SYSTEM_PROMPT,)
+    exclude_tools: tuple[str, ...] = ()
+    keep_last: Number = 0
+    clear_at_least: Number = 0
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is made smaller, and from which utilisation on by which step of the cascade.
 
     A compaction is not made below `compaction_utilization_threshold`, whatever the cascade says. Notes are kept in
-    `notes_file` if one is named.
+    `notes_file` if one is named. `system_prompt` takes the place of what a model is told by default, and the rules of
+    `preserve` say what else it is to keep.
     """
 
     summarization_threshold_tokens: Tokens = 500
     compaction_utilization_threshold: Fraction = COMPACTION_FROM
     cascade: dict[float, Step] = msgspec.field(default_factory=lambda: dict(STEPS))
     notes_file: str = ""
+    system_prompt: str = ""
+    preserve: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.notes_file:
@@ -157,15 +173,20 @@ class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All settings of a window; `max_context_tokens` is what can be filled."""
+    """All settings of a window; `max_context_tokens` is what can be filled, `audit_file` takes decisions."""
 
     max_context_tokens: Tokens = DEFAULT_WINDOW
+    audit_file: str = ""
     pressure: Pressure = Pressure()
     eviction: Eviction = Eviction()
     compression: Compression = Compression()
     budget: Budget = Budget()
     cross_window: CrossWindow = CrossWindow()
     health_monitoring: HealthMonitoring = HealthMonitoring()
+
+    def __post_init__(self) -> None:
+        if self.audit_file:
+            _inside(self.audit_file)
 
 
 def parse(text: str, name: str) -> WindowConfig:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
 import msgspec
 
-from memctl.window.compression.result import CompressionResult
-from memctl.window.messages.conversation import Conversation
+from memctl.window.compression.cascade import Step
+from memctl.window.health.alerts import HealthSnapshot
+from memctl.window.health.trends import Trend
 from memctl.window.pressure.monitor import PressureReading, PressureZone
 
 
@@ -43,9 +44,9 @@ class Action(Enum):
 class TurnStart(msgspec.Struct, frozen=True):
     """The start of a turn: `messages` are to be sent, in the shape in which they were given.
 
-    Utilisations are fractions of what can be filled. `candidates` are the ids of blocks that would go first (in the
-    yellow zone), `results` the compressions that were tried. With CROSS_WINDOW_SAVE the window can't be kept: a new one
-    begins with `bootstrap`. `reason` says why nothing was done where something could have been.
+    Utilisations are fractions of what can be filled; `steps` is what was tried to free tokens, each with how many were
+    wanted. With CROSS_WINDOW_SAVE the window can't be kept: a new one begins with `bootstrap`. `reason` says why this
+    was done, or why nothing was where something could have been.
     """
 
     action: Action
@@ -54,8 +55,7 @@ class TurnStart(msgspec.Struct, frozen=True):
     utilization_before: float
     utilization_after: float
     evicted_blocks: int = 0
-    candidates: tuple[str, ...] = ()
-    results: tuple[CompressionResult, ...] = ()
+    steps: tuple[Step, ...] = ()
     checkpoint: str = ""
     bootstrap: str = ""
     reason: str = ""
@@ -65,7 +65,7 @@ class ToolResult(msgspec.Struct, frozen=True):
     """A result on its way into the window: the text to give to the model, its tokens and those of the whole.
 
     Not `allowed` says that it does not fit its budget, even if it was summed up: the text is still the shortest there
-    is, and whether to add it is the loop's to decide.
+    is, and whether to add it is the loop's to decide. A result that is not whole says how to get the rest.
     """
 
     text: str
@@ -75,19 +75,12 @@ class ToolResult(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Managed(msgspec.Struct, frozen=True):
-    """A conversation after management: its tokens, how many blocks went, which compressions were tried."""
+class TaskEnd(msgspec.Struct, frozen=True):
+    """The end of a task: its summary, the checkpoint that keeps it ("" if none does, and `reason` says why), the last
+    snapshot of the window's health, and where each metric was going."""
 
-    conversation: Conversation
-    evicted: int = 0
-    results: Sequence[CompressionResult] = ()
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """What was done, for an audit."""
-        made = [
-            {"strategy": one.strategy.value, "before": one.original_tokens, "after": one.compressed_tokens,
-             "refused": one.refused}
-            for one in self.results
-        ]  # fmt: skip
-        return {"evicted_blocks": self.evicted, "compressions": made}
+    summary: str
+    checkpoint: str
+    snapshot: HealthSnapshot
+    trends: Mapping[str, Trend]
+    reason: str = ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -11,12 +13,13 @@ from memctl.errors import USAGE, MemctlError
 from memctl.text.credentials import redact
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
+from memctl.transcript import claude_code, window
 from memctl.transcript.messages import decode_json
 from memctl.transcript.window import Compaction
 from memctl.window.budget.accounting import COMPONENTS
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
-from memctl.window.health.alerts import HealthSnapshot
+from memctl.window.health.alerts import BURN_TURNS, HealthSnapshot
 from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.reading import Loaded, Opened
@@ -93,17 +96,40 @@ def of_loaded(loaded: Loaded, counter_for: Callable[[str], TokenCounter]) -> See
     return SeenConversation(opened, curve, loaded.model, counter)
 
 
-def judge(seen: SeenConversation, limit: Limit, config: WindowConfig) -> Status:
-    """The state of a window that holds `limit.usable` tokens. Raises MemctlError if that is too few for a budget."""
+def usual_growth(file: str) -> float:
+    """Return the tokens that a request usually adds in the sessions of Claude Code before the one in a file."""
+    sessions = []
+    for path in claude_code.earlier(file):
+        with suppress(OSError), open(path, "rb") as lines:
+            sessions.append(curves.of_transcript(window.read(lines)))
+    return curves.usual_growth(sessions)
+
+
+def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: float = 0) -> Status:
+    """The state of a window that holds `limit.usable` tokens, to which a request usually adds `usual` (0: not known).
+
+    Raises MemctlError if it holds too few for a budget.
+    """
     pressure = config.pressure
-    monitor = ContextPressureMonitor(limit.usable, pressure.velocity_window, pressure.thresholds)
+    monitor = ContextPressureMonitor(
+        limit.usable,
+        pressure.velocity_window,
+        pressure.thresholds,
+        usual_growth=pressure.usual_growth or usual,
+    )
     history: list[HealthSnapshot] = []
     last = monitor.measure(0) if not seen.curve.points else None
     cuts = {compaction.at: compaction for compaction in seen.curve.compactions}
     before = 0
+    burnt: deque[int] = deque(maxlen=BURN_TURNS)
     for number, tokens in enumerate(seen.curve.points):
         last = monitor.measure(0, tokens) if seen.curve.source == MODEL_REPORTED else monitor.measure(tokens)
-        history.append(_snapshot(number, tokens, before, monitor, cuts))
+        if number and number not in cuts and tokens >= before:
+            burnt.append(tokens - before)
+        rate = sum(burnt) / len(burnt) if burnt and number not in cuts else None
+        moment = seen.curve.times[number] if number < len(seen.curve.times) else ""
+        made = _snapshot(number, tokens, before, monitor, cuts)
+        history.append(msgspec.structs.replace(made, burn_rate=rate, timestamp=moment))
         before = tokens
     assert last is not None
     parts = _parts(seen, last.current_tokens, limit, config)
@@ -125,7 +151,6 @@ def _snapshot(
         turn=number + 1,
         utilization=monitor.utilization(),
         compression_ratio=ratio,
-        burn_rate=tokens - before if number and cut is None and tokens >= before else None,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,15 +12,22 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.providers.provider import Provider
+from memctl.record import argument_checks, timestamps
 from memctl.window import config as configuration
 from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.compression.delegation import Dispatcher
 from memctl.window.compression.engine import CompressionEngine
+from memctl.window.compression.model import Ask
 from memctl.window.compression.notes import Notes
+from memctl.window.compression.prompts import Instructions
+from memctl.window.compression.strategies import SUB_AGENT
 from memctl.window.config import CrossWindow, WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.scoring import Scoring
+from memctl.window.health.alerts import METRICS
 from memctl.window.health.monitor import ContextHealthMonitor
-from memctl.window.messages.content import TokenCounter
+from memctl.window.messages.content import ContentType, TokenCounter
+from memctl.window.messages.conversation import Keep
 from memctl.window.pressure.monitor import ContextPressureMonitor
 
 if TYPE_CHECKING:
@@ -29,10 +37,40 @@ if TYPE_CHECKING:
 LOG = "window.jsonl"  # the audit log of a memory's windows, beside its cache in the Git directory
 
 
+def clock() -> str:
+    """The time now, in UTC."""
+    return timestamps.from_epoch(int(time.time()))
+
+
+def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -> TokenCounter:
+    """A counter as it is given, or that of a model by its name; by default of the memory's, or current Claude models.
+
+    Raises MemctlError for a model whose tokens are not known, and for what does not count.
+    """
+    if given is not None and not isinstance(given, str):
+        argument_checks.instance(given, TokenCounter, "counter", "the name of a model, or has a method `tokens`")
+        return given
+    from memctl.tokens.count import Counter
+    from memctl.tokens.families import family_of
+
+    return Counter(family_of(given or (memory.config.model if memory else "claude")))
+
+
+def keep_rules(config: WindowConfig) -> Keep | None:
+    """What is to stay as it is, None if nothing is named; a protected system prompt stays anyway."""
+    given = config.eviction
+    types = frozenset(given.protected_types) - {ContentType.SYSTEM_PROMPT}
+    found = Keep(types, frozenset(given.exclude_tools), given.keep_last)
+    return None if found == Keep() else found
+
+
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
     """The pressure monitor of a configuration."""
     return ContextPressureMonitor(
-        config.max_context_tokens, config.pressure.velocity_window, config.pressure.thresholds
+        config.max_context_tokens,
+        config.pressure.velocity_window,
+        config.pressure.thresholds,
+        usual_growth=config.pressure.usual_growth,
     )
 
 
@@ -49,13 +87,19 @@ def eviction(config: WindowConfig, counter: TokenCounter) -> EvictionEngine:
 
 
 def compression(
-    config: WindowConfig, counter: TokenCounter, provider: Provider | None = None, kept: Notes | None = None
+    config: WindowConfig,
+    counter: TokenCounter,
+    provider: Provider | Ask | None = None,
+    kept: Notes | None = None,
+    dispatcher: Dispatcher | None = None,
 ) -> CompressionEngine:
     """The compression engine of a configuration; without a provider everything is made by rules."""
     given = config.compression
     return CompressionEngine(
         counter,
         provider=provider,
+        instructions=Instructions(given.system_prompt, given.preserve),
+        dispatcher=dispatcher,
         threshold=given.summarization_threshold_tokens,
         cascade=given.cascade,
         compaction_from=given.compaction_utilization_threshold,
@@ -78,9 +122,10 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
     )
 
 
-def health(config: WindowConfig) -> ContextHealthMonitor:
-    """The health monitor of a configuration."""
-    return ContextHealthMonitor(thresholds=config.health_monitoring.alerts, metrics=config.health_monitoring.metrics)
+def health(config: WindowConfig, now: Callable[[], str] = clock) -> ContextHealthMonitor:
+    """The health monitor of a configuration; `now` gives the times of its snapshots."""
+    given = config.health_monitoring
+    return ContextHealthMonitor(now=now, thresholds=given.alerts, metrics=given.metrics)
 
 
 Given = str | PathLike[str] | Mapping[str, Any] | None
@@ -110,32 +155,80 @@ def parts(
     given: Given,
     counter: TokenCounter,
     memory: Memory | None,
-    provider: Provider | None = None,
+    provider: Provider | Ask | None = None,
+    dispatcher: Dispatcher | None = None,
     folder: str | PathLike[str] | None = None,
-    now: Callable[[], str] = lambda: "",
+    now: Callable[[], str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
     """The arguments of a manager by its settings: with a memory one that keeps states, and a log; `more` go first.
 
     The settings' files are in `folder`; without one in the memory's project, or beside the file of the settings. `now`
-    gives the time for states in files.
+    gives the time. Beside them `unused` has what of the settings and arguments has no effect, a line each.
     """
     config = settings(given, memory)
     place = _place(given, memory, folder)
-    found: dict[str, Any] = {"config": config}
+    now = now or ((lambda: memory.now) if memory is not None else clock)
+    found: dict[str, Any] = {"config": config, "now": now}
     try:
         found["budget_manager"] = budget(config)
     except ValueError as error:
         raise MemctlError(str(error), "give a larger max_context_tokens", USAGE) from None
     name = config.compression.notes_file
     kept = _notes(_named(place, "notes_file", name), name) if name else None
-    found["compression_engine"] = compression(config, counter, provider, kept)
+    found["compression_engine"] = compression(config, counter, provider, kept, dispatcher)
     found["state_manager"] = _keeper(config.cross_window, place, memory, now)
-    if memory is not None:
-        from memctl.window.audit import AuditLog
-
-        found["audit"] = AuditLog(memory.private / LOG, now=lambda: memory.now)
+    if config.audit_file:
+        found["audit"] = _named(place, "audit_file", config.audit_file) / config.audit_file
+    elif memory is not None:
+        found["audit"] = memory.private / LOG
+    found["unused"] = tuple(_unused({**found, **more}, more, provider, dispatcher))
     return {**found, **more}
+
+
+def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object, dispatcher: object) -> Iterator[str]:
+    """What of settings and arguments has no effect, a line each."""
+    config: WindowConfig = found["config"]
+    eviction_, compression_, default = config.eviction, config.compression, WindowConfig()
+    has_step = SUB_AGENT in compression_.cascade.values()
+    is_cascade_given = compression_.cascade != default.compression.cascade
+    rules: tuple[tuple[bool, str], ...] = (
+        (has_step and is_cascade_given and dispatcher is None,
+         "compression.cascade: sub_agent: no dispatcher is given"),
+        (not has_step and dispatcher is not None, "dispatcher: compression.cascade has no sub_agent"),
+        (bool(compression_.system_prompt or compression_.preserve) and provider is None,
+         "compression.system_prompt and preserve: no provider is given"),
+        (eviction_.weights != default.eviction.weights and eviction_.policy.value != "hybrid",
+         f"eviction.weights: they are of the policy hybrid, not of {eviction_.policy.value}"),
+        (eviction_.type_ttl != default.eviction.type_ttl and eviction_.policy.value not in ("hybrid", "type_based"),
+         f"eviction.type_ttl: the policy {eviction_.policy.value} does not ask for it"),
+        (config.cross_window.auto_save_threshold != default.cross_window.auto_save_threshold
+         and found.get("state_manager") is None, "cross_window.auto_save_threshold: nothing keeps a state"),
+    )  # fmt: skip
+    yield from (line for holds, line in rules if holds)
+    for name, section in (("eviction_engine", "eviction"), ("compression_engine", "compression"),
+                          ("budget_manager", "budget"), ("pressure_monitor", "pressure"),
+                          ("health_monitor", "health_monitoring")):  # fmt: skip
+        if name in more and getattr(config, section) != getattr(default, section):
+            yield f"{section}: {name} is given"
+    if "compression_engine" in more and (provider is not None or dispatcher is not None):
+        yield "provider and dispatcher: compression_engine is given"
+    alerts = config.health_monitoring.alerts
+    watched = set(config.health_monitoring.metrics)
+    for metric, limit in _LIMITS.items():
+        is_given = getattr(alerts, limit) != getattr(default.health_monitoring.alerts, limit)
+        if metric in METRICS and metric not in watched and is_given:
+            yield f"health_monitoring.alerts.{limit}: {metric} is not among the metrics"
+
+
+# The limit of each metric in health_monitoring.alerts.
+_LIMITS = {
+    "utilization": "utilization_critical",
+    "eviction_rate": "eviction_rate_warning",
+    "fidelity_score": "fidelity_warning",
+    "compression_ratio": "compression_ratio_min",
+    "tool_result_bloat": "tool_bloat_warning",
+}
 
 
 def _notes(folder: Path, name: str) -> Notes:

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.pages.links import refuse_nowhere, section_marker
-from memctl.record import content_fields, frontmatter, ids, timestamps
+from memctl.record import content_fields, frontmatter, ids, pages, timestamps
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
@@ -166,6 +166,7 @@ def _clean(value: str | list[str]) -> str | list[str]:
 def _refuse(kind: Kind, values: dict[str, Any]) -> None:
     """Look for everything that is wrong before an id is taken."""
     stand_in = {"id": ids.record_id(kind, "2000-01-01", 1), "memory_id": "00000000-0000-7000-8000-000000000000"}
+    pages.refuse_line_zero(values.get("code_refs") or ())
     wrong = problems({**values, **stand_in})
     if wrong:
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))

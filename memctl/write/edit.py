@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages.links import refuse_nowhere, section_marker
-from memctl.record import content_fields, frontmatter, handoff, timestamps
+from memctl.record import content_fields, frontmatter, handoff, pages, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Field
@@ -54,6 +54,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
         _protect(record, allow_accepted)
     if values.get("section") and values["section"] != record.section:
         refuse_nowhere(snapshot.outline, values["section"])
+    pages.refuse_line_zero(set(values.get("code_refs") or ()) - set(record.code_refs))
     if wrong := problems({**msgspec.structs.asdict(record), **values}):
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
     write = rewrite(snapshot, record, values, changed)

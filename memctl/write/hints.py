@@ -98,12 +98,12 @@ def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[s
     for reference in references:
         path = reference if (memory.repository.top / reference).exists() else pages.code_path(reference)
         if not (memory.repository.top / path).exists():
-            near = _near(memory, path)
-            yield f"{path} is no file of the repository", f"did you mean {near}?" if near else ""
+            yield f"{path} is no file of the repository", _near(memory, path)
 
 
 def _near(memory: Memory, path: str) -> str:
-    """The file in the same folder whose name is spelled most like it, "" if none is."""
+    """A hint at the file in the same folder whose name is spelled most like it, "" if none is."""
+    from memctl.pages import repository_paths
     from memctl.text.words import nearest
 
     folder, _, name = path.rpartition("/")
@@ -111,5 +111,7 @@ def _near(memory: Memory, path: str) -> str:
         names = sorted(one.name for one in (memory.repository.top / folder).iterdir())
     except OSError:
         return ""
+    if repository_paths.in_other_form(names, name):
+        return repository_paths.OTHER_FORM
     found = nearest(name, names)
-    return f"{folder}/{found[0]}".lstrip("/") if found else ""
+    return f"did you mean {f'{folder}/{found[0]}'.lstrip('/')}?" if found else ""

@@ -140,6 +140,7 @@ _HEADS = {
 }
 _TYPES = {"DEC": "decision", "ISS": "issue", "STA": "state", "LRN": "learning"}
 RECORDS = tuple(_HEADS)
+_ENOUGH = range(901, 904)  # of a memory with ten records the lengths of details are looked at
 
 
 def identifier(path: str) -> str:
@@ -166,7 +167,7 @@ def learning(number: int, head: str = "", body: str = "## Lesson\n\nA text.\n") 
 def texts() -> dict[str, str]:
     """The files of the healthy memory, as written by hand."""
     made = {path: record(path, n, _HEADS[path], _BODIES[path]) for n, path in enumerate(RECORDS, 1)}
-    return {**_PAGES, **made}
+    return {**_PAGES, **made, **dict(learning(number) for number in _ENOUGH)}
 
 
 def build(built: Path, folder: Path) -> Path:

@@ -37,6 +37,11 @@ ODD = {
     "a rule": "# T\n\n---\n\ntext\n\n---\n\n## Context\n\n---\n",
     "an odd date": "# T\n\nDate: 17/12/2016\n\n## Status\n\nAccepted\n\n## Context\n\nC\n",
     "labels in bold": "# T\n\n**Status:** Accepted\n**Date:** 2024-02-30\n\nWho: nobody\n\n## Context\n\nC\n",
+    "a table": "# T\n\n| Status | Accepted |\n|---|---|\n| Date | 2024-01-01 |\n| Team | b |\n\n## Context\n\nC\n",
+    "another table": "# T\n\n| Option | Cost |\n|---|---|\n| a | 1 |\n\n## Context\n\nC\n",
+    "a word": "# T\n\n_Rejected_\n\n## Context\n\nC\n",
+    "a title in front matter": "---\ntitle: 'It''s T'\nstatus: accepted\n---\n\n## Context\n\nC\n",
+    "no title": "## Status\n\nAccepted\n\n## Context\n\nC\n",
     "labels of their own": "# T\n\n* Tags: a\n* Status: accepted\n* Team: b\n\n* a list\n\n## Context\n\nC\n",
 }
 
@@ -235,22 +240,61 @@ def test_every_faulty_file_is_named_with_its_line_and_nothing_comes_in(
     (folder / "0008-bytes.md").write_bytes(b"# Bytes\n\n\xe9\n")
     (folder / "0010-link.md").symlink_to(folder / "0001-fine.md")
     (folder / "0011-folder.md").mkdir()
-    wrong = memctl("import", "adr", str(folder), code=1).err
+    wrong = memctl("import", "adr", str(folder), "--strict", code=1).err
     for place in ("2-untitled.md:3", "4-secret.md:5", "5-ends.md:3", "6-front.md:1", "7-nul.md:3", "8-bytes.md:3"):
         assert f"000{place}: " in wrong
     assert "0010-link.md:1: " in wrong
     assert "0011-folder.md:1: " in wrong
     assert "0001-fine.md" not in wrong
+    loose = memctl("import", "adr", str(folder), "-n")
+    assert "would import 1 decision of in" in loose.out
+    assert loose.err.count("warning: left out: ") == 10
+    assert "warning: left out: 0004-secret.md:5: " in loose.err
     for name in ("0002-untitled.md", "0004-secret.md", "0005-ends.md", "0006-front.md", "0007-nul.md"):
         (folder / name).unlink()
     (folder / "0008-bytes.md").unlink()
     (folder / "0010-link.md").unlink()
     (folder / "0011-folder.md").rmdir()
+    (folder / "0001-fine.md").unlink()
     wrong = memctl("import", "adr", str(folder), code=1).err
     assert "0003-long.md:2: title: " in wrong
     assert "0009-conflict.md:3: " in wrong
     assert commits(repo) == before
     assert memctl("list", "--json").data["total"] == 0
+
+
+def test_titles_and_statuses_are_found_where_files_have_them(memctl: Memctl, tmp_path: Path) -> None:
+    folder = put(
+        tmp_path / "in",
+        {
+            "adr013-use-node-fetch.md": '---\nid: a\ntitle: "ADR013: Use \\"fetch\\""\n---\n\n## Context\n\nC\n',
+            "0002-keep-carts.md": "| Status | Deprecated |\n|--|--|\n| Date | 2024-02-01 |\n\n## Context\n\nC\n",
+            "0003-word.md": "# Word\n\n**Rejected**\n\n## Context\n\nC\n",
+            "queues.md": "# Queues\n\nDate: 2024-03-01\n\n## Status\n\nPROPOSED Not Implemented\n",
+            "locks.md": "## Context\n\nC\n\n## Decision\n\nD\n",
+            "README.md": "# All decisions\n\n- [Queues](queues.md)\n",
+            "adr-template.md": "# Template\n\n## Status\n\nAccepted\n",
+        },
+    )
+    ids = imported(memctl, folder)
+    found = {name: record(memctl, identifier) for name, identifier in ids.items()}
+    assert {name: (one["title"], one["status"]) for name, one in found.items()} == {
+        "0002-keep-carts.md": ("Keep carts", "deprecated"),
+        "0003-word.md": ("Word", "rejected"),
+        "adr013-use-node-fetch.md": ('Use "fetch"', "accepted"),
+        "queues.md": ("Queues", "proposed"),
+        "locks.md": ("Locks", "accepted"),
+    }
+    assert found["0002-keep-carts.md"]["timestamp"] == "2024-02-01T00:00:00Z"
+    assert texts(folder).items() >= {n: d.encode() for n, d in exported(memctl, tmp_path / "out").items()}.items()
+    for name, title in (("adr013-use-node-fetch.md", "Use it"), ("locks.md", "Lock"), ("0003-word.md", "Words")):
+        memctl("edit", ids[name], "--allow-accepted", "--title", title)
+    memctl("edit", ids["0003-word.md"], "--status", "proposed")
+    files = exported(memctl, tmp_path / "out")
+    assert 'title: "ADR013: Use it"' in files["adr013-use-node-fetch.md"]
+    assert files["locks.md"].startswith("# Lock\n\n## Context")
+    assert files["0003-word.md"] == "# Words\n\n**Proposed**\n\n## Context\n\nC\n"
+    assert imported(memctl, folder) == {}
 
 
 def test_a_credential_comes_in_only_on_demand(memctl: Memctl, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_it_is_ended_and_starts_again(repo: Path) -> None:
     process = repository.objects.process
     assert process is not None
     repository.close()
-    assert process.poll() is not None
+    assert process.returncode is not None
     repository.close()
     assert repository.objects.read(["HEAD:app.py"]) == first
 
@@ -123,7 +123,7 @@ def test_it_ends_with_whoever_asks(repo: Path) -> None:
     process = objects.process
     assert process is not None
     del objects
-    assert process.poll() is not None
+    assert process.returncode is not None
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=3_000)))

@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import Memctl, commits, git, slow
 from tests.hooks.session import Session
+from tests.write import killed
 
 REF = "refs/memctl/sessions"
 PRIVATE = "My private plan: leave ACME"
@@ -244,7 +245,7 @@ def test_an_unknown_value_is_named_with_those_that_there_are(session: Session, m
 
 
 def test_sessions_that_end_at_once_lose_nothing(records: Session, tmp_path: Path) -> None:
-    sessions = [Session(records.repo, tmp_path / f"{n}.jsonl", f"session-{n:02}") for n in range(16)]
+    sessions = [Session(records.repo, tmp_path / f"{n}.jsonl", f"session-{n:02}") for n in range(8)]
     for session in sessions:
         session.said("SessionStart", source="startup")
         ask(session, f"What {session.name} is for")
@@ -254,24 +255,19 @@ def test_sessions_that_end_at_once_lose_nothing(records: Session, tmp_path: Path
         assert process.stdin is not None
         process.stdin.write(session.event("SessionEnd", reason="exit"))
         process.stdin.close()
-    assert [process.wait(timeout=60) for process in running] == [0] * 16
+    assert [process.wait(timeout=60) for process in running] == [0] * 8
     assert [path[-13:-3] for path in files(records.repo, REF)] == [session.name for session in sessions]
-    assert git(records.repo, "rev-list", "--count", REF).strip() == "16"
+    assert git(records.repo, "rev-list", "--count", REF).strip() == "8"
     assert all(session.faults() == [] for session in sessions)
 
 
 @pytest.mark.parametrize("kills", [5, *slow(25)])
 def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(records: Session, memctl: Memctl, kills: int) -> None:
-    args = ["-C", str(records.repo), "checkpoint", "save", "--task", "Refunds", "--doing", "A", "--next", "B"]
-
-    def run(step: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tests.write.killed", str(step), *args]
-        return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
-
-    total = int(run(0).stderr.splitlines()[-1])
+    args = ["checkpoint", "save", "--task", "Refunds", "--doing", "A", "--next", "B"]
+    total = int(killed.run(0, records.repo, *args).stderr.splitlines()[-1])
     before = len(files(records.repo, REF))
     for step in range(1, total + 1, max(1, total // kills)):
-        run(step)
+        killed.run(step, records.repo, *args)
         now = len(files(records.repo, REF))
         assert now in (before, before + 2)
         before = now

@@ -76,9 +76,9 @@ def globs(repo: Path, body: str = "Short.") -> None:
         config.write(f"check_ignore:\n  - 'MEM2 {hard}: no'\n  - 'MEM2{' ' * 20_000}:'\n")
 
 
-def worst(repo: Path) -> None:
+def worst(repo: Path, size: int = SIZE) -> None:
     """The globs, and in each text what took longest of all that was tried: many lines, long ones, beginnings."""
-    globs(repo, "\n".join(part * (SIZE // len(_WORST) // len(part.encode())) for part in _WORST))
+    globs(repo, "\n".join(part * (size // len(_WORST) // len(part.encode())) for part in _WORST))
 
 
 def text(unit: str, size: int = SIZE) -> Callable[[Path], None]:
@@ -86,10 +86,10 @@ def text(unit: str, size: int = SIZE) -> Callable[[Path], None]:
     return lambda repo: fill(repo, (unit * (size // len(unit.encode()) + 1))[: size // len(unit.encode()) * len(unit)])
 
 
-def large(repo: Path) -> None:
+def large(repo: Path, size: int = LARGE) -> None:
     """Records nearly as large as they may be, which repeat words that are searched for."""
     for number, unit in enumerate(("password ", "The password is a secret.\n"), 1):
-        made = _LEARNING.format(body=unit * (LARGE // len(unit)))
+        made = _LEARNING.format(body=unit * (size // len(unit)))
         made = made.replace("-001", f"-{number:03}").replace("0000001", f"000000{number}")
         write(repo, f".memory/learnings/2025-11/LRN-2025-11-02-{number:03}-pager.md", made)
 

@@ -36,6 +36,25 @@ def test_a_verdict_is_of_the_sections_in_question(section: str, decision: str) -
     assert standing(made.snapshot, NOW, sections=(section,)).decision == decision
 
 
+def test_what_does_not_weigh_in_a_verdict_is_named() -> None:
+    made = memory(
+        ({**ISSUE, "severity": "critical", "section": "§2.1"}, ""),
+        ({**ISSUE, "severity": "low", "section": "§2.2"}, ""),
+    )
+    found = standing(made.snapshot, NOW, sections=("§2.2",))
+    assert (found.decision, found.lines[0]) == (
+        "PROCEED",
+        "Not weighed: 1 open issue below high (ISS-2025-11-04-002)"
+        " and 1 open issue outside of the sections (ISS-2025-11-04-001).",
+    )
+
+
+def test_a_section_with_records_of_little_weight_is_summed_up_by_them() -> None:
+    made = memory(({"title": "Minor", "importance": 3, "section": "§2.1"}, ""), ({**STATE, "section": "§2.2"}, ""))
+    assert standing(made.snapshot, NOW, sections=("§2.1",)).lines == ("Decision: Minor [DEC-2025-11-04-001].",)
+    assert standing(made.snapshot, NOW, sections=("§2.3",)).lines == ("Nothing open is recorded of §2.3.",)
+
+
 def test_it_says_what_the_next_phase_needs() -> None:
     made = memory(
         ({**STATE}, "## Next actions\n\n- Write the\n  endpoint\n"),

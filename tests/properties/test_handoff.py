@@ -6,36 +6,27 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.pack import handoff, handoff_context, handoff_said
+from memctl.pack import handoff_scope
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_said import HandoffRequest, HandoffText
-from memctl.pack.phase import standing
+from memctl.pack.handoff_request import HandoffText
+from memctl.pack.handoff_scope import BUDGETS
 from tests.conftest import examples
-from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories, memory
+from tests.generated import COUNTERS, LINES, NOW, Memory, families, memories, memory
+from tests.pack import handoffs
 
 QUICK = examples(30)
 forms = st.sampled_from(("markdown", "xml", "yaml", "tokens", "event", "auto"))
-kinds = st.sampled_from(sorted(handoff.BUDGETS))
+kinds = st.sampled_from(sorted(BUDGETS))
 wide = memory(({"title": "\N{GRINNING FACE}" * 100, "importance": 1}, ""))  # its line takes the room of what is said
 lines = st.lists(st.sampled_from([line for line in LINES if len(line) < 500]), max_size=4).map(tuple)
 
 
 def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: tuple[str, ...]) -> Package | None:
     """The package of a memory, None if it is refused."""
-    snapshot, count = memory.snapshot, COUNTERS[family].tokens
     given_ = HandoffText(reason="The schema is done", immediate=("Write src/cascade.py",), observation=said)
-    states = handoff_context.current_task(snapshot.records, "claude", lambda _: {})
-    whole = handoff_said.completed(given_, snapshot, standing(snapshot, NOW), states, ())
-    asked = HandoffRequest(
-        id="HND-2025-11-04-001",
-        source="claude",
-        target="bob",
-        kind=kind,
-        said=whole,
-        changes=(("src/app.py", "feat: x"),),
-    )
     try:
-        return handoff.package(snapshot, NOW, asked, SOURCES, count, form, budget)
+        changes = (("src/app.py", "feat: x"),)
+        return handoffs.given(memory.snapshot, kind, given_, (), form, family, budget, changes)
     except MemctlError as error:
         if any(words in error.message for words in ("must stay", "takes", "too small")):
             return None
@@ -48,34 +39,32 @@ def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: t
 def test_a_package_never_exceeds_the_upper_bound_of_its_type(
     memory: Memory, kind: str, form: str, family: str, share: float, said: tuple[str, ...]
 ) -> None:
-    budget = int(handoff.BUDGETS[kind] * share)
+    budget = int(BUDGETS[kind] * share)
     package = made(memory, kind, form, family, budget, said)
     if package is not None:
         assert COUNTERS[family].tokens(package.pack.text) == package.pack.tokens <= budget
-        assert package.report.is_valid
 
 
 @QUICK
 @given(memories, kinds, forms, families)
 def test_what_must_stay_stands_in_every_package(memory: Memory, kind: str, form: str, family: str) -> None:
-    package = made(memory, kind, form, family, handoff.BUDGETS[kind], ())
+    package = made(memory, kind, form, family, BUDGETS[kind], ())
     if package is None:
         return
-    packed = set(package.pack.included())
-    for record in handoff_context.concerned(memory.snapshot, NOW, ()):
-        is_weighty = record.memory_type == "decision" and record.importance >= (9 if kind == "emergency" else 7)
+    for record in handoff_scope.concerned(memory.snapshot, NOW, ()):
+        is_weighty = record.memory_type == "decision" and record.importance >= 7 and record.status == "accepted"
         is_severe = record.memory_type == "issue" and record.severity in ("critical", "high")
         if record.is_open and (is_weighty or is_severe):
-            assert record.id in packed
             assert record.id in package.pack.text
 
 
 @QUICK
 @given(memories, kinds, families)
 def test_compaction_never_grows_a_context_and_says_what_it_reached(memory: Memory, kind: str, family: str) -> None:
-    package = made(memory, kind, "markdown", family, handoff.BUDGETS[kind], ())
+    package = made(memory, kind, "markdown", family, BUDGETS[kind], ())
     if package is not None:
         report = package.report
         assert report.after <= report.before
+        assert not report.lacking
         assert report.aim == (0.4 if kind == "continuation" else 0.2)
         assert abs(report.reduction - (1 - report.after / report.before if report.before else 0)) < 0.001

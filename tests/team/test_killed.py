@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git, strides
+from tests.conftest import Memctl, Once, git, strides
+from tests.write import killed
 
 REF = "refs/memctl/coordination"
-ROOT = Path(__file__).parents[2]
-
-
-def killed(folder: Path, step: int, *args: str) -> int:
-    """Run memctl in a folder, killed at a step; its return code."""
-    command = [sys.executable, "-m", "tests.write.killed", str(step), "-C", str(folder), *args]
-    return subprocess.run(command, cwd=ROOT, capture_output=True).returncode
 
 
 @pytest.fixture
-def shop(memctl: Memctl, bob: Memctl, repo: Path) -> Path:
+def shop(memctl: Memctl, bob: Memctl, repo: Path, once: Once) -> Path:
     """claude has §2.1, bob has §2.2."""
-    memctl("section", "add", "Payment")
-    memctl("section", "add", "Search")
-    memctl("own", "acquire", "2.1")
-    bob("own", "acquire", "2.2")
+
+    def make() -> None:
+        memctl("section", "add", "Payment")
+        memctl("section", "add", "Search")
+        memctl("own", "acquire", "2.1")
+        bob("own", "acquire", "2.2")
+
+    once(make)
     return repo
 
 
@@ -52,7 +48,7 @@ def test_of_one_clone(
         step += stride
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(shop, victim, symlinks=True)
-        code = killed(victim, step, *args)
+        code = killed.run(step, victim, *args).returncode
         made = git(victim, "rev-list", f"{before}..{REF}").split()
         states.add(len(made))
         assert len(made) <= 1
@@ -89,7 +85,7 @@ def test_of_two_clones_and_a_remote(
             git(place, "clone", "-q", "bare.git", name)
         memctl("own", "list", *remote, where=place / "one")
         before = git(place / "bare.git", "rev-parse", REF).strip()
-        code = killed(place / "one", step, *args, *remote)
+        code = killed.run(step, place / "one", *args, *remote).returncode
         there = git(place / "bare.git", "rev-list", f"{before}..{REF}").split()
         seen.add(len(there))
         assert len(there) <= 1
@@ -118,7 +114,7 @@ def test_of_two_who_want_one_section_the_one_who_lives_gets_it_or_the_dead_one_h
         step += stride
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(shop, victim, symlinks=True)
-        code = killed(victim, step, "own", "acquire", "2.1")
+        code = killed.run(step, victim, "own", "acquire", "2.1").returncode
         second = bob("own", "acquire", "2.1", where=victim, code=None)
         (row,) = (
             r for r in memctl("own", "list", "--json", where=victim).data["sections"] if r["section_id"] == "§2.1"

@@ -207,6 +207,7 @@ def test_what_waited_is_committed_in_order_with_its_own_messages(memctl: Memctl,
 
 def test_a_write_of_each_kind_is_one_commit(memctl: Memctl, settled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_AGENT", "elena")  # who owns the sections
+    git(settled, "config", "core.hooksPath", os.devnull)  # which the tests of hooks below do run
     for command in WRITES:
         before = commits(settled)
         memctl(*command)
@@ -214,17 +215,15 @@ def test_a_write_of_each_kind_is_one_commit(memctl: Memctl, settled: Path, monke
         assert git(settled, "status", "--porcelain") == "", command
 
 
-def test_a_write_takes_what_waited_along_but_not_what_is_held(memctl: Memctl, repo: Path) -> None:
-    memctl("learn", "New", "--lesson", "Made by the memctl of today")
+def test_a_write_takes_what_waited_along_but_not_what_is_held_and_ids_go_on_where_they_were(
+    memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-08T10:00:00Z")
+    assert memctl("learn", "New", "--lesson", "Made by the memctl of today").id == "LRN-2025-11-08-004"
     assert {"New", "Pending", "Cut off"} <= titles(memctl, "--at", "HEAD")
     assert "Held on purpose" not in titles(memctl, "--at", "HEAD")
     memctl("commit")
     assert "Held on purpose" in titles(memctl, "--at", "HEAD")
-
-
-def test_ids_go_on_where_they_were(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMCTL_NOW", "2025-11-08T10:00:00Z")
-    assert memctl("learn", "New", "--lesson", "x").id == "LRN-2025-11-08-004"
 
 
 def test_access_counts_are_folded_in_once(memctl: Memctl, settled: Path) -> None:
@@ -361,15 +360,14 @@ def test_claude_codes_session_goes_on_and_its_page_is_committed(
     ids=["codex", "gemini"],
 )
 def test_the_other_hosts_sessions_begin_and_end(
-    memctl: Memctl, repo: Path, fire: Fire, settings: str, events: list[str]
+    memctl: Memctl, settled: Path, fire: Fire, settings: str, events: list[str]
 ) -> None:
-    memctl("commit")
     answers = []
     for event in events:
         more = {"prompt": "Sell more", "tool_name": "shell", "source": "startup", "reason": "exit", "trigger": "auto"}
         answers.append(fire(settings, event, session_id="other-1", turn_id=f"t-{event}", **more))
         if event == events[2]:
-            (repo / "app.py").write_text("print('sold')\n")
+            (settled / "app.py").write_text("print('sold')\n")
             memctl("learn", "Sold", "--lesson", "Cards sell")
     assert "Adopt PostgreSQL" in json.dumps(answers[0])
     assert "other-1" in {page["session_id"] for page in memctl("session", "list", "--json").data}

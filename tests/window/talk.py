@@ -42,7 +42,7 @@ def long_talk(rounds: int = 8) -> Talk:
     """A conversation of seven calls a round: files read and changed, searches, listings, failing and passing tests."""
     talk = Talk()
     files = shell("git ls-files memctl").split()
-    search, listing = shell("grep -rn 'def ' memctl | head -80"), shell("git ls-files tests")
+    search, listing = shell("grep -rn 'def ' memctl | head -80"), shell("git ls-files tests | head -200")
     for number in range(rounds):
         path = files[(number * 7) % len(files)]
         talk.call("Read", {"file_path": path}, shell(f"cat -n {path}"), say=f"Let me look at {path} first.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from memctl.git import message
 from memctl.store import access
 from tests.conftest import NOW, Memctl, changed_in, commits, git, process, strides
-from tests.write import aged
+from tests.write import aged, killed
 
 LONG_AGO = "2023-01-01T00:00:00Z"
 
@@ -311,8 +310,7 @@ def test_killed_at_any_step_the_next_run_does_the_rest(
         step += stride
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(repo, victim, symlinks=True)
-        command = [sys.executable, "-m", "tests.write.killed", str(step), "-C", str(victim), "maintain"]
-        code = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True).returncode
+        code = killed.run(step, victim, "maintain").returncode
         (victim / ".git" / "index.lock").unlink(missing_ok=True)
         memctl("maintain", where=victim)
         memctl("commit", where=victim)

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Memctl, changed_in, commits, git, strides
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(step: int, repo: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.write.killed", str(step), "-C", str(repo), *args]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+from tests.write import killed
 
 
 def run_until(step: int, repo: Path, *args: str) -> int:
-    return run(step, repo, *args).returncode
+    return killed.run(step, repo, *args).returncode
 
 
 def steps_of(built: Path, tmp_path: Path, *args: str) -> int:
     """The first step that a command does not come to any more."""
     copy = tmp_path / "probe"
     shutil.copytree(built, copy, symlinks=True)
-    done = run(0, copy, *args)
+    done = killed.run(0, copy, *args)
     assert done.returncode == 0, done.stderr
     return int(done.stderr.split()[-1]) + 1
 

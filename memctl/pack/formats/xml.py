@@ -100,7 +100,7 @@ def _left_out(group: LeftOut) -> list[str]:
         element.text = _line(left.title)
         lines.append(written(element))
     if group.more:
-        lines.append(f'<more count="{group.more}"/>')
+        lines.append(f'<more count="{group.more}"{attribute("command", group.command)}/>')
     if not group.element:
         return lines
     where = attribute("id", group.marker) + attribute("title", group.name.removeprefix(group.marker).strip())

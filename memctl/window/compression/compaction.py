@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from memctl.providers.provider import Provider, ProviderFailed
 from memctl.tokens.messages import PER_MESSAGE
 from memctl.transcript.messages import SYSTEM_ROLES, body_key, is_answer, is_items
 from memctl.window.compression import digest, prompts, worded
 from memctl.window.compression.digest import Digest
+from memctl.window.compression.model import Model, calls_counted
 from memctl.window.compression.result import LEAST_GAIN, CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.compression.strategies import KEPT_TURNS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
@@ -35,7 +35,7 @@ def compact(
     counter: TokenCounter,
     *,
     kept_turns: int = KEPT_TURNS,
-    provider: Provider | None = None,
+    model: Model | None = None,
     earlier: Sequence[Essential] = (),
     target: int | None = None,
 ) -> CompressionStep:
@@ -51,23 +51,27 @@ def compact(
         kept, made = _roomy(conversation, kept_turns, made, target, by_rules)
     cut = _cut(conversation, kept)
     replaced = _replaced(conversation, cut)
-    if provider is None or len(replaced) < 2:
+    if model is None or len(replaced) < 2:
         return made
-    try:
-        words = provider.answer(prompts.compaction(replaced)).strip()
-        is_of = worded.is_of(words, "\n".join(block.content for block in replaced))
-        said = f"{digest_text.head_by(provider.name)}\n\n{words}"
-        step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, 1)
-        fits = target is None or kept == kept_turns or step.conversation.tokens <= target
-        if not step.result.refused and fits and is_of:
-            return step
-        note = step.result.refused or (
-            "what it says leaves more than the target" if is_of else "what it says is of something else"
-        )
-    except ProviderFailed as error:
-        note = error.message
-    metadata = {"provider": note, "note": "made by rules instead"}
-    return CompressionStep(made.conversation, msgspec.structs.replace(made.result, llm_calls_used=1, metadata=metadata))
+    model.begin()
+    words = model.compaction(prompts.compaction(replaced))
+    said = f"{digest_text.head_by(model.name)}\n\n{words}"
+    step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, replaced) if words else made
+    fits = target is None or kept == kept_turns or step.conversation.tokens <= target
+    if not words:
+        note = model.failure or "it said nothing"
+    elif step.result.refused:
+        note = step.result.refused
+    elif not worded.is_of(words, "\n".join(block.content for block in replaced)):
+        note = "what it says is of something else"
+    else:
+        note = "" if fits else "what it says leaves more than the target"
+    model.judged(used=not note, refused=bool(note and words))
+    counted = calls_counted(model)
+    if note:
+        counted["metadata"] = {**made.result.metadata, "provider": note, "note": "made by rules instead"}
+    chosen = made if note else step
+    return CompressionStep(chosen.conversation, msgspec.structs.replace(chosen.result, **counted))
 
 
 def _by_rules(
@@ -84,7 +88,7 @@ def _by_rules(
         )
     made = digest.of_blocks(replaced).holding(essentials.present(wanted, replaced))
     text = _fitted(made, counter, int(_SHARE * sum(block.token_count for block in replaced)))
-    return _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, 0)
+    return _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, replaced)
 
 
 def _roomy(
@@ -157,7 +161,7 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Line
                 own.append(int(line))
     marked = [block for block in conversation.blocks if block.do_not_evict and 0 <= block.message < cut]
     for block in marked:
-        if block.content_type is not ContentType.USER_MESSAGE and block.content:
+        if block.content_type not in (ContentType.USER_MESSAGE, ContentType.SYSTEM_PROMPT) and block.content:
             what = f"{block.content_type.value} from turn {block.turn_created}"
             parts.append(_part(messages, f"[Kept as it was, since it is marked: {what}]\n{block.content}"))
     parts.append(_part(messages, text))
@@ -190,14 +194,14 @@ def _checked(
     counter: TokenCounter,
     wanted: Sequence[Essential],
     text: str,
-    calls: int,
+    replaced: Sequence[ContentBlock] = (),
 ) -> CompressionStep:
     """The compaction, unless it loses something or gains too little."""
     before = conversation.tokens
-    new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1])
+    new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1], keep=conversation.keep)
     lost = essentials.missing(wanted, new.blocks)
     fidelity = round(1 - len(lost) / len(wanted), 3) if wanted else None
-    more: dict[str, Any] = {"fidelity_score": fidelity, "llm_calls_used": calls}
+    more: dict[str, Any] = {"fidelity_score": fidelity}
     if lost:
         named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
         return CompressionStep(
@@ -206,4 +210,5 @@ def _checked(
     if new.tokens > before * (1 - LEAST_GAIN):
         why = f"it would save {before - new.tokens:,} of {before:,} tokens, less than {LEAST_GAIN:.0%}"
         return CompressionStep(conversation, refusal(_STRATEGY, before, why, text, **more))
+    more["metadata"] = {"blocks": [block.block_id for block in replaced]}
     return CompressionStep(new, result_of(_STRATEGY, before, new.tokens, text, **more))

@@ -6,14 +6,22 @@ sub-agent whose whole output is taken in makes the window fuller.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
 from memctl.record import argument_checks
+from memctl.record.task_state import DONE, PLANNED
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
+from memctl.window.messages.content import ContentBlock
+from memctl.window.preservation import essentials, events
 
 MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
+# What makes a subtask worth a window of its own: it is told in so few sentences, and takes so many calls or tokens.
+MOST_SENTENCES, LEAST_CALLS, LEAST_TOKENS = 2, 10, 50_000  # rules.md#window-compression
+_REFERS = re.compile(r"\b(?:it|this|that|these|those|them|above|again|earlier|previous|same|remaining|rest)\b", re.I)
+_SENTENCE = re.compile(r"[.!?;]\s+(?=\S)|\n")
 _STRATEGY = CompressionStrategy.SUB_AGENT
 
 
@@ -26,6 +34,49 @@ class SubAgentAnswer(msgspec.Struct, frozen=True):
 
 
 Dispatcher = Callable[[str, str], SubAgentAnswer]
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """What a subtask is likely to take here: calls of tools and tokens, as those before it took on average."""
+
+    calls: float
+    tokens: float
+
+
+def against(subtask: str, effort: Effort) -> str:
+    """Why a subtask is better done in the main window, "" if it is worth a window of its own.
+
+    It is if whoever does it needs nothing but its text, and if it explores much.
+    """
+    text = subtask.strip()
+    if not text:
+        return "there is no open subtask"
+    if len(_SENTENCE.split(text.rstrip(".!?;"))) > MOST_SENTENCES:
+        return f"it takes more than {MOST_SENTENCES} sentences to tell it"
+    if found := _REFERS.search(text):
+        return f"it depends on the conversation ({found[0]!r})"
+    if effort.calls < LEAST_CALLS and effort.tokens < LEAST_TOKENS:
+        return f"it is likely to take {effort.calls:.0f} calls and {effort.tokens:,.0f} tokens, which is little"
+    return ""
+
+
+def choose(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
+    """The first open subtask of a conversation that is worth a window of its own, and the context that it needs; or
+    none, and why. `done` are those that were given away before."""
+    happened = events.of_blocks(blocks)
+    finished = max(sum(task.status == DONE for task in happened.tasks), 1)
+    calls = sum(block.is_call for block in blocks)
+    effort = Effort(calls / finished, sum(block.token_count for block in blocks) / finished)
+    why = against("", effort)
+    for task in happened.tasks:
+        if task.status != PLANNED or task.text in done:
+            continue
+        why = against(task.text, effort)
+        if not why:
+            wishes = [line for prompt in happened.prompts for line in essentials.binding(prompt)]
+            parts = [goal or (happened.prompts[0] if happened.prompts else ""), *dict.fromkeys(wishes)]
+            return task.text, "\n".join(parts), ""
+    return "", "", why
 
 
 def delegate(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from memctl.providers.provider import Provider
 from memctl.record import argument_checks
-from memctl.window.compression import compaction, delegation, shortening, worded
+from memctl.window.compression import cascade, compaction, delegation, shortening, strategies, worded
+from memctl.window.compression.cascade import Cascade
 from memctl.window.compression.delegation import Dispatcher
+from memctl.window.compression.model import Ask, Model, calls_counted
 from memctl.window.compression.notes import MAX_TOKENS, Notes
+from memctl.window.compression.prompts import Instructions, Text
 from memctl.window.compression.result import (
     LEAST_GAIN,
     CompressionResult,
@@ -21,26 +24,11 @@ from memctl.window.compression.result import (
     result_of,
 )
 from memctl.window.compression.strategies import COMPACTION_FROM, KEPT_TURNS, STEPS, called_for
+from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation, check
-from memctl.window.preservation import essentials
 from memctl.window.preservation.essentials import Essential
 from memctl.window.results import summary
-
-Evict = Callable[[Conversation, int], Conversation]
-
-
-class Cascade(msgspec.Struct, frozen=True):
-    """What a cascade came to: the conversation, its tokens, what each step did, and whether the target is reached.
-
-    `evicted` are the tokens that eviction freed between the steps.
-    """
-
-    conversation: Conversation
-    tokens: int
-    results: tuple[CompressionResult, ...]
-    evicted: int
-    is_reached: bool
 
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
@@ -53,15 +41,17 @@ def expect_result(tool_name: object, output: object, arguments: object) -> None:
 class CompressionEngine:
     """Compresses conversations and single results.
 
-    Everything is made by rules unless there is a `provider`. What that says is checked, and made by rules if it loses
-    something. `dispatcher` starts sub-agents, if the host has any.
+    Everything is made by rules unless there is a `provider`: a function `(system, user) -> str`, or an object with a
+    `name` and `answer(prompt)`. What that says is checked, and made by rules if it loses something. `instructions` are
+    added to what it is asked. `dispatcher` starts sub-agents, if the host has any.
     """
 
     def __init__(
         self,
         counter: TokenCounter,
         *,
-        provider: Provider | None = None,
+        provider: Provider | Ask | None = None,
+        instructions: Instructions | None = None,
         dispatcher: Dispatcher | None = None,
         threshold: int = summary.THRESHOLD,
         cascade: Mapping[float, str] = STEPS,
@@ -73,9 +63,9 @@ class CompressionEngine:
         argument_checks.instance(cascade, Mapping, "cascade", "a mapping of utilisations to steps")
         argument_checks.numbers(threshold=threshold, compaction_from=compaction_from, kept_turns=kept_turns)
         self.notes = notes if notes is not None else Notes()
-        self._counter = counter
-        self._provider = provider
-        self._dispatcher = dispatcher
+        self.counter = counter
+        self.model = None if provider is None else Model(provider, instructions)
+        self.dispatcher = dispatcher
         self._threshold = threshold
         self._cascade = dict(cascade)
         self._compaction_from = compaction_from
@@ -87,8 +77,10 @@ class CompressionEngine:
         output: str,
         arguments: Mapping[str, Any] | None = None,
         needed: Collection[str] = (),
+        whole: str = "",
     ) -> CompressionResult:
-        """Sum up one result before it goes into the window; `needed` are strings that must stay.
+        """Sum up one result before it goes into the window; `needed` are strings that must stay, `whole` says how the
+        rest is got.
 
         Refused if it has no more than the threshold's tokens, or if nothing worth it can be saved.
         """
@@ -96,25 +88,32 @@ class CompressionEngine:
         strategy, before = CompressionStrategy.TOOL_RESULT, self._count(output)
         if before <= self._threshold:
             return refusal(strategy, before, f"it has no more than {self._threshold:,} tokens", output)
-        calls = 0
-        if self._provider is not None:
-            calls = 1
-            sizes = before, max(int(before * summary.GOAL), 1)
-            said = worded.result(self._provider, tool_name, arguments or {}, output, sizes, needed)
+        if self.model is not None:
+            self.model.begin()
+            what = f"the output of the tool {tool_name!r}"
+            asked = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
+            answer = self.model.shorter([asked]).get("1", "")
+            said = worded.result(answer, self.model.name, tool_name, arguments or {}, output, needed) if answer else ""
             tokens = self._count(said)
-            if said and tokens <= before * (1 - LEAST_GAIN):
-                return result_of(strategy, before, tokens, said, llm_calls_used=calls)
-        made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed)
+            is_used = bool(said) and tokens <= before * (1 - LEAST_GAIN)
+            self.model.judged(used=is_used, refused=bool(answer) and not is_used)
+            if is_used:
+                return result_of(strategy, before, tokens, said, **calls_counted(self.model))
+        calls = calls_counted(self.model)
+        made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed, whole=whole)
         if made is None:
-            return refusal(strategy, before, "it would save less than 10 %", output, llm_calls_used=calls)
-        return result_of(strategy, before, made.tokens, made.text, llm_calls_used=calls)
+            return refusal(strategy, before, "it would save less than 10 %", output, **calls)
+        return result_of(strategy, before, made.tokens, made.text, **calls)
 
-    def summarize_results(self, conversation: Conversation, free: int | None = None) -> CompressionStep:
-        """Sum up large results, the largest first, until `free` tokens are saved (all of them if None)."""
+    def summarize_results(
+        self, conversation: Conversation, free: int | None = None, *, is_unread: bool = False
+    ) -> CompressionStep:
+        """Sum up large results, the largest first, until `free` tokens are saved (all of them if None): those that the
+        model has read, or with `is_unread` the others."""
         check(conversation)
         argument_checks.numbers_or_none(free=free)
         return shortening.summarize_results(
-            conversation, self._counter, threshold=self._threshold, provider=self._provider, free=free
+            conversation, self.counter, threshold=self._threshold, model=self.model, free=free, is_unread=is_unread
         )
 
     def progressive_summarize(
@@ -126,7 +125,7 @@ class CompressionEngine:
         """
         check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return shortening.progressive(conversation, self._counter, provider=self._provider, earlier=earlier, free=free)
+        return shortening.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
@@ -137,12 +136,17 @@ class CompressionEngine:
         argument_checks.numbers_or_none(target=target)
         return compaction.compact(
             conversation,
-            self._counter,
+            self.counter,
             kept_turns=self._kept_turns,
-            provider=self._provider,
+            model=self.model,
             earlier=earlier,
             target=target,
         )
+
+    def about(self, goal: str) -> None:
+        """Tell the model what the task is, from now on."""
+        if self.model is not None:
+            self.model.instructions = msgspec.structs.replace(self.model.instructions, goal=goal)
 
     def take_notes(self, max_tokens: int = MAX_TOKENS) -> CompressionResult:
         """The notes as a text for the window."""
@@ -153,49 +157,30 @@ class CompressionEngine:
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
         """Let a sub-agent do a task; only its summary comes back."""
         argument_checks.texts(task_spec=task_spec, required_context=required_context)
-        return delegation.delegate(task_spec, required_context, self._dispatcher, self._count)
+        return delegation.delegate(task_spec, required_context, self.dispatcher, self._count)
 
     def execute_cascade(
         self,
         conversation: Conversation,
         max_tokens: int | None,
         target: int,
-        evict: Evict | None = None,
-        task: str = "",
+        evictor: EvictionEngine | None = None,
     ) -> Cascade:
         """Bring a conversation down to `target` tokens by what its utilisation of `max_tokens` calls for.
 
-        None for `max_tokens` calls for every step. In the order of cost: results are summed up, then `evict` frees what
-        is still missing (it gets the conversation and that number), then older turns are told shorter, then the
-        beginning is compacted, then `task` is delegated, which frees nothing here but saves what it would have taken. A
-        step is only made if the target is not reached.
+        None for `max_tokens` calls for every step. In the order of cost: results are summed up, then the `evictor`
+        frees what is still missing, then older turns are told shorter, then the beginning is compacted. A step is only
+        made if the target is not reached.
         """
         check(conversation)
         argument_checks.numbers(target=target)
         argument_checks.numbers_or_none(max_tokens=max_tokens)
         utilization = 1.0 if max_tokens is None else conversation.tokens / max(max_tokens, 1)
-        allowed = called_for(utilization, self._cascade, self._compaction_from)
-        wanted = essentials.of_blocks(conversation.blocks)
-        results: list[CompressionResult] = []
-        evicted = 0
-        steps: tuple[tuple[str, Callable[[Conversation], CompressionStep]], ...] = (
-            ("tool_result_summarization", lambda c: self.summarize_results(c, c.tokens - target)),
-            ("progressive", lambda c: self.progressive_summarize(c, wanted, c.tokens - target)),
-            ("conversation_compaction", lambda c: self.compact_conversation(c, wanted, target)),
-        )
-        for name, step in steps:
-            if conversation.tokens > target and name in allowed:
-                made = step(conversation)
-                conversation = made.conversation
-                results.append(made.result)
-            if name == steps[0][0] and evict is not None and conversation.tokens > target:
-                before = conversation.tokens
-                conversation = evict(conversation, before - target)
-                evicted = before - conversation.tokens
-        if task and "sub_agent" in allowed and conversation.tokens > target:
-            results.append(self.dispatch_to_sub_agent(task))
-        tokens = conversation.tokens
-        return Cascade(conversation, tokens, tuple(results), evicted, tokens <= target)
+        return cascade.run(self, conversation, target, self.steps_at(utilization), evictor)
+
+    def steps_at(self, utilization: float) -> list[str]:
+        """The steps that a utilisation allows; eviction goes with any."""
+        return [*called_for(utilization, self._cascade, self._compaction_from), strategies.EVICTION]
 
     def _count(self, text: str) -> int:
-        return self._counter.tokens(text, "log")
+        return self.counter.tokens(text, "log")

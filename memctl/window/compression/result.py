@@ -26,8 +26,9 @@ class CompressionStrategy(Enum):
 class CompressionResult(msgspec.Struct, frozen=True):
     """One compression: tokens before and after, their ratio (before / after), the text that came of it.
 
-    `fidelity_score` is the share of what must survive that did (0 to 1), None where nothing had to. A compression that
-    was `refused` changed nothing: the reason stands there, tokens are equal, and the ratio is 1.
+    `fidelity_score` is the share of what must survive that did (0 to 1), None where nothing had to. `llm_calls_used` is
+    how often a model was asked, the next two how many of the texts that it gave were used and refused. A compression
+    that was `refused` changed nothing: the reason stands there, tokens are equal, and the ratio is 1.
     """
 
     strategy: CompressionStrategy
@@ -37,6 +38,8 @@ class CompressionResult(msgspec.Struct, frozen=True):
     compressed_content: str
     fidelity_score: float | None = None
     llm_calls_used: int = 0
+    llm_answers_used: int = 0
+    llm_answers_refused: int = 0
     metadata: Mapping[str, Any] = {}
     refused: str = ""
 

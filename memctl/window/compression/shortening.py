@@ -7,17 +7,18 @@ becomes; a block that would not shrink by 10 % is left as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from memctl.pack import mentioned, summary_rules
-from memctl.providers.provider import Provider
 from memctl.statements import reader
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
 from memctl.window.compression import worded
+from memctl.window.compression.model import Model, calls_counted, failure_of
+from memctl.window.compression.prompts import Text
 from memctl.window.compression.result import LEAST_GAIN, CompressionStep, CompressionStrategy, refusal, result_of
-from memctl.window.compression.worded import UntilItFails
 from memctl.window.eviction.placeholders import START as EVICTED
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
 from memctl.window.messages.conversation import Conversation
@@ -35,18 +36,29 @@ _ORDER = summary_rules.ORDER
 
 
 class Shortener(msgspec.Struct, frozen=True):
-    """What shortens: whose tokens are counted, which strings must stay, a provider if there is one."""
+    """What shortens: whose tokens are counted, which strings must stay, a model if there is one."""
 
     counter: TokenCounter
     needed: Collection[str] = ()
-    provider: UntilItFails | None = None
-
-    def asks(self) -> UntilItFails | None:
-        """The provider, as long as it has not failed."""
-        return self.provider if self.provider is not None and not self.provider.has_failed else None
+    model: Model | None = None
 
 
-Replacement = tuple[str, int]  # the text that a block becomes, and how often a model was asked for it
+class _Candidate(msgspec.Struct, frozen=True):
+    """A block that may be told shorter, the call that it is the result of, and the share of its length that it may
+    have, with the name of that."""
+
+    block: ContentBlock
+    call: ContentBlock | None
+    share: float
+    label: str = ""
+
+    @property
+    def goal(self) -> int:
+        return max(int(self.block.token_count * self.share), _LEAST)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        return events.arguments_of(self.call) if self.call else {}
 
 
 def summarize_results(
@@ -54,35 +66,31 @@ def summarize_results(
     counter: TokenCounter,
     *,
     threshold: int = summary.THRESHOLD,
-    provider: Provider | None = None,
+    model: Model | None = None,
+    earlier: Sequence[Essential] | None = None,
     free: int | None = None,
+    is_unread: bool = False,
 ) -> CompressionStep:
     """Sum up results of more than `threshold` tokens, the largest first, until `free` tokens are saved (all if None).
 
-    Results that no answer has followed yet stay: the model has not read them.
+    Results that no answer has followed yet stay, for the model has not read them; with `is_unread` these alone are
+    summed up. `earlier` is what must survive, if that is known.
     """
-    wanted = essentials.of_blocks(conversation.blocks)
-    asked = Shortener(counter, essentials.needed_in_results(wanted, conversation.blocks), _once(provider))
-    calls = _calls(conversation.blocks)
+    wanted = essentials.of_blocks(conversation.blocks) if earlier is None else earlier
+    asked = Shortener(counter, essentials.needed_in_results(wanted, conversation.blocks), model)
+    calls = calls_of(conversation.blocks)
     turn = conversation.current_turn
-    large = [b for b in conversation.blocks if _is_large(b, threshold, turn)]
-    texts: dict[str, Replacement] = {}
-    saved = 0
-    for block in sorted(large, key=lambda block: (-block.token_count, block.turn_created, block.block_id)):
-        if free is not None and saved >= free:
-            break
-        made = _summed(block, calls.get(block.call_id), asked)
-        if made is not None:
-            texts[block.block_id] = made
-            saved += block.token_count - recount(block, made[0], counter)
-    return _step(CompressionStrategy.TOOL_RESULT, conversation, texts, asked, wanted)
+    large = [b for b in conversation.blocks if is_large(b, threshold) and (b.turn_created >= turn - 1) is is_unread]
+    order = sorted(large, key=lambda block: (-block.token_count, block.turn_created, block.block_id))
+    candidates = [_Candidate(block, calls.get(block.call_id), summary.GOAL) for block in order]
+    return _step(CompressionStrategy.TOOL_RESULT, conversation, _shortened(candidates, asked, free), asked, wanted)
 
 
 def progressive(
     conversation: Conversation,
     counter: TokenCounter,
     *,
-    provider: Provider | None = None,
+    model: Model | None = None,
     earlier: Sequence[Essential] = (),
     free: int | None = None,
 ) -> CompressionStep:
@@ -93,61 +101,102 @@ def progressive(
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     said = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
     needed = said | essentials.needed_in_results(wanted, conversation.blocks)
-    asked = Shortener(counter, needed, _once(provider))
-    calls = _calls(conversation.blocks)
-    texts: dict[str, Replacement] = {}
-    turn, saved = conversation.current_turn, 0
+    asked = Shortener(counter, needed, model)
+    calls = calls_of(conversation.blocks)
+    turn = conversation.current_turn
+    candidates: list[_Candidate] = []
     for block in sorted(conversation.blocks, key=lambda block: block.turn_created):
-        if free is not None and saved >= free:
-            break
         age = turn - block.turn_created
         share, label = next((share, label) for most, share, label in LEVELS if most is None or age <= most)
-        if share >= 1 or block.do_not_evict or block.token_count < _SHORT or block.content.startswith(EVICTED):
-            continue
-        made = _older(block, calls.get(block.call_id), share, label, asked)
-        if made is not None:
-            texts[block.block_id] = made
-            saved += block.token_count - recount(block, made[0], counter)
-    return _step(CompressionStrategy.PROGRESSIVE, conversation, texts, asked, wanted)
+        if share < 1 and _may_be_older(block) and not block.content.startswith(f"{_SHORTER}{label}] "):
+            candidates.append(_Candidate(block, calls.get(block.call_id), share, label))
+    return _step(CompressionStrategy.PROGRESSIVE, conversation, _shortened(candidates, asked, free), asked, wanted)
 
 
-def _once(provider: Provider | None) -> UntilItFails | None:
-    return None if provider is None else UntilItFails(provider)
-
-
-def _is_large(block: ContentBlock, threshold: int, turn: int) -> bool:
-    """Whether a result is above the threshold, not yet summed up, and read by the model."""
+def is_large(block: ContentBlock, threshold: int = summary.THRESHOLD) -> bool:
+    """Whether a block is a result above the threshold that was not summed up yet and may be."""
     return (
         block.content_type is ContentType.TOOL_RESULT
         and block.token_count > threshold
         and not block.do_not_evict
         and not block.metadata.get("uncounted")
         and not block.content.startswith((SUMMED_UP, EVICTED))
-        and block.turn_created < turn - 1
     )
 
 
-def _calls(blocks: Sequence[ContentBlock]) -> Mapping[str, ContentBlock]:
+def _may_be_older(block: ContentBlock) -> bool:
+    """Whether a block is a result or an answer that is worth telling shorter."""
+    if block.do_not_evict or block.token_count < _SHORT or block.content.startswith(EVICTED):
+        return False
+    if block.content_type is ContentType.TOOL_RESULT:
+        return not block.metadata.get("uncounted")
+    return block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call
+
+
+def calls_of(blocks: Sequence[ContentBlock]) -> Mapping[str, ContentBlock]:
+    """The calls of tools by their ids."""
     return {block.call_id: block for block in blocks if block.is_call and block.call_id}
 
 
-def _summed(
-    block: ContentBlock, call: ContentBlock | None, asked: Shortener, goal: float = summary.GOAL
-) -> Replacement | None:
-    """A result told shorter, by the provider if it loses nothing that is needed, else by rules."""
+def _shortened(candidates: Sequence[_Candidate], asked: Shortener, free: int | None) -> dict[str, str]:
+    """The texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.
+
+    A model is asked for as many at once as are likely to save that; what it does not give, or what can't stand for the
+    text, is made by rules.
+    """
+    texts: dict[str, str] = {}
+    saved, place = 0, 0
+    if asked.model is not None:
+        asked.model.begin()
+    while place < len(candidates) and (free is None or saved < free):
+        batch: list[_Candidate] = []
+        likely = saved
+        while place < len(candidates) and (free is None or likely < free) and (asked.model or not batch):
+            batch.append(candidates[place])
+            likely += candidates[place].block.token_count - candidates[place].goal
+            place += 1
+        worded_ = asked.model.shorter([_asked(one, asked) for one in batch]) if asked.model else {}
+        for one in batch:
+            text = _by_model(one, worded_.get(one.block.block_id, ""), asked) or _by_rules(one, asked)
+            if text and (free is None or saved < free):
+                texts[one.block.block_id] = text
+                saved += one.block.token_count - recount(one.block, text, asked.counter)
+    return texts
+
+
+def _asked(one: _Candidate, asked: Shortener) -> Text:
+    is_result = one.block.content_type is ContentType.TOOL_RESULT
+    what = f"the output of the tool {one.block.tool_name!r}" if is_result else "what the agent said"
+    text = one.block.content if is_result else _parts(one.block)[0]
+    return Text(one.block.block_id, what, text, one.block.token_count, one.goal)
+
+
+def _by_model(one: _Candidate, said: str, asked: Shortener) -> str:
+    """What a model said of a block if it can stand for it and is shorter, else ""."""
+    if not said or asked.model is None:
+        return ""
+    if one.block.content_type is ContentType.TOOL_RESULT:
+        name = one.block.tool_name
+        text = worded.result(said, asked.model.name, name, one.arguments, one.block.content, asked.needed)
+    else:
+        body, stated = _parts(one.block)
+        told = worded.answer(said, body, _must(asked, body))
+        text = f"{_SHORTER}{one.label}] {told}{stated}" if told else ""
+    is_used = bool(text) and _is_worth_it(one.block, text, asked.counter)
+    asked.model.judged(used=is_used, refused=not is_used)
+    return text if is_used else ""
+
+
+def _by_rules(one: _Candidate, asked: Shortener) -> str:
+    """A block told shorter by rules, "" if that is not worth it."""
+    block = one.block
+    if block.content_type is not ContentType.TOOL_RESULT:
+        return _told_shorter(block, one.share, one.label, asked)
     tokens: Callable[[str], int] = lambda text: recount(block, text, asked.counter)  # noqa: E731
-    tried = 0
-    arguments = events.arguments_of(call) if call else {}
-    if provider := asked.asks():
-        tried = 1
-        sizes = block.token_count, max(int(block.token_count * goal), _LEAST)
-        text = worded.result(provider, block.tool_name, arguments, block.content, sizes, asked.needed)
-        if text and tokens(text) <= block.token_count * (1 - LEAST_GAIN):
-            return text, tried
     made = summary.summarize(
-        block.tool_name, arguments, block.content, tokens, needed=asked.needed, whole=_whole(block), goal=goal
+        block.tool_name, one.arguments, block.content, tokens, needed=asked.needed, whole=_whole(block), goal=one.share
     )
-    return None if made is None else (made.text, tried)
+    return made.text if made else ""
 
 
 def _whole(block: ContentBlock) -> str:
@@ -155,37 +204,27 @@ def _whole(block: ContentBlock) -> str:
     return f"the whole is in line {line} of the transcript" if line else "the whole comes by calling again"
 
 
-def _older(
-    block: ContentBlock, call: ContentBlock | None, share: float, label: str, asked: Shortener
-) -> Replacement | None:
-    if block.content_type is ContentType.TOOL_RESULT and not block.metadata.get("uncounted"):
-        return _summed(block, call, asked, share)
-    if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
-        return _told_shorter(block, share, label, asked)
-    return None
-
-
-def _told_shorter(block: ContentBlock, share: float, label: str, asked: Shortener) -> Replacement | None:
-    """An answer in its own sentences, those that matter most first, in the order in which they stood."""
-    head = f"{_SHORTER}{label}] "
-    if block.content.startswith(head):
-        return None
-    most, tried = max(int(block.token_count * share), _LEAST), 0
+def _parts(block: ContentBlock) -> tuple[str, str]:
+    """An answer without the head of an earlier shortening, and without what it states under labels; and the latter."""
     body = block.content.partition("] ")[2] if block.content.startswith(_SHORTER) else block.content
-    body, stated = _without_statements(body)
+    return _without_statements(body)
+
+
+def _must(asked: Shortener, body: str) -> list[str]:
     plain = " ".join(body.split())
-    must = [word for word in asked.needed if mentioned.place(word, plain) >= 0]
-    if provider := asked.asks():
-        tried = 1
-        said = worded.answer(provider, body, most, must)
-        if said and _is_worth_it(block, head + said + stated, asked.counter):
-            return head + said + stated, tried
+    return [word for word in asked.needed if mentioned.place(word, plain) >= 0]
+
+
+def _told_shorter(block: ContentBlock, share: float, label: str, asked: Shortener) -> str:
+    """An answer in its own sentences, those that matter most first, in the order in which they stood."""
+    most = max(int(block.token_count * share), _LEAST)
+    body, stated = _parts(block)
 
     def fits(text: str) -> bool:
         return count(text + stated, block.content_type, asked.counter) <= most
 
-    text = head + " ".join(_sentences(body, must, fits)) + stated
-    return (text, tried) if _is_worth_it(block, text, asked.counter) else None
+    text = f"{_SHORTER}{label}] " + " ".join(_sentences(body, _must(asked, body), fits)) + stated
+    return text if _is_worth_it(block, text, asked.counter) else ""
 
 
 def _without_statements(body: str) -> tuple[str, str]:
@@ -229,30 +268,22 @@ def _rank(text: str, must: Sequence[str]) -> int:
 def _step(
     strategy: CompressionStrategy,
     conversation: Conversation,
-    texts: Mapping[str, Replacement],
+    texts: Mapping[str, str],
     asked: Shortener,
     wanted: Sequence[Essential],
 ) -> CompressionStep:
     """The conversation with shorter texts, unless nothing became shorter or something got lost."""
     before = conversation.tokens
+    counted = calls_counted(asked.model)
     if not texts:
-        return CompressionStep(conversation, refusal(strategy, before, "no block is worth shortening"))
-    new = conversation.changed({name: text for name, (text, _) in texts.items()}, asked.counter)
+        return CompressionStep(conversation, refusal(strategy, before, "no block is worth shortening", **counted))
+    new = conversation.changed(texts, asked.counter)
     lost = essentials.missing(wanted, new.blocks)
-    calls = sum(tried for _, tried in texts.values())
-    fidelity = round(1 - len(lost) / len(wanted), 3) if wanted else None
+    counted["fidelity_score"] = round(1 - len(lost) / len(wanted), 3) if wanted else None
     touched = sum(block.token_count for block in conversation.blocks if block.block_id in texts)
     if lost or before - new.tokens < touched * LEAST_GAIN:
         named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
         why = f"{len(lost)} things would be lost: {named}" if lost else "it would save less than 10 %"
-        return CompressionStep(
-            conversation, refusal(strategy, before, why, fidelity_score=fidelity, llm_calls_used=calls)
-        )
-    content = "\n\n".join(text for text, _ in texts.values())
-    metadata = {"blocks": list(texts)}
-    return CompressionStep(
-        new,
-        result_of(
-            strategy, before, new.tokens, content, fidelity_score=fidelity, llm_calls_used=calls, metadata=metadata
-        ),
-    )
+        return CompressionStep(conversation, refusal(strategy, before, why, **counted))
+    counted["metadata"] = {"blocks": list(texts), **failure_of(asked.model)}
+    return CompressionStep(new, result_of(strategy, before, new.tokens, "\n\n".join(texts.values()), **counted))

@@ -1,7 +1,7 @@
-"""What a model words in the place of a text, and whether that can stand for it.
+"""Whether what a model words can take the place of a text.
 
-A model that fails, answers something else or leaves errors out must not take a text's place: the agent would go on with
-what the tool never said. Then the text is told shorter by rules.
+A model that answers something else or leaves errors out must not take a text's place: the agent would go on with what
+the tool never said. Then the text is told shorter by rules.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from memctl.pack import mentioned
-from memctl.providers.provider import Provider, ProviderFailed
-from memctl.window.compression import prompts
 from memctl.window.results import forms, told
 from memctl.window.results.key_line import SUMMED_UP
 
@@ -23,40 +21,21 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 
 
-class UntilItFails:
-    """A provider that is asked no more in a step once it has failed: each try may take two minutes."""
-
-    def __init__(self, provider: Provider) -> None:
-        self.name = provider.name
-        self.has_failed = False
-        self._provider = provider
-
-    def answer(self, prompt: str) -> str:
-        try:
-            return self._provider.answer(prompt)
-        except ProviderFailed:
-            self.has_failed = True
-            raise
-
-
 def result(
-    provider: Provider, tool: str, arguments: Mapping[str, Any], output: str, sizes: tuple[int, int],
-    needed: Collection[str] = (),
-) -> str:  # fmt: skip
+    said: str, model: str, tool: str, arguments: Mapping[str, Any], output: str, needed: Collection[str] = ()
+) -> str:
     """A result of a tool in a model's words, below a line that says so; "" if these can't stand for it.
 
-    `sizes` are the tokens that the result has and those that it is to have; `needed` are strings that must stay.
+    `needed` are strings that must stay.
     """
-    said = _asked(provider, prompts.tool_result(tool, output, *sizes))
-    text = f"{SUMMED_UP}{told.line(tool) or 'a tool'} by {provider.name}]\n{said}"
+    text = f"{SUMMED_UP}{told.line(tool) or 'a tool'} by {model}]\n{said}"
     errors = _errors(forms.output_of(tool, arguments, output))
     stands = is_of(said, output) and mentioned.keeps(text, needed, output) and mentioned.keeps(said, errors, output)
     return text if stands else ""
 
 
-def answer(provider: Provider, text: str, tokens: int, needed: Collection[str]) -> str:
-    """An older answer of the agent in a model's words, of at most so many tokens; "" as above."""
-    said = _asked(provider, prompts.turn(text, tokens))
+def answer(said: str, text: str, needed: Collection[str]) -> str:
+    """An older answer of the agent in a model's words; "" if these can't stand for it."""
     return said if is_of(said, text) and mentioned.keeps(said, needed, " ".join(text.split())) else ""
 
 
@@ -75,10 +54,3 @@ def _errors(output: forms.Output) -> list[str]:
 def _named(output: forms.Output) -> Iterator[str]:
     for row in told.errors(output.text):
         yield from _ERROR_NAME.findall(row.text)
-
-
-def _asked(provider: Provider, prompt: str) -> str:
-    try:
-        return provider.answer(prompt).strip()
-    except ProviderFailed:
-        return ""

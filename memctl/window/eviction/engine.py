@@ -16,6 +16,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
 from memctl.window.eviction.candidates import Candidates, EvictionUnit, WhereKept
+from memctl.window.eviction.placeholders import OUTLINE_SHARE
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import ALWAYS, protected, turn_of
 from memctl.window.eviction.references import names_in, referenced
@@ -47,7 +48,7 @@ class KeptBlock(msgspec.Struct, frozen=True):
 
 
 class Gone(msgspec.Struct, frozen=True):
-    """A block that goes: its tokens before and after, the turn it is of, and its score."""
+    """A block that goes: its tokens before and after, the turn it is of, and the score that a policy gave it."""
 
     block_id: str
     content_type: ContentType
@@ -55,15 +56,16 @@ class Gone(msgspec.Struct, frozen=True):
     turn: int
     before: int
     after: int
-    score: float
+    score: float | None = None
 
 
 class EvictionResult(msgspec.Struct, frozen=True):
     """What an eviction came to. Tokens are those of the blocks, placeholders included.
 
     `replacements` is for `Conversation.replace`: the new text of each block that goes by its id, None for nothing.
-    `evictions` and `kept` say of every block what becomes of it and why, for an audit. `similar_by` is how blocks were
-    compared: by "embeddings", by "word shingles", or "" if none is like another or the policy does not ask.
+    `evictions` and `kept` say of every block what becomes of it and why, for an audit. `policy_name` is what scored: a
+    policy, or the class of the host's own scorer. `similar_by` is how blocks were compared: by "embeddings", by "word
+    shingles", or "" if none is like another or the policy does not ask.
     """
 
     blocks_evicted: list[ContentBlock]
@@ -76,6 +78,7 @@ class EvictionResult(msgspec.Struct, frozen=True):
     evictions: list[Gone]
     kept: list[KeptBlock]
     similar_by: str = ""
+    policy_name: str = ""
 
     @property
     def is_reached(self) -> bool:
@@ -96,7 +99,7 @@ class EvictionEngine:
 
     `counter` counts the tokens of placeholders and has to be the one that counted the blocks; the default counts for
     current Claude models. `where_kept` says where the host keeps a block that goes, for its placeholder. With
-    `placeholder_max_tokens` 0 no placeholders are made.
+    `placeholder_max_tokens` 0 no placeholders are made; `outline_share` of a large result's tokens stay beside its own.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class EvictionEngine:
         scorer: EvictionScorer | None = None,
         protected_types: Collection[ContentType | str] = ALWAYS,
         placeholder_max_tokens: int = PLACEHOLDER_TOKENS,
+        outline_share: float = OUTLINE_SHARE,
         minimum_gain: int = MINIMUM_GAIN,
         where_kept: WhereKept | None = None,
     ) -> None:
@@ -116,6 +120,7 @@ class EvictionEngine:
         self.numbers = numbers or Scoring()
         self.protected_types = tuple(map(_type, protected_types))
         self.placeholder_max_tokens = placeholder_max_tokens
+        self.outline_share = outline_share
         self.minimum_gain = max(1, minimum_gain)
         self.where_kept = where_kept
         self.policy = _policy(policy)
@@ -153,7 +158,7 @@ class EvictionEngine:
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks, self._names)
         alike = similar(known, runs=self._runs) if self.policy in _COMPARING or not self._is_own else {}
-        task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE), "")
+        task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE and b.content), "")
         situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
         candidates = self._candidates(known, alike)
         held = {**spared, **protected(known, turn, self.protected_types)}
@@ -193,8 +198,10 @@ class EvictionEngine:
             self.counter,
             {block_id: found for block_id, found in alike.items() if found.share > threshold},
             placeholder_tokens=self.placeholder_max_tokens,
+            outline_share=self.outline_share,
             minimum_gain=self.minimum_gain,
             where_kept=self.where_kept,
+            is_merging=self.policy is EvictionPolicy.SEMANTIC_MERGE and self._is_own,
             known={} if self.where_kept else self._placeholders,
         )
 
@@ -226,6 +233,7 @@ class EvictionEngine:
                 if block.block_id not in gone
             ],
             similar_by=" and ".join(sorted({found.by for found in alike.values()})),
+            policy_name=self.policy.value if self._is_own else type(self.scorer).__name__,
         )
 
 

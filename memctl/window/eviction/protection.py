@@ -45,3 +45,9 @@ def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collecti
         elif type_ in _OF_MODEL and is_last:
             found[block.block_id] = "it is the last answer"
     return found
+
+
+def fixed(blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
+    """The blocks that no management takes out of a window: its frame, what is marked, and what the user said."""
+    kinds = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.USER_MESSAGE)
+    return [block for block in blocks if block.do_not_evict or block.content_type in kinds]

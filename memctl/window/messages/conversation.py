@@ -24,23 +24,45 @@ from memctl.window.messages.parsing import BlockPlace
 Lines = Sequence[Sequence[int]]
 
 
+class Keep(msgspec.Struct, frozen=True):
+    """What a host wants left as it is: blocks of some types, results of some tools, and the last so many results."""
+
+    types: frozenset[ContentType] = frozenset()
+    tools: frozenset[str] = frozenset()
+    last: int = 0
+
+    def mark(self, blocks: tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
+        """The blocks, those that are to stay marked."""
+        results = [block.block_id for block in blocks if block.content_type is ContentType.TOOL_RESULT]
+        last = set(results[len(results) - self.last :]) if self.last else ()
+        return tuple(
+            msgspec.structs.replace(block, do_not_evict=True)
+            if block.content_type in self.types
+            or block.block_id in last
+            or (block.content_type is ContentType.TOOL_RESULT and block.tool_name in self.tools)
+            else block
+            for block in blocks
+        )
+
+
 class Conversation(msgspec.Struct, frozen=True):
     """A conversation: what was given, its blocks in their order, and where each of them stands in it.
 
-    `lines` are those of `parse`.
+    `lines` and `keep` are those of `parse`.
     """
 
     given: Any
     blocks: tuple[ContentBlock, ...]
     places: Mapping[str, BlockPlace]
     lines: Lines = ()
+    keep: Keep | None = None
 
     @classmethod
-    def parse(cls, given: Any, counter: TokenCounter, *, lines: Lines = ()) -> Conversation:
+    def parse(cls, given: Any, counter: TokenCounter, *, lines: Lines = (), keep: Keep | None = None) -> Conversation:
         """Take a request's body or a list of messages apart; `counter` says whose tokens are counted.
 
         `lines` are for messages out of a transcript: for each message the line of each of its blocks, 0 for one that no
-        line has. Raises MemctlError for what is no conversation.
+        line has. `keep` says what is to stay as it is. Raises MemctlError for what is no conversation.
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
@@ -49,7 +71,8 @@ class Conversation(msgspec.Struct, frozen=True):
             reader.read_frame(given)
         for index, message in enumerate(messages_of(given)):
             reader.read_message(index, message)
-        return cls(given, *reader.finished(), lines)
+        blocks, places = reader.finished()
+        return cls(given, blocks if keep is None else keep.mark(blocks), places, lines, keep)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -122,7 +145,13 @@ class Conversation(msgspec.Struct, frozen=True):
              if (index, element.path) not in gone]
             for index, own in enumerate(self.lines)
         ]  # fmt: skip
-        return Conversation.parse(self.replace(texts), counter, lines=lines)
+        return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep)
+
+    def with_text(self, text: str, counter: TokenCounter) -> Conversation:
+        """The conversation with a text of the host's behind its last message, in what the user says."""
+        key = body_key(self.given)
+        new = editing.with_text(self.messages, text)
+        return Conversation.parse(new if key is None else {**self.given, key: new}, counter, keep=self.keep)
 
 
 def check(given: object) -> None:

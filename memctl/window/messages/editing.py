@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.transcript.messages import CALL, RESULT, TEXT, THINKING, elements
+from memctl.transcript.messages import CALL, RESULT, TEXT, THINKING, elements, is_items
 from memctl.window.messages.parsing import BlockPlace
 
 GONE = "[Evicted]"  # where something has to stand
@@ -108,6 +108,19 @@ def _call(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
     key = "input" if "input" in part else "arguments"
     is_text = isinstance(part.get(key, ""), str)
     return {**part, key: (text or "{}") if is_text else arguments}
+
+
+def with_text(messages: Sequence[Mapping[str, Any]], text: str) -> list[Any]:
+    """Messages with a text in what the user says last: in the last message if it is the user's, else in a new one."""
+    last = messages[-1] if messages else {}
+    if is_items(messages):
+        part = {"type": "input_text", "text": text}
+        return [*messages, {"type": "message", "role": "user", "content": [part]}]
+    if last.get("role") != "user":
+        return [*messages, {"role": "user", "content": text}]
+    content = last["content"]
+    held = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    return [*messages[:-1], {**last, "content": [*held, {"type": "text", "text": text}]}]
 
 
 def _result(content: Any, text: str) -> Any:

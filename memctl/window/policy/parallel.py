@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.task.bootstrap import hidden_reference
+from memctl.task.resume import hidden_reference
 from memctl.window.policy import importance
 from memctl.window.policy.blocks import ParsedText
 from memctl.window.policy.contexts import Context, ContextState, Slice

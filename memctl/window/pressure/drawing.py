@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from xml.etree import ElementTree
 
 import msgspec
@@ -37,7 +36,7 @@ def sparkline(curve: Curve, top: int, width: int = 60) -> str:
 
     Of a session that was compacted very often the last windows are drawn, behind `…`.
     """
-    every = _segments(curve)
+    every = curve.segments
     segments = every[-max(width // _NARROWEST, 1) :]
     points = sum(map(len, segments))
     drawn = []
@@ -45,12 +44,6 @@ def sparkline(curve: Curve, top: int, width: int = 60) -> str:
         room = max(1, round(width * len(segment) / points)) if points > width else len(segment)
         drawn.append("".join(_step(tokens, top) for tokens in _thinned(segment, room)))
     return ("…" if len(segments) < len(every) else "") + MARK.join(drawn)
-
-
-def _segments(curve: Curve) -> list[Sequence[int]]:
-    """The points between compactions."""
-    cuts = [0, *(compaction.at for compaction in curve.compactions), len(curve.points)]
-    return [curve.points[start:end] for start, end in pairwise(cuts)]
 
 
 def _thinned(points: Sequence[int], most: int) -> list[int]:
@@ -103,7 +96,7 @@ def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
         x = scale.x(max(compaction.at - 0.5, 0))
         _line(root, x, _TOP, x, floor, "compaction")
     start = 0
-    for segment in _segments(curve):
+    for segment in curve.segments:
         _polyline(root, segment, start, scale)
         start += len(segment)
     _text(root, right, _HEIGHT - 12, f"{len(curve.points):,} requests", {"text-anchor": "end"})

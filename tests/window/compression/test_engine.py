@@ -13,6 +13,7 @@ from memctl.window.compression.delegation import SubAgentAnswer
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import Notes
 from memctl.window.compression.result import CompressionStep, CompressionStrategy
+from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
 from memctl.window.preservation import digest_text, essentials
@@ -280,21 +281,15 @@ def test_results_of_up_to_500_tokens_are_left_alone() -> None:
 def test_the_cascade_begins_with_what_costs_least_and_stops_at_the_target(long: Conversation) -> None:
     engine = CompressionEngine(COUNTER)
     window = int(long.tokens / 0.96)
-    evicted: list[int] = []
-
-    def evict(conversation: Conversation, free: int) -> Conversation:
-        evicted.append(free)
-        return conversation
-
-    little = engine.execute_cascade(long, window, long.tokens - 100, evict)
-    assert [result.strategy for result in little.results] == [CompressionStrategy.TOOL_RESULT]
-    assert evicted == []
+    evictor = EvictionEngine(counter=COUNTER)
+    little = engine.execute_cascade(long, window, long.tokens - 100, evictor)
+    assert [step.name for step in little.steps] == ["tool_result_summarization"]
     assert little.is_reached
-    much = engine.execute_cascade(long, window, long.tokens // 25, evict)
-    assert [result.strategy.value for result in much.results] == [
-        "tool_result_summarization", "progressive", "compaction",
+    much = engine.execute_cascade(long, window, long.tokens // 25, evictor)
+    assert [step.name for step in much.steps] == [
+        "tool_result_summarization", "eviction", "progressive", "compaction",
     ]  # fmt: skip
-    assert len(evicted) == 1
+    assert all(step.wanted == step.before - long.tokens // 25 > 0 for step in much.steps)
     assert much.tokens < little.tokens
 
 
@@ -309,7 +304,7 @@ def test_the_cascade_begins_with_what_costs_least_and_stops_at_the_target(long: 
 )
 def test_a_strategy_is_used_from_its_utilization_on(long: Conversation, utilization: float, steps: list[str]) -> None:
     cascade = CompressionEngine(COUNTER).execute_cascade(long, int(long.tokens / utilization), 1)
-    assert [result.strategy.value for result in cascade.results] == steps
+    assert [step.name for step in cascade.steps] == steps
     assert not cascade.is_reached
 
 
@@ -387,4 +382,4 @@ def test_a_compaction_is_not_made_below_85_percent_whatever_the_cascade_says(lon
     """The cascade begins it at 92 % by default; `compaction_utilization_threshold` is 85 %."""
     engine = CompressionEngine(COUNTER, cascade={0.5: "conversation_compaction"})
     for utilization, made in ((0.84, 0), (0.86, 1)):
-        assert len(engine.execute_cascade(long, int(long.tokens / utilization), 1).results) == made
+        assert len(engine.execute_cascade(long, int(long.tokens / utilization), 1).steps) == made

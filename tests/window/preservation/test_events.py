@@ -31,14 +31,14 @@ def texts_of(conversation: Conversation) -> str:
 
 @pytest.mark.parametrize("task", [PASTED, BEGINS])
 def test_a_task_that_begins_like_a_digest_stays_the_task(task: str) -> None:
-    talk = [{"role": "user", "content": task}, *long_talk(12).messages[1:]]
+    talk = [{"role": "user", "content": task}, *long_talk(5).messages[1:]]
     conversation = Conversation.parse(talk, COUNTER)
     assert events.digests(conversation.blocks) == []
     assert essentials.of_blocks(conversation.blocks)[0] == essentials.Essential(essentials.TASK, task)
     once = compacted(talk)
     assert once.blocks[0].content == task
     assert len(events.digests(once.blocks)) == 1
-    twice = compacted([*once.messages, *long_talk(12).messages[1:]])
+    twice = compacted([*once.messages, *long_talk(5).messages[1:]])
     assert task in texts_of(twice)
     assert len(events.digests(twice.blocks)) == 1
 
@@ -47,10 +47,10 @@ def test_a_task_that_begins_like_a_digest_stays_the_task(task: str) -> None:
 @pytest.mark.parametrize("is_last", [True, False])
 def test_what_a_user_pastes_later_is_what_the_user_said(said: str, is_last: bool) -> None:
     more = [] if is_last else [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Go on then."}]
-    talk = [*long_talk(6).messages, {"role": "assistant", "content": "Done so far."}]
-    talk += [{"role": "user", "content": said}, *more, *long_talk(8).messages[1:]]
+    talk = [*long_talk(4).messages, {"role": "assistant", "content": "Done so far."}]
+    talk += [{"role": "user", "content": said}, *more, *long_talk(4).messages[1:]]
     once = compacted(talk)
-    again = compacted([*once.messages, *long_talk(8).messages[1:]])
+    again = compacted([*once.messages, *long_talk(4).messages[1:]])
     for conversation in (once, again):
         found = texts_of(conversation)
         assert TASK in found

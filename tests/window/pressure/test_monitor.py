@@ -13,6 +13,8 @@ from memctl.window.pressure.monitor import (
     PressureReading,
     PressureZone,
     Thresholds,
+    Turns,
+    expected_growth,
     trimmed_mean,
     turns_until,
 )
@@ -133,14 +135,18 @@ def test_a_report_of_nothing_is_a_report() -> None:
     assert ContextPressureMonitor().measure(500, model_reported_tokens=0).current_tokens == 0
 
 
-def test_turns_until_red_is_a_range_of_the_measured_error() -> None:
-    turns = turns_until(60_000, [3_000] * 20)
-    assert turns is not None
-    assert (turns.least, turns.likely, turns.most) == (14.9, 20.0, 30.3)
-    fewer = turns_until(60_000, [3_000] * 5)
-    assert fewer is not None
-    assert fewer.least < turns.least
-    assert fewer.most > turns.most
+def test_turns_until_red_are_a_range_around_the_likely_number() -> None:
+    assert turns_until(60_000, [3_000] * 20) == Turns(12.0, 20.0, 38.0)
+    assert turns_until(60_000, []) is None
+
+
+def test_the_forecast_is_shrunk_to_what_is_usual() -> None:
+    assert expected_growth([], 850) == 850
+    assert expected_growth([3_000] * 20, 850) == (20 * 3_000 + 100 * 850) / 120
+    assert expected_growth([3_000] * 60, 850) == expected_growth([3_000] * 20, 850)
+    assert turns_until(60_000, [], 1_000) == Turns(36.0, 60.0, 114.0)
+    assert readings([0, 3_000])[-1].forecast_tokens_per_turn == 3_000  # an agent's own loop: nothing else is known
+    assert readings([0, 3_000], usual_growth=850)[-1].usual_tokens_per_turn == 850
 
 
 def test_turns_are_told_from_the_last_twenty_steps() -> None:

@@ -1,0 +1,27 @@
+"""Take issues over from a table with the columns title, severity, description: `python import_csv.py issues.csv`."""
+
+import csv
+import sys
+
+from memctl import MemctlError, Memory
+
+
+def main(path: str) -> int:
+    refused = 0
+    with Memory.open(agent="import") as memory, open(path, encoding="utf-8", newline="") as file:
+        known = {record.title for record in memory.records("issue")}
+        for line, row in enumerate(csv.DictReader(file), start=2):
+            if row["title"] in known:
+                continue
+            try:
+                made = memory.issue(row["title"], severity=row["severity"] or "medium", description=row["description"])
+            except MemctlError as error:
+                print(f"{path}:{line}: {error.with_hint}", file=sys.stderr)
+                refused += 1
+            else:
+                print(f"{made.id} {row['title']}")
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

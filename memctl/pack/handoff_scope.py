@@ -1,0 +1,249 @@
+"""What of a memory a handoff is about, by its type (rules.md#handoffs), and what of that may go.
+
+- complete: all of the sections
+- specialist: what search finds for the task
+- continuation: the task, what changed since it was written down, then the rest
+- emergency: the task, what blocks it, severe issues and binding decisions
+
+Of a complete handoff and a continuation a share is to go: what is closed or said twice, then what weighs least.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memctl.pack import compaction, items, last_work, phase, relevance
+from memctl.pack.compaction import ContextBlock
+from memctl.pack.draft import Item, Left
+from memctl.pack.filling import CountTokens
+from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, SPECIALIST, HandoffRequest
+from memctl.pack.items import Sources
+from memctl.pack.last_work import by_last_work
+from memctl.pages import repository_paths
+from memctl.record import timestamps
+from memctl.record.checkpoint import Checkpoint
+from memctl.record.kinds import KNOWLEDGE
+from memctl.record.record import LISTS, Record
+from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import TaskState
+from memctl.search.filters import severity_rank
+from memctl.task import progress
+from memctl.task import state as states
+from memctl.text.similar import terms
+
+if TYPE_CHECKING:
+    from memctl.search.ranking import Result
+
+# Tokens of a package, at most and at least, and the share of the context that is to go; rules.md#handoffs.
+BUDGETS = {COMPLETE: 25_000, SPECIALIST: 10_000, CONTINUATION: 40_000, EMERGENCY: 15_000}
+LEAST = {COMPLETE: 15_000, SPECIALIST: 5_000, CONTINUATION: 30_000, EMERGENCY: 10_000}
+AIMS = {COMPLETE: 0.2, SPECIALIST: 0.2, CONTINUATION: 0.4, EMERGENCY: 0.2}
+# Why a record or a page must be in a package, by rules.md#preservation or by the type of handoff.
+TASK, BINDING, RECENT, ISSUE, DETAIL, CHANGED, RELEVANT, SECTION = (
+    "current task", "binding decisions", "recent and proposed decisions", "severe and blocking issues",
+    "critical details", "changed since the task was written down", "what bears on the task", "pages of the sections",
+)  # fmt: skip
+_HIGH = 1  # the rank of severity up to which an issue must stay
+_RECENT_DAYS = 7  # of which all decisions must stay; rules.md#compaction
+_WEIGHTY = 7  # importance from which a learning about what is critical must stay
+_CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
+_FADING_DAYS = 60  # after which a record gets no points for being recent
+_REFERENCES = 5  # so many and more give all points
+_CLOSE = 0.6  # of how well the best matches a task, for a record to bear on it; so it is for pages in other packs
+_TEXTS = 0.7  # of a package are texts of the context, the rest stands around them; measured on 90 records
+_TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What a handoff is about.
+
+    `known` are all records of the sections, `tasks` those of them that are handed over, the one worked on last first,
+    and `state` is that of the task.
+    `keeps` says of records and pages that must be in the package why, by their keys, the most important first;
+    `records` are these and others that have room, `left` what is named without its text, `prior` sessions before.
+    `sizes` are the tokens of all that it is about, by key.
+    """
+
+    known: tuple[Record, ...]
+    tasks: tuple[Record, ...]
+    state: TaskState
+    records: tuple[Record, ...]
+    pages: tuple[Item, ...]
+    prior: tuple[Item, ...]
+    keeps: Mapping[str, str]
+    left: tuple[Left, ...]
+    sizes: Mapping[str, int]
+
+
+def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
+    """The scope of a handoff; sizes are as `count` counts them."""
+    known = concerned(snapshot, now, asked.sections, asked.source)
+    tasks = _tasks(known, asked.source, sources)
+    state = _state(snapshot, asked, tasks, sources)
+    ranked = _found(snapshot, now, asked) if asked.kind == SPECIALIST else []
+    keeps = _kept(snapshot, now, asked, known, tasks, sources, ranked)
+    pages = _pages(snapshot, asked.sections, sources)
+    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked)
+    if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
+        prior = [item for item in prior if item.kind != "checkpoint"]
+    added = [record for record in snapshot.records if record.path in keeps and record not in known]
+    blocks = [*_blocks(snapshot, now, (*known, *added), keeps), *_of_pages(pages)]
+    sizes = {block.key: count(block.text) for block in blocks}
+    by_path = {record.path: record for record in (*known, *added)}
+    narrow = tuple(by_path[path] for path in keeps)
+    if isinstance(state, Checkpoint) and asked.kind != SPECIALIST:
+        keeps = {state.checkpoint_id: TASK, **keeps}
+    if asked.kind in (SPECIALIST, EMERGENCY):
+        about = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind == "page"]
+        return Scope(tuple(known), tuple(tasks), state, narrow, tuple(about), tuple(prior), keeps, (), sizes)
+    compacted = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
+    chosen = tuple(by_path[block.key] for block in compacted.kept if block.key in by_path)
+    left = tuple(
+        Left(record.id, record.title, one.why, record.memory_type)
+        for one in reversed(compacted.removed)
+        if (record := by_path.get(one.key))
+    )
+    keeps |= {page.key: SECTION for page in pages}
+    return Scope(tuple(known), tuple(tasks), state, chosen, tuple(pages), tuple(prior), keeps, left, sizes)
+
+
+def task_state(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str, sources: Sources) -> TaskState:
+    """The state of the task that a giver hands over with some sections (none: with all of the memory)."""
+    asked = HandoffRequest(source=giver, sections=tuple(sections))
+    return _state(snapshot, asked, _tasks(concerned(snapshot, now, sections, giver), giver, sources), sources)
+
+
+def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
+    """What is known, and neither archived nor expired, of some sections (none: of all); see `phase.of_sections`."""
+    known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
+    return phase.of_sections(snapshot, known, sections, giver)
+
+
+def _tasks(known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
+    """The open tasks of the giver, the one worked on last first; if it has none, whichever was worked on last."""
+    found = [record for record in known if record.memory_type == "state" and record.is_open]
+    ordered = by_last_work(found, sources.worked(found))
+    return [record for record in ordered if record.agent_id == giver] or ordered[:1]
+
+
+def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], sources: Sources) -> TaskState:
+    """The state of a task by its record, together with the giver's newest checkpoint of the same work."""
+    record = tasks[0] if tasks else None
+    state = states.of_record(snapshot, record) if record else TaskState()
+    saved = next((one for one in last_work.checkpoints(snapshot) if _is_of(one, snapshot, asked, record)), None)
+    if saved is None or saved.is_finished or record is None:
+        return saved if saved and not saved.is_finished else state
+    is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)
+    given = state if is_older else TaskState(steps=state.steps, blockers=saved.blockers or state.blockers)
+    return progress.merged(saved, given)
+
+
+def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record: Record | None) -> bool:
+    """Whether a checkpoint of the giver is of a task, by its name, its section, or the files that it touched."""
+    if saved.saved_by != asked.source or not asked.sections:
+        return saved.saved_by == asked.source
+    pages = [page for section in asked.sections if (page := snapshot.outline.find(section))]
+    globs = [glob for page in pages for glob in page.paths]
+    touched = bool(globs and repository_paths.matching([one.path for one in saved.files], globs))
+    is_named = record is not None and saved.task_id in (record.id, record.memory_id)
+    return is_named or saved.section in asked.sections or touched
+
+
+def _kept(
+    snapshot: Snapshot, now: str, asked: HandoffRequest, known: Sequence[Record], tasks: Sequence[Record],
+    sources: Sources, ranked: Sequence[Result],
+) -> dict[str, str]:  # fmt: skip
+    """Why which records must be in the package, by their paths, the most important first."""
+    weighty = sorted(known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
+    reasons = [(record.path, _reason(snapshot, now, record)) for record in weighty]
+    if asked.kind == EMERGENCY:
+        reasons = [(path, why) for path, why in reasons if why in (BINDING, ISSUE)]
+    if matching := [r.record for r in ranked if r.record is not None and r.record.is_open and r.match >= _CLOSE]:
+        tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in matching]
+    if asked.kind == CONTINUATION and tasks:
+        reasons += [(record.path, CHANGED) for record in _changed_since(known, tasks[0], sources)]
+    found: dict[str, str] = {record.path: TASK for record in tasks}
+    for path, why in reasons:
+        if why:
+            found.setdefault(path, why)
+    return found
+
+
+def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
+    """Why a record must stay, "" if it need not."""
+    if not record.is_open:
+        return ""
+    if record.memory_type == "decision":
+        is_recent = timestamps.days_between(record.timestamp, now) <= _RECENT_DAYS
+        return BINDING if phase.binding([record]) else RECENT if is_recent or record.importance >= _WEIGHTY else ""
+    if record.memory_type == "issue":
+        return ISSUE if severity_rank(record) <= _HIGH or record.blocks else ""
+    if record.memory_type != "learning":
+        return ""
+    text = f"{record.title}\n{snapshot.body(record)}"
+    is_critical = record.importance >= _WEIGHTY and compaction.is_critical_detail(text)
+    return DETAIL if is_critical or _TAGS & set(record.tags) or compaction.is_marked_critical(text) else ""
+
+
+def _found(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Result]:
+    """What bears on a specialist's task, best first, in whatever section it is."""
+    found = relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
+    return [one for one in found if one.record is None or one.record.memory_type in KNOWLEDGE]
+
+
+def _changed_since(known: Sequence[Record], task: Record, sources: Sources) -> list[Record]:
+    """The records made or committed after a task was, the latest first; what was closed since is among them."""
+    worked = sources.worked(list(known))
+    written = worked.get(task.path, task.timestamp)
+    moments = {r.path: max(worked.get(r.path, ""), r.timestamp) for r in known}
+    changed = [r for r in known if r.timestamp > task.timestamp or worked.get(r.path, "") > written]
+    return sorted(changed, key=lambda record: (moments[record.path], record.id), reverse=True)
+
+
+def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> list[Item]:
+    """The pages of sections, and of details below them."""
+    outline = snapshot.outline
+    found = [page for page in (*outline.sections, *outline.details) if page.id in sections]
+    found += [page for section in sections for page in outline.details_of(section)]
+    return [items.of_page(page, sources.page(page)) for page in {page.path: page for page in found}.values()]
+
+
+def _of_pages(pages: Sequence[Item]) -> list[ContextBlock]:
+    return [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
+
+
+def _blocks(
+    snapshot: Snapshot, now: str, records: Sequence[Record], keeps: Mapping[str, str]
+) -> Iterator[ContextBlock]:
+    """Records as blocks of a context, the oldest first."""
+    cited = Counter(identifier for r in records for name in LISTS[1:-2] for identifier in getattr(r, name))
+    for record in sorted(records, key=lambda r: (r.timestamp, r.id)):
+        text = f"{record.id} {record.title}\n{snapshot.body(record)}"
+        drops, worth = _drops(record, text, now)
+        yield ContextBlock(
+            key=record.path,
+            text=text,
+            keeps=keeps.get(record.path, ""),
+            drops=drops,
+            worth=worth,
+            recency=max(0.0, 1 - timestamps.days_between(record.timestamp, now) / _FADING_DAYS),
+            references=min(cited[record.id] / _REFERENCES, 1.0),
+            relevance=record.importance / 10,
+            density=min(1.0, len(terms(text)) / (len(text.split()) or 1)),
+        )
+
+
+def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
+    """Why a record may go, and its score from 0 to 30 then."""
+    age = timestamps.days_between(record.timestamp, now)
+    if record.memory_type == "issue" and not record.is_open:
+        return ("resolved more than 30 days ago", 5) if age > _CONFIRMED_DAYS else ("resolved", 25)
+    if not record.is_open:
+        return f"{record.status}", 20 if record.status == "done" else 10
+    if record.memory_type in ("learning", "issue") and (why := compaction.reason(text)):
+        return why, 15
+    return "", 0

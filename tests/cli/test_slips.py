@@ -1,0 +1,61 @@
+"""Slips of the hand at the command line: each is refused or named, with what to do."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+
+@pytest.mark.parametrize("reference", ["src/pay.py:0", "src/pay.py:9-3"])
+def test_lines_that_no_file_has_are_refused(memctl: Memctl, reference: str) -> None:
+    assert "there are no such lines" in memctl("issue", "Slow", "--code", reference, code=2).err
+    made = memctl("issue", "Slow").id
+    assert "there are no such lines" in memctl("edit", made, "--add", f"code_refs={reference}", code=2).err
+    assert "there are no such lines" in memctl("edit", made, "--code", reference, code=2).err
+
+
+def test_an_empty_text_that_has_to_say_something_is_refused(memctl: Memctl) -> None:
+    made = memctl("issue", "Slow").id
+    assert "--resolution: '' says nothing" in memctl("resolve", made, "--resolution", "", code=2).err
+    assert "--task: '' says nothing" in memctl("checkpoint", "save", "--task", " ", code=2).err
+    memctl("resolve", made)
+
+
+def test_a_time_before_those_of_git_is_named(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_NOW", "1800-01-01T00:00:00Z")
+    told = memctl("learn", "Old", "--lesson", "It was long ago", code=2).err
+    assert "MEMCTL_NOW: '1800-01-01T00:00:00Z' is before 1970" in told
+
+
+def test_a_conflict_on_the_first_line_is_called_one(repo: Path, memctl: Memctl) -> None:
+    path = repo / memctl("learn", "Pool", "--lesson", "Retries hide an exhausted pool").out.split()[1]
+    text = path.read_text()
+    path.write_text(f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n")
+    found = memctl("check", "--json", code=1).data["findings"]
+    assert [row["code"] for row in found if row["path"].endswith(path.name)] == ["MEM103"]
+
+
+def test_a_name_in_another_unicode_form_is_called_so(repo: Path, memctl: Memctl) -> None:
+    composed, taken_apart = (unicodedata.normalize(form, "caf\u00e9.py") for form in ("NFC", "NFD"))
+    (repo / taken_apart).write_text("x = 1\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "code")
+    assert "another Unicode form" in memctl("issue", "Slow", "--code", composed).err
+    assert "another Unicode form" in memctl("check", code=None).out
+
+
+def test_init_names_what_merges_documents(tmp_path: Path, memctl: Memctl) -> None:
+    (tmp_path / "new").mkdir()
+    made = memctl("init", "--git", where=tmp_path / "new")
+    assert "`memctl install git`" in made.err
+
+
+def test_a_dry_run_in_a_bare_repository_says_that_it_is_one(tmp_path: Path, memctl: Memctl) -> None:
+    os.mkdir(tmp_path / "bare")
+    git(tmp_path / "bare", "init", "-q", "--bare")
+    assert "is a bare repository" in memctl("init", "--git", "-n", where=tmp_path / "bare", code=1).err

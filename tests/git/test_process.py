@@ -1,0 +1,79 @@
+"""A program that runs beside us."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from memctl.git.process import Process
+
+MANY = 300_000  # bytes: more than a pipe holds
+_ECHO = """\
+import sys
+data = sys.stdin.buffer.read()
+sys.stderr.buffer.write(data[::-1])
+sys.stdout.buffer.write(data)
+sys.exit(len(data) and 7)
+"""
+
+
+def python(code: str, *, has_stdin: bool = False) -> Process:
+    return Process([sys.executable, "-c", code], os.environ, has_stdin=has_stdin)
+
+
+def test_it_takes_what_it_is_given_while_it_prints_on_both_streams() -> None:
+    process, data = python(_ECHO, has_stdin=True), os.urandom(MANY)
+    assert process.communicate(data) == (data, data[::-1])
+    assert process.returncode == 7
+    assert process.communicate() == (b"", b"")
+
+
+def test_without_input_it_reads_none() -> None:
+    process = python(_ECHO)
+    assert process.stdin is None
+    assert (process.communicate(), process.returncode) == ((b"", b""), 0)
+
+
+def test_it_answers_before_its_input_ends() -> None:
+    process = python("import sys\nfor line in sys.stdin: print(line.upper(), end='', flush=True)", has_stdin=True)
+    assert process.stdin is not None
+    for word in (b"one\n", b"two\n"):
+        process.stdin.write(word)
+        process.stdin.flush()
+        assert process.stdout.readline() == word.upper()
+    assert process.communicate(b"three\n") == (b"THREE\n", b"")
+
+
+def test_one_that_reads_nothing_of_its_input_is_waited_for() -> None:
+    process = python("print('done')", has_stdin=True)
+    assert process.communicate(b"x" * MANY) == (b"done\n", b"")
+    process = python("import os, time; os.close(1); os.close(2); time.sleep(.1)", has_stdin=True)
+    assert process.communicate(b"x" * MANY) == (b"", b"")
+
+
+def test_one_that_is_killed_says_by_which_signal() -> None:
+    process = python("import time; print('on', flush=True); time.sleep(60)")
+    assert process.stdout.readline() == b"on\n"
+    process.kill()
+    assert (process.communicate(), process.returncode) == ((b"", b""), -9)
+    process.kill()  # it is over
+
+
+def test_there_is_no_such_program(tmp_path: Path) -> None:
+    before = len(os.listdir("/dev/fd"))
+    with pytest.raises(FileNotFoundError):
+        Process([str(tmp_path / "nothing")], os.environ, has_stdin=True)
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_it_speaks_where_our_own_streams_are_closed() -> None:
+    code = (
+        "import os, sys; os.close(0); os.close(1); os.close(2)\n"
+        "from memctl.git.process import Process\n"
+        "process = Process([sys.executable, '-c', 'import sys; print(sys.stdin.read())'], os.environ, has_stdin=True)\n"
+        "os._exit(0 if process.communicate(b'hello') == (b'hello\\n', b'') else 1)"
+    )
+    process = python(code)
+    process.communicate()
+    assert process.returncode == 0

@@ -44,23 +44,6 @@ class ContextBlock(msgspec.Struct, frozen=True):
     density: float = 0
 
 
-class Removed(msgspec.Struct, frozen=True):
-    """A block that went: its key, why, its tokens."""
-
-    key: str
-    why: str
-    tokens: int
-
-
-class Compacted(msgspec.Struct, frozen=True):
-    """A context after compaction: its blocks in their order, what went, and the tokens before and after."""
-
-    kept: tuple[ContextBlock, ...]
-    removed: tuple[Removed, ...]
-    before: int
-    after: int
-
-
 def score(block: ContextBlock) -> float:
     """From 0 to 100: what must stay has 100, what may go 0-30, the rest 31-99 by its four parts."""
     if block.keeps:
@@ -76,30 +59,25 @@ def score(block: ContextBlock) -> float:
     return DISCARDABLE + 1 + points * (PRESERVED - DISCARDABLE - 2) / 100
 
 
-def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> Compacted:
-    """Let go of a share of a context (`aim`, 0 to 1): duplicates, then by score, never what must stay.
+def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
+    """Why which blocks of a context go, by their keys, so that a share of it does (`aim`, 0 to 1).
 
-    Texts that nothing protects lose their logs before any of them goes. What nothing speaks against goes only while
-    more than `least` tokens stay. No block ever grows.
+    Duplicates go, then by score, never what must stay. What nothing speaks against goes only while more than `least`
+    tokens stay. Texts that nothing protects count without their logs, as `shortened` leaves them.
     """
     costs = {block.key: count(block.text) for block in blocks}
-    before = sum(costs.values())
-    removed = [Removed(block.key, DUPLICATE, costs[block.key]) for block in _said_again(blocks)]
-    gone = {one.key for one in removed}
-    left = []
-    for block in (block for block in blocks if block.key not in gone):
-        if not block.keeps and (cost := count(text := shortened(block.text))) < costs[block.key]:
-            costs[block.key], block = cost, msgspec.structs.replace(block, text=text)
-        left.append(block)
+    most = sum(costs.values()) * (1 - aim)
+    gone = {block.key: DUPLICATE for block in _said_again(blocks)}
+    left = [block for block in blocks if block.key not in gone]
+    costs |= {block.key: min(costs[block.key], count(shortened(block.text))) for block in left if not block.keeps}
     after = sum(costs[block.key] for block in left)
     for block in sorted(left, key=score):
         is_too_much = not block.drops and after - costs[block.key] < least
-        if after <= before * (1 - aim) or score(block) >= PRESERVED or is_too_much:
+        if after <= most or block.keeps or is_too_much:
             break
-        removed.append(Removed(block.key, block.drops or LOW, costs[block.key]))
+        gone[block.key] = block.drops or LOW
         after -= costs[block.key]
-    gone = {one.key for one in removed}
-    return Compacted(tuple(block for block in left if block.key not in gone), tuple(removed), before, after)
+    return gone
 
 
 def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:

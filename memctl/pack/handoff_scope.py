@@ -108,12 +108,10 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     if asked.kind in (SPECIALIST, EMERGENCY):
         about = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind == "page"]
         return Scope(tuple(known), tuple(tasks), state, narrow, tuple(about), tuple(prior), keeps, (), sizes)
-    compacted = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
-    chosen = tuple(by_path[block.key] for block in compacted.kept if block.key in by_path)
+    gone = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
+    chosen = tuple(by_path[block.key] for block in blocks if block.key in by_path and block.key not in gone)
     left = tuple(
-        Left(record.id, record.title, one.why, record.memory_type)
-        for one in reversed(compacted.removed)
-        if (record := by_path.get(one.key))
+        Left(one.id, one.title, gone[path], one.memory_type) for path in reversed(gone) if (one := by_path[path])
     )
     keeps |= {page.key: SECTION for page in pages}
     return Scope(tuple(known), tuple(tasks), state, chosen, tuple(pages), tuple(prior), keeps, left, sizes)

@@ -18,8 +18,10 @@ from bench import (
     hierarchy,
     hooks,
     house,
+    meter,
     policies,
     repositories,
+    resume,
     retrieval,
     sources,
     statements,
@@ -100,6 +102,10 @@ def _policies(here: World, options: argparse.Namespace) -> bool:
     return True
 
 
+def _meter(here: World, options: argparse.Namespace) -> bool:
+    return meter.tables(options.data)
+
+
 def _credentials(here: World, options: argparse.Namespace) -> bool:
     return credentials.tables(options.data)
 
@@ -110,6 +116,10 @@ def _retrieval(here: World, options: argparse.Namespace) -> bool:
 
 def _statements(here: World, options: argparse.Namespace) -> bool:
     return statements.tables(options.data)
+
+
+def _resume(here: World, options: argparse.Namespace) -> bool:
+    return resume.tables(options.data)
 
 
 def _house(here: World, options: argparse.Namespace) -> bool:
@@ -127,9 +137,11 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "file_ranking": _file_ranking,
     "hooks": _hooks,
     "policies": _policies,
+    "meter": _meter,
     "credentials": _credentials,
     "retrieval": _retrieval,
     "statements": _statements,
+    "resume": _resume,
     "house": _house,  # only if asked for: its ratios are those of other tables
 }
 

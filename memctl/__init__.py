@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memctl.api import Explanation, Memory, Written
+    from memctl.api import Explanation, Handover, Memory, Written
     from memctl.errors import MemctlError
 
 __version__ = "0.1.0"
-__all__ = ["Explanation", "MemctlError", "Memory", "Written"]
+__all__ = ["Explanation", "Handover", "MemctlError", "Memory", "Written"]
 
 
 def __getattr__(name: str) -> Any:

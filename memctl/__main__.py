@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from pathlib import Path
 
 
 def run() -> None:
@@ -25,6 +26,7 @@ def _run() -> None:
     from memctl.cli.start import Start
 
     start = Start(sys.argv[1:])
+    start.serve_tools = _serve_tools
     from memctl.cli.main import main  # while Git looks; collecting while click is imported would take 2 ms
 
     code = main(start=start)
@@ -46,6 +48,13 @@ def _answer_hook(name: str) -> None:
 
         dispatch.run(HOSTS[name], os.environ)
         os._exit(0)
+
+
+def _serve_tools(folder: Path) -> None:
+    gc.enable()  # a server lives long
+    from memctl import mcp_server
+
+    mcp_server.serve(folder)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,13 @@ class Written(msgspec.Struct, frozen=True):
         return self.ids[0]
 
 
+class Handover(msgspec.Struct, frozen=True):
+    """A handoff that was recorded, and the package for whoever takes it."""
+
+    written: Written
+    package: str
+
+
 class Explanation(msgspec.Struct, frozen=True):
     """Why a file or line is as it is: the likeliest reason in a sentence, and the records behind it, best first.
 
@@ -237,6 +244,22 @@ class Memory:
         snapshot = self._read(at)
         return snapshot.read(snapshot.resolve(record_id).path)
 
+    def sentence(self, record: Record) -> str:
+        """Return the first sentence of a record that says why it is so, else what it is about; "" if none does."""
+        from memctl.pages import provenance
+
+        return provenance.reason_of_record(self._read(None), record)
+
+    def page(self, marker: str, *, at: str | None = None) -> str:
+        """Return a place of the hierarchy as a model needs it, by its marker, such as "§2.1"."""
+        from memctl.pack.supply import places
+        from memctl.store import agent_env
+
+        place = places(self._memory, self._read(at))(marker)
+        if place.marker.startswith("§4."):
+            agent_env.refuse(place.marker, "show", self._memory.environ)  # an agent may not be let to read that file
+        return place.text
+
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
         """Return the records of some types, of all if none is named, by id."""
         from memctl.search.filters import Filters
@@ -290,16 +313,10 @@ class Memory:
         What bears on the `task` comes first; with a `section`, such as "2.1", only that one is packed.
         """
         from memctl.pack import filling, last_work, rehydrate, supply
-        from memctl.store import access, load
-        from memctl.tokens.calibration import learnt
-        from memctl.tokens.count import Counter
-        from memctl.tokens.families import family_of
+        from memctl.store import access
 
         memory, snapshot = self._memory, self._read(at)
-        wanted_model = model or memory.config.model
-        family = family_of(wanted_model)
-        known = learnt(memory.repository.shared, wanted_model, family)
-        count = Counter(family, load.open_cache(memory), learnt=known).tokens
+        count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
         wanted = rehydrate.Wanted(task=task, section=_marker(snapshot, section), reader=memory.actor)
         sources = supply.sources(memory, snapshot, at)
@@ -309,6 +326,49 @@ class Memory:
             shown = (record for name in set(pack.included()) for record in snapshot.catalogue.named(name))
             access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
         return pack
+
+    def hand_over(
+        self,
+        taker: str,
+        *,
+        reason: str,
+        sections: Iterable[str] = (),
+        kind: str = "complete",
+        task: str = "",
+        summary: str = "",
+        immediate: Iterable[str] = (),
+        success_criteria: Iterable[str] = (),
+        dry_run: bool = False,
+    ) -> Handover:
+        """Hand work to another agent: its package, a record of it, and the ownership of sections, all or nothing.
+
+        `kind` is "complete", "specialist", "continuation" or "emergency"; without sections it is about all of the
+        memory, and nothing changes hands. What is not said is taken from the memory, as `memctl handoff` does.
+        """
+        from memctl.pack import handoff_offer
+        from memctl.pack.formats.choice import AUTO
+        from memctl.pack.handoff_request import HandoffText
+        from memctl.record.change import WriteOptions
+
+        said = HandoffText(
+            reason=reason,
+            summary=summary,
+            task=task,
+            immediate=tuple(immediate),
+            success_criteria=tuple(success_criteria),
+        )
+        snapshot = self._read(None)
+        asked = handoff_offer.request(
+            self._memory,
+            taker=taker,
+            kind=kind,
+            said=said,
+            form=AUTO,
+            sections=[_marker(snapshot, one) for one in sections],
+        )
+        options = WriteOptions(reason=reason, dry_run=dry_run)
+        offered = handoff_offer.offer(self._memory, asked, lambda: self._read(None), self._counter(""), options)
+        return Handover(self._outcome(offered.done.written), offered.package.pack.text)
 
     def history(self, record_id: str = "", *, limit: int | None = None) -> list[Entry]:
         """Return the commits that changed a record, or the memory, newest first, as GitPython's objects.
@@ -336,6 +396,9 @@ class Memory:
 
         if not title.strip():
             raise MemctlError("a title is missing")
+        own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
+        for name in fields.keys() - {*own, *RecordFields.__annotations__}:
+            raise MemctlError(f"{name!r} is no field of a {kind}", f"fields are {', '.join(own)}")
         draft = create.Draft(kind=KINDS[kind], values={})
         given = {name: value if isinstance(value, str | int) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **given})
@@ -372,6 +435,18 @@ class Memory:
         if closed is None:
             return found
         return access_filter.readable(memory, found, closed, lambda: () if at is None else (load.disk(memory),))
+
+    def _counter(self, model: str) -> Callable[[str], int]:
+        """Counts the tokens of a model, of the memory's if none is named."""
+        from memctl.store import load
+        from memctl.tokens.calibration import learnt
+        from memctl.tokens.count import Counter
+        from memctl.tokens.families import family_of
+
+        name = model or self._memory.config.model
+        family = family_of(name)
+        known = learnt(self._memory.repository.shared, name, family)
+        return Counter(family, load.open_cache(self._memory), learnt=known).tokens
 
     def _wait(self) -> None:
         """Wait for what hooks of agents have begun to write here."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from memctl.record import checkpoint
 from memctl.record.checkpoint import FORMAT, Checkpoint, Version
+from memctl.record.task_state import PROGRESS, steps
 
 
 def made(window: int = 1, version: int = 1, mark: str = "0a0a0a", workflow: str = "main", **more: Any) -> Checkpoint:
@@ -18,11 +19,17 @@ def made(window: int = 1, version: int = 1, mark: str = "0a0a0a", workflow: str 
         "version": version,
         "saved_at": "2025-11-04T14:32:00Z",
         "saved_by": "claude",
-        "mission": "Refunds by card",
+        "goal": "Refunds by card",
     }
-    return Checkpoint(**{**values, **more})
+    lists = {name: more.pop(name) for name in PROGRESS if name in more}
+    return Checkpoint(**{**values, "steps": steps(**lists), **more})
 
 
 def saved(window: int = 1, version: int = 1, mark: str = "0a0a0a", workflow: str = "main", **more: Any) -> str:
     """The JSON text of one."""
     return checkpoint.written(made(window, version, mark, workflow, **more))
+
+
+def having(data: dict[str, Any], *statuses: str) -> list[str]:
+    """The steps of some statuses in a checkpoint's JSON."""
+    return [step["text"] for step in data["steps"] if step.get("status", "planned") in statuses]

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,12 @@ def memctl(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Memctl:
         return Result(got, text, err.getvalue())
 
     return run
+
+
+def record_all(memctl: Memctl, kind: str, titles: Iterable[str], **values: Any) -> None:
+    """Record many things of a type, which differ by their titles: in one commit, as each on its own takes 30 ms."""
+    lines = [{"memory_type": kind, "title": title, **values} for title in titles]
+    memctl("import", "-", stdin="".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines))
 
 
 def process(folder: Path, *args: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:

@@ -1,6 +1,6 @@
 """Every way by which text gets into Git, tried with credentials of ten shapes: each is refused or redacted.
 
-In the usual run each text is tried with two of them, another two than the text before it; in the slow tests with all.
+In the usual run each text is tried with one of them, another one than the text before it; in the slow tests with all.
 The ways are the text options of all commands that write, as the command line itself lists them: a new command or option
 is tried without anybody naming it, or fails here until somebody says how it is called.
 """
@@ -19,6 +19,7 @@ import pytest
 
 from memctl.cli.main import cli
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
+from memctl.record.kinds import KINDS
 from tests.conftest import Memctl, Once, git, slow
 from tests.hooks.session import Session
 
@@ -47,6 +48,7 @@ SECRETS = {
     "url": "postgres://shop:" + some(MIXED, 16) + "@db.example.org/shop",
 }
 DEC, SECOND, ISS, LRN = "DEC-2025-11-04-001", "DEC-2025-11-04-002", "ISS-2025-11-04-001", "LRN-2025-11-04-001"
+OF_KIND = {"learning": LRN, "decision": "DEC-2025-11-04-003", "issue": ISS, "state": "STA-2025-11-04-001"}
 RESOLVED, ARCHIVED, DELETED = "ISS-2025-11-04-002", "LRN-2025-11-04-002", "LRN-2025-11-04-003"
 OFFERED, GIVEN = "HND-2025-11-04-001", "HND-2025-11-04-002"  # by bob to claude, and the other way round
 CHAT = "User: Pay with {}\n\nAssistant: Decision: we use {}.\n\nUser: next step: rotate {}\n"
@@ -206,6 +208,8 @@ def full(repo: Path, memctl: Memctl, bob: Memctl, once: Once) -> Callable[[], Pa
         memctl("detail", "add", "Cards", "--section", "2.1")
         memctl("decide", "Use cards", "--decision", "x", "--status", "accepted")
         memctl("decide", "Use more cards", "--decision", "x", "--status", "accepted")
+        memctl("decide", "Use gift cards", "--decision", "x", "--status", "proposed")
+        memctl("state", "Refunds", "--next", "x")
         for title in ("Slow", "Slower"):
             memctl("issue", title, "--severity", "high", "--description", "x")
         memctl("resolve", RESOLVED, "--resolution", "x")
@@ -257,6 +261,14 @@ def base_of(name: str, repo: Path) -> dict[str, str]:
     return base
 
 
+def with_text(name: str, base: dict[str, str], text: str, value: str) -> dict[str, str]:
+    """The same with a text; an option of a field is for a record that has the field."""
+    kinds = [kind for kind in OF_KIND if text[2:] in {field.option for field in KINDS[kind].fields}]
+    if name == "edit" and kinds and "learning" not in kinds:
+        return {"ID": OF_KIND[kinds[0]], text: value}
+    return {**base, text: value}
+
+
 # Names of things that have to be there: they are refused for another reason. One shape is enough to see it.
 NAMES = {
     "--section", "--relates-to", "--supersedes", "--blocks", "--blocked-by", "--parent", "--expires", "--timestamp",
@@ -278,7 +290,7 @@ def shapes_for(name: str, text: str, number: int) -> list[str]:
     return [list(SECRETS)[(first + one) % len(SECRETS)] for one in range(number)]
 
 
-@pytest.mark.parametrize("number", [2, *slow(len(SECRETS))])
+@pytest.mark.parametrize("number", [1, *slow(len(SECRETS))])
 @pytest.mark.parametrize("name", sorted(WAYS))
 def test_a_command_works_and_refuses_or_redacts_a_credential_in_each_of_its_texts(
     full: Callable[[], Path], memctl: Memctl, name: str, number: int
@@ -300,7 +312,8 @@ def test_a_command_works_and_refuses_or_redacts_a_credential_in_each_of_its_text
                 values, stdin = {**kept, text: "-"}, way.inputs[text].replace("{}", secret)
                 stdin = stdin.replace("{record}", memctl("show", LRN).out)
             else:
-                values, stdin = {**base, text: way.texts.get(text, "Ask with {}").format(secret)}, plain
+                value = way.texts.get(text, "Ask with {}").format(secret)
+                values, stdin = with_text(name, base, text, value), plain
             code, said = call(memctl, name, values, stdin)
             if code and not is_name:
                 assert "looks like a credential" in said, (text, shape, said)

@@ -85,7 +85,7 @@ def circles(subject: Subject) -> Iterator[Finding]:
         },
     }
     for key, graph in graphs.items():
-        for circle in _circles(graph):
+        for circle in circles_in(graph):
             record = subject.by_id[circle[0]]
             message = f"{key}: {' -> '.join([*circle, circle[0]])}"
             told = key if key not in OTHER_END or getattr(record, key) else OTHER_END[key]  # at one end at least
@@ -105,7 +105,7 @@ def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[st
     return {name: list(dict.fromkeys(others)) for name, others in found.items()}
 
 
-def _circles(graph: dict[str, list[str]]) -> list[list[str]]:
+def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
     """The circles of a graph that a walk through all of it comes upon, each beginning with its smallest id."""
     found: dict[tuple[str, ...], None] = {}
     is_open: dict[str, bool] = {}  # of each node met: whether the walk is still below it

@@ -13,30 +13,33 @@ from memctl.cli.event import workflow_option
 from memctl.cli.report import naming_options, not_empty, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
+from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
-from memctl.task import bootstrap, events, resume, save, versions, xml_output
-from memctl.task.markdown import document
+from memctl.task import events, forms, resume, save, versions
 from memctl.task.resume import Resumption
-from memctl.task.save import StatedProgress
+from memctl.task.save import SaveOptions
 
-_FORMS = {"markdown": document, "xml": xml_output.checkpoint_xml}
-
+_FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
 # The options by which a checkpoint says something.
 _said = options(
-    click.option("--task", "mission", default="", callback=not_empty, metavar="TEXT", help="What it is all for."),
+    click.option("--task", "goal", default="", callback=not_empty, metavar="TEXT", help="What it is all for."),
     click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
     click.option("--planned", multiple=True, metavar="TEXT", help="A step not begun. Repeatable."),
     click.option("--doing", "in_progress", multiple=True, metavar="TEXT", help="A step begun. Repeatable."),
     click.option("--done", multiple=True, metavar="TEXT", help="A step finished. Repeatable."),
+    click.option("--claimed", multiple=True, metavar="TEXT", help="A step said to be finished, unchecked. Repeatable."),
     click.option("--drop", "dropped", multiple=True, metavar="TEXT", help="No step any more. Repeatable."),
     click.option("--next", "next_actions", multiple=True, metavar="TEXT", help="What comes next. Repeatable."),
     click.option("--decision", "decisions", multiple=True, metavar="TEXT", help="Decided so far. Repeatable."),
     click.option("--issue", "issues", multiple=True, metavar="TEXT", help="What is open now. Repeatable."),
+    click.option("--error", "errors", multiple=True, metavar="TEXT", help="An error not solved. Repeatable."),
+    click.option("--blocker", "blockers", multiple=True, metavar="TEXT", help="What stands in the way. Repeatable."),
     click.option("--learned", "lessons", multiple=True, metavar="TEXT", help="Learned so far. Repeatable."),
     click.option("--summary", multiple=True, metavar="TEXT", help="What the window came to. Repeatable."),
     click.option("--input", "inputs", multiple=True, metavar="TEXT", help="What is needed for it. Repeatable."),
-    click.option("--expect", "expected_outputs", multiple=True, metavar="TEXT", help="What is to come out."),
+    click.option("--expect", "success_criteria", multiple=True, metavar="TEXT", help="What is to come out."),
     click.option("--constraint", "constraints", multiple=True, metavar="TEXT", help="What binds, or none."),
     click.option("--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."),
     click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
@@ -64,23 +67,29 @@ _said = options(
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """Save the state of a task, as JSON and Markdown in one commit.
 
-    Steps stay where they were until they are given for another list; another task begins with empty lists. Decisions,
-    issues and learnings come from the memory too, files from Git, the rest from the checkpoint before. One that
-    goes on from another than the newest is stale, and refused. `--next none`, with every step done, says that the task
-    is finished.
+    Steps stay where they were until they are given for another list; what is done stays done. Another task begins with
+    empty lists. Decisions, issues and learnings come from the memory too, files from Git, the rest from the checkpoint
+    before. One that goes on from another than the newest is stale, and refused. Where somebody else is at another task
+    on this branch, yours gets a workflow of its own; `--workflow NAME` shares theirs. `--next none`, with every step
+    done, says that the task is finished.
     """
     flags = take_flags(given)
     memory = opening.memory(ctx)
-    given["issues"] = given["issues"] or None
-    said = StatedProgress(workflow=events.workflow(memory, workflow), **given)
+    how = SaveOptions(
+        workflow=events.workflow(memory, workflow) if workflow else "",
+        **{name: given.pop(name) for name in ("window", "base", "dropped", "scs_size", "aws_size")},
+    )
+    steps = [Step(text, status) for status in PROGRESS for text in given.pop(status)]
+    phase = given.pop("phase")
+    said = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
     with naming_options(ctx):
-        kept = save.keep(memory, said, write_options(flags))
+        kept = save.keep(memory, said, how, write_options(flags))
     made, result = kept.checkpoint, kept.outcome
     if kept.untold:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, flags, lines)
-    for one in bootstrap.missing(made):
+    for one in resume.missing(made):
         output.note(f"missing to resume: {one.what}: {one.why}")
 
 
@@ -142,7 +151,7 @@ def list_command(
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = opening.read(ctx, at)
-    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, events.workflow(memory, workflow)))
+    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, _workflow(memory, snapshot, workflow)))
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
@@ -173,7 +182,8 @@ def resume_command(
     can't be resumed, since it is stale or lacks the task or the next step.
     """
     memory = opening.memory(ctx)
-    found = resume.look(memory, opening.readable(memory, None), id, events.workflow(memory, workflow))
+    snapshot = opening.readable(memory, None)
+    found = resume.look(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
         output.json("resumption", _resumption_data(memory, found, obstacles))
@@ -181,7 +191,7 @@ def resume_command(
         lines = [f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]
         raise MemctlError("\n".join(lines), _hint(found))
     else:
-        output.text(found.bootstrap.text, newline=False)
+        output.text(found.text.text, newline=False)
     _tell_closed(found.closed)
     ctx.exit(REFUSED if obstacles else OK)
 
@@ -191,13 +201,18 @@ for member in (save_command, list_command, show_command, resume_command):
     checkpoint_command.add_command(member)
 
 
+def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
+    return events.workflow(memory, given) if given else versions.workflow_for(memory, snapshot)
+
+
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:
     return {**msgspec.structs.asdict(one), "path": memory.tracked(one.number.path)}
 
 
 def _row(one: Checkpoint) -> tuple[str, ...]:
-    steps = f"{len(one.done)} done, {len(one.in_progress)} in progress, {len(one.planned)} planned"
-    return one.checkpoint_id, one.saved_at, one.saved_by, steps, one.mission
+    claimed = f", {len(one.claimed)} claimed" if one.claimed else ""
+    steps = f"{len(one.done)} done{claimed}, {len(one.in_progress)} in progress, {len(one.planned)} planned"
+    return one.checkpoint_id, one.saved_at, one.saved_by, steps, one.goal
 
 
 def _resumption_data(memory: Memory, found: Resumption, obstacles: list[str]) -> dict[str, Any]:
@@ -209,9 +224,9 @@ def _resumption_data(memory: Memory, found: Resumption, obstacles: list[str]) ->
         "newer": found.newer.id if found.newer else None,
         "twins": found.twins,
         "next_window": found.checkpoint.window_id + 1,
-        "text": found.bootstrap.text,
-        "characters": found.bootstrap.characters,
-        "left_out": found.bootstrap.left_out,
+        "text": found.text.text,
+        "characters": found.text.characters,
+        "left_out": found.text.left_out,
         "checkpoint": _data(memory, found.checkpoint),
     }
 

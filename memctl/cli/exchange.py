@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,18 @@ from memctl.text.phrases import some
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr_folder import Exported, Imported
+    from memctl.exchange.adr_folder import Exported, ImportedFolder
     from memctl.exchange.adr_text import Form
+    from memctl.exchange.batch import Imported
+    from memctl.record.change import Change
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
     from memctl.store.memory import Memory
 
 _FORMATS = ("adr", "jsonl")
+_TRACKERS = ("beads", "backlog")  # which only come in
 _SHOWN = 10  # names to print on one line
+_NOTED = 20  # notes to print; an import of thousands may have as many
 _STEP = 250  # lines of an import from one look at the progress bar to the next
 
 
@@ -38,31 +42,44 @@ _STEP = 250  # lines of an import from one look at the progress bar to the next
     ("other-tool --json | memctl import - -n", "See what would be added from standard input."),
     ("memctl import decisions.md", "Add what Markdown states under labels, such as a filled decision template."),
     ("memctl import adr docs/adr", "Add the architecture decision records of a folder as decisions."),
+    ("memctl import beads .beads/issues.jsonl", "Add the issues of beads, with their ids and links."),
+    ("memctl import backlog backlog/tasks", "Add the tasks of Backlog.md."),
 )
-@click.argument("first", metavar="FILE|adr")
-@click.argument("second", metavar="[DIR]", required=False)
+@click.argument("first", metavar="FILE|adr|beads|backlog")
+@click.argument("second", metavar="[PLACE]", required=False)
+@click.option("--strict", is_flag=True, help="With a format: refuse all if a file or link can't be taken over.")
 @writing
 @click.pass_context
-def import_command(ctx: click.Context, /, first: str, second: str | None, **flags: Any) -> None:
-    """Add records from JSON Lines, Markdown or ADRs, all or none, in one commit; with `adr`, the decisions of a folder.
+def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
+    """Add records of a file, or of another tool. They come in one commit; what is there already is passed over.
 
-    A line of JSON needs `memory_type` and `title`; everything else of an export is optional. Records that are there
-    already with the same text are passed over.
+    A line of JSON needs `memory_type` and `title`; everything else of an export is optional. An `id` of another tool's
+    is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may name it. All lines
+    come in or none.
 
     Of Markdown, what it states under labels becomes records with the fields of a filled template: `## DECISION: …`,
     `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`. The rest is named.
 
     With `adr`, each file such as 0001-title.md or adr-001-title.md becomes a decision, whether it is in MADR's form or
-    in Nygard's, and `memctl export adr` writes it out again as it was. Decisions that supersede each other are linked.
-    A file that is a decision already is left alone, also when it was changed since.
+    in Nygard's, and so does a file of any other name that says its status or has sections of a decision. `memctl export
+    adr` writes it out again as it was. Decisions that supersede each other are linked. A file that can't be read is
+    named and left out, one that is a decision already is left alone, also when it was changed since.
+
+    With `beads` (its issues.jsonl) and `backlog` (its folder), issues and tasks become issues with their ids, links,
+    severity, labels and dates. What can't be read, or leads to what does not come in, is left out and named.
     """
-    format_, source = _format_and_place("import", first, second)
+    format_, source = _format_and_place("import", first, second, (*_FORMATS, *_TRACKERS))
     if source is None:
         raise MemctlError("the file or folder to import is missing", "`memctl import -h` shows how", USAGE)
     memory = opening.memory(ctx)
     if format_ == "adr":
-        _import_adr(memory, Path(source), flags)
+        _import_adr(memory, Path(source), flags, is_strict=strict)
         return
+    if format_ in _TRACKERS:
+        _import_tracker(memory, format_, source, flags, is_strict=strict)
+        return
+    if strict:
+        raise MemctlError("--strict goes with a format", "JSON Lines and Markdown come in all or none", USAGE)
     text = read(source)
     from memctl.exchange import markdown
 
@@ -70,11 +87,32 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, **flag
         _import_markdown(memory, source, text, flags)
         return
     lines = text.split("\n")
-    report.carry_out(
-        memory,
-        lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), _with_progress(lines)),
-        flags,
+    _carry_out(
+        memory, lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), _with_progress(lines)), flags
     )
+
+
+def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str, Any]) -> None:
+    """Carry an import out, and report it: what came in, what was there already, what was read otherwise."""
+    found: list[Imported] = []
+
+    def plan(sequence: Any) -> Change:
+        found.append(bring(sequence))
+        return found[-1].change
+
+    result = transaction.carry_out(memory, plan, write_options(flags))
+    imported = found[-1]
+    if flags["as_json"]:
+        data = report.change_data(memory, result, flags["dry_run"])
+        output.json("change", {**data, "known": list(imported.known), "notes": list(imported.notes)})
+        return
+    report.outcome(memory, result, flags)
+    for line in imported.notes[:_NOTED]:
+        output.note(output.plain(f"note: {line}"))
+    if len(imported.notes) > _NOTED:
+        output.note(f"… and {len(imported.notes) - _NOTED:,} notes more: --json has all")
+    if imported.known:
+        output.note(f"there already: {_few(list(imported.known))}")
 
 
 @command(
@@ -105,9 +143,9 @@ def export_command(
     With --json: one envelope that holds them all.
 
     With `adr`, a decision that came from a file goes to one of that name again, with what has changed since; the
-    others are numbered behind them. A file that would change is overwritten only with --force.
+    others are numbered behind them. A file that somebody edited since is overwritten only with --force.
     """
-    format_, place = _format_and_place("export", first, second)
+    format_, place = _format_and_place("export", first, second, _FORMATS)
     out, form, force, dry_run = (given.pop(name) for name in ("out", "form", "force", "dry_run"))
     if format_ == "adr" and place is None:
         raise MemctlError("the folder to write to is missing", "`memctl export adr DIR`", USAGE)
@@ -118,7 +156,7 @@ def export_command(
     memory, snapshot = opening.read(ctx, at)
     records = select(snapshot.records, opening.filters(memory, **given), "id")
     if format_ == "adr":
-        exported = _export_adr(snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
+        exported = _export_adr(memory, snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
         _report_adr(memory, snapshot, exported, as_json=as_json, dry_run=dry_run)
     else:
         _print_lines(memory, snapshot, records, out, as_json=as_json)
@@ -136,12 +174,14 @@ def _with_progress(lines: Sequence[str]) -> Iterator[str]:
         show(len(lines), len(lines))
 
 
-def _format_and_place(name: str, first: str | None, second: str | None) -> tuple[str, str | None]:
+def _format_and_place(
+    name: str, first: str | None, second: str | None, formats: Sequence[str]
+) -> tuple[str, str | None]:
     """What the words of a command line say: a format, JSON Lines if none is named, and a file or folder."""
-    if first in _FORMATS:
+    if first in formats:
         return str(first), second
     if second is not None or (name == "export" and first is not None):
-        raise MemctlError(f"there is no format {first!r}", "formats are " + " and ".join(_FORMATS), USAGE)
+        raise MemctlError(f"there is no format {first!r}", "formats are " + ", ".join(formats), USAGE)
     return "jsonl", first
 
 
@@ -154,6 +194,20 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
     else:
         for line in lines:
             output.json_text(line)
+
+
+def _import_tracker(memory: Memory, tool: str, source: str, flags: dict[str, Any], *, is_strict: bool) -> None:
+    from memctl.exchange import trackers
+
+    lines = read(source).split("\n") if tool == "beads" else []
+
+    def bring(sequence: Any) -> Imported:
+        snapshot = load.disk(memory)
+        if tool == "beads":
+            return trackers.import_beads(memory, sequence, snapshot, _with_progress(lines), is_strict=is_strict)
+        return trackers.import_backlog(memory, sequence, snapshot, Path(source), is_strict=is_strict)
+
+    _carry_out(memory, bring, flags)
 
 
 def _import_markdown(memory: Memory, source: str, text: str, flags: dict[str, Any]) -> None:
@@ -171,14 +225,17 @@ def _import_markdown(memory: Memory, source: str, text: str, flags: dict[str, An
         output.note(output.plain(f"note: {source}: {line}"))
 
 
-def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
+def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_strict: bool) -> None:
     from memctl.exchange import adr_folder
 
-    found: list[Imported] = []
+    found: list[ImportedFolder] = []
 
     def plan(sequence: Any) -> Any:
         snapshot = load.disk(memory)
-        found.append(adr_folder.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
+        allow_secret = flags["allow_secret"]
+        found.append(
+            adr_folder.import_folder(memory, sequence, snapshot, folder, allow_secret=allow_secret, is_strict=is_strict)
+        )
         return found[0].change
 
     result = transaction.carry_out(memory, plan, write_options(flags))
@@ -187,6 +244,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
         data = report.change_data(memory, result, flags["dry_run"])
         data["files"] = imported.added
         data["known"], data["changed"] = imported.known, imported.changed
+        data["refused"] = imported.refused
         data["passed_over"], data["notes"] = [output.name(name) for name in imported.passed], imported.notes
         output.json("change", data)
         return
@@ -195,8 +253,9 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
     _tell(imported)
 
 
-def _tell(imported: Imported) -> None:
+def _tell(imported: ImportedFolder) -> None:
     """Say on stderr what an import left alone, and where a file could be read in several ways."""
+    output.warnings(output.plain(f"left out: {line}") for line in imported.refused)
     for line in imported.notes:
         output.note(f"note: {line}")
     if imported.passed:
@@ -214,12 +273,19 @@ def _few(names: list[str]) -> str:
 
 
 def _export_adr(
-    snapshot: Snapshot, records: list[Record], folder: Path, form: Form | None, *, write: bool, force: bool
+    memory: Memory,
+    snapshot: Snapshot,
+    records: list[Record],
+    folder: Path,
+    form: Form | None,
+    *,
+    write: bool,
+    force: bool,
 ) -> list[Exported]:
     from memctl.exchange import adr_folder
 
-    exported = adr_folder.export_folder(snapshot, records, folder, form)
-    changed = [item.file for item in exported if item.state == "changed"]
+    exported = adr_folder.export_folder(memory, snapshot, records, folder, form)
+    changed = [item.file for item in exported if item.state == "edited"]
     if changed and write and not force:
         raise MemctlError(
             f"nothing was written, for these files say something else: {_few(changed)}",
@@ -227,7 +293,7 @@ def _export_adr(
             REFUSED,
         )
     if write:
-        adr_folder.write_folder(folder, exported)
+        adr_folder.write_folder(memory, folder, exported)
     return exported
 
 
@@ -242,5 +308,5 @@ def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *,
         output.note(f"{same:,} {'are' if same > 1 else 'is'} the same already")
     if not exported:
         output.note("no decision is selected")
-    if dry_run and any(item.state == "changed" for item in exported):
-        output.note("hint: what says `changed` is overwritten with --force only")
+    if dry_run and any(item.state == "edited" for item in exported):
+        output.note("hint: what says `edited` is overwritten with --force only")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,19 +21,23 @@ if TYPE_CHECKING:
 # Commands that need no answer of Git's about the files of the memory.
 _NOT_ASKING = (
     "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
-    "guide",
+    "guide", "mcp",
 )  # fmt: skip
 _WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs it
 
 
 class Start:
-    """Where a command works, what Git was asked for it ahead of time, and the memory that it opened."""
+    """Where a command works, what Git was asked for it ahead of time, and the memory that it opened.
+
+    `serve_tools` is what `memctl mcp` runs: the server stands beside the command line, so `__main__` puts it in.
+    """
 
     def __init__(self, arguments: Sequence[str]) -> None:
         _open_what_is_closed()
         self.folder = Path(os.environ.get("MEMCTL_DIR") or ".")
         self.asked: StatusProcess | None = None
         self.memory: Memory | None = None
+        self.serve_tools: Callable[[Path], None] | None = None
         rest = list(arguments)
         while rest[:1] == ["-C"] and rest[1:]:
             self.folder, rest = Path(rest[1]), rest[2:]

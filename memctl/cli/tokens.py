@@ -27,7 +27,10 @@ from memctl.transcript.messages import json_lines
 if TYPE_CHECKING:
     from memctl.tokens.reports import Aside
 
-_RULE = f"{messages.PER_TOOL_CALL} a tool call, {messages.PER_MESSAGE} a message, {messages.PER_REQUEST} a request"
+_RULE = (
+    f"{messages.PER_TOOL_CALL} a tool call, {messages.PER_PARAMETER} a parameter, {messages.PER_MESSAGE} a message, "
+    f"{messages.PER_REQUEST} a request, images by their size"
+)
 
 
 class _Row(msgspec.Struct, frozen=True):

@@ -145,10 +145,11 @@ def status_command(
     Zones are of what fits before the host compacts. A transcript tells tokens as the model reported them; messages are
     counted. The curve has a step for each request, and a | where the window was compacted.
 
-    Settings have these keys: max_context_tokens (what can be filled), pressure (thresholds, velocity_window,
-    usual_growth), eviction (policy, weights, type_ttl, protected_types), compression (summarization_threshold_tokens,
-    compaction_utilization_threshold, cascade, notes_file), budget (profile, allocations, soft_limit_pct), cross_window
-    (state_file, progress_file, auto_save_threshold), health_monitoring (metrics, alerts).
+    Settings have these keys: max_context_tokens (what can be filled), audit_file, pressure (thresholds,
+    velocity_window, usual_growth), eviction (policy, weights, type_ttl, protected_types, exclude_tools, keep_last,
+    clear_at_least), compression (summarization_threshold_tokens, compaction_utilization_threshold, cascade, notes_file,
+    system_prompt, preserve), budget (profile, allocations, soft_limit_pct), cross_window (state_file, progress_file,
+    auto_save_threshold), health_monitoring (metrics, alerts).
     """
     source = WindowSource(ctx, file, given)
     if watch:

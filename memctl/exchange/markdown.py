@@ -150,4 +150,5 @@ def import_text(
     if rest:
         number = f"{len(rest):,} lines, the first of them {rest[0]}" if len(rest) > 1 else f"line {rest[0]}"
         notes.append(f"under no label, and not imported: {number}")
-    return jsonl.import_lines(memory, sequence, snapshot, lines), notes
+    imported = jsonl.import_lines(memory, sequence, snapshot, lines)
+    return imported.change, [*notes, *imported.notes]

@@ -67,7 +67,7 @@ def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | N
     """
     has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT
-    if not (draft.values.get("turns") or is_of_git or has_page or (state is not None and state.intent)):
+    if not (draft.values.get("turns") or is_of_git or has_page or (state is not None and state.task.goal)):
         return False
     return (
         bool(draft.files.get(session_page.CHANGED))

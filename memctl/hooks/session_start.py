@@ -80,7 +80,6 @@ def bootstrap(memory: Memory, state: SessionState | None) -> str:
     if state is None or not state.checkpoint:
         return ""
     from memctl.task import resume, versions
-    from memctl.task.bootstrap import bootstrap as written
 
     snapshot = opening.readable(memory)
     try:
@@ -88,7 +87,7 @@ def bootstrap(memory: Memory, state: SessionState | None) -> str:
     except MemctlError:
         return ""  # it is gone, or broken: the pack tells of the rest
     # What is missing to resume is left aside: the host's own summary stands beside this, and nobody is to be asked.
-    return written(saved, (), resume.drifted(memory, snapshot, saved), limit=_ROOM).text
+    return resume.text(memory, snapshot, saved, resume.drifted(memory, snapshot, saved), limit=_ROOM).text
 
 
 def pack(memory: Memory, host: Host, since: str = "") -> str:

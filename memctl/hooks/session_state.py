@@ -7,87 +7,66 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from memctl.record import task_state_1
 from memctl.record.required_text import LONGEST_LINE
+from memctl.record.task_state import TaskState
 from memctl.session.active import Running
 from memctl.store import files
 from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
-    from memctl.session.tasks import Task
-    from memctl.transcript.events import Event
+    from memctl.session.progress import Progress
 
 _STATE = "state.json"
 # Of a host of whose transcripts only tool calls are read, events tell the session's task and what was decided.
 _LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next steps stand
 _ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginning, which may stand before these
-_LOOKED_AT = 8 * LONGEST_LINE  # characters: somebody waits for a hook, and what is pasted may be long
-MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
-MOST_ANSWERS = 30
-MOST_ISSUES, MOST_LESSONS, MOST_ERRORS = 15, 10, 10
-
-
-class TaskCall(msgspec.Struct, frozen=True):
-    """A call by which an agent told of its tasks: a later one may name a task by its number only."""
-
-    tool: str
-    arguments: dict[str, Any]
-
-    @property
-    def event(self) -> Event:
-        from memctl.transcript.events import CALL, Event
-
-        return Event(CALL, tool=self.tool, arguments=self.arguments)
+_LOOKED_AT = 8  # times as many characters as are kept: somebody waits for a hook, and what is pasted may be long
+MOST_STEPS, MOST_ANSWERS = 200, 30
 
 
 class SessionState(msgspec.Struct, frozen=True):
     """A session as the hooks have seen it.
 
     `top` is the worktree that it is in. `offsets` says how far each transcript is read, by path; `seen` is when the
-    memory was last given to the session: what came before is not given again, what came since is, its own too. What it
-    began with (`intent`), was asked last (`prompt`), what it told of its tasks (`task_calls`), `next_steps`,
-    `decisions`, the steps that `succeeded` and the `files` it touched, the latest first, are from the transcript,
-    without credentials. So are the `issues` it named, its `lessons`, the `errors` that nothing has put right, by the
-    step that failed, and what it said of its state last (`came_to`). `began` is what Git said at the start,
-    `checkpoint` the id of the one saved at the last compaction, `compacted` the transcript's line of one of which is
-    not known yet how many tokens it left. `saving` is the moment of the event for which a checkpoint was about to be
-    saved last, and its id. `answers` are the last words of turns, of a host whose transcripts nobody reads: those that
-    say something that is worth keeping, without credentials.
+    memory was last given to the session: what came before is not given again, what came since is, its own too. `task`
+    is what the transcript tells of its task so far, `created` the tasks that its agent made by their numbers, `is_over`
+    whether its list of tasks is finished, `succeeded` the steps that came right; all without credentials. `began` is
+    what Git said at the start, `checkpoint` the id of the one saved at the last compaction, `compacted` the
+    transcript's line of one of which is not known yet how many tokens it left. `saving` is the moment of the event for
+    which a checkpoint was about to be saved last, and its id. `answers` are the last words of turns, of a host whose
+    transcripts nobody reads: those that say something that is worth keeping, without credentials.
     """
 
     top: str = ""
     offsets: dict[str, int] = {}
     began: Running | None = None
     seen: str = ""
-    intent: str = ""
-    prompt: str = ""
-    task_calls: tuple[TaskCall, ...] = ()
-    next_steps: tuple[str, ...] = ()
-    decisions: tuple[str, ...] = ()
+    task: TaskState = TaskState()
+    created: tuple[str, ...] = ()
+    is_over: bool = False
     succeeded: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
     checkpoint: str = ""
-    issues: tuple[str, ...] = ()
-    lessons: tuple[str, ...] = ()
-    errors: dict[str, str] = {}
-    came_to: tuple[str, ...] = ()
     compacted: str = ""
     saving: tuple[str, str] = ("", "")
     answers: tuple[str, ...] = ()
-
-    @property
-    def tasks(self) -> list[Task]:
-        """The agent's own list of tasks, as it stands."""
-        from memctl.session import tasks  # the start of a session knows of none
-
-        return tasks.of_events(call.event for call in self.task_calls)
 
 
 def read(folder: SessionDir) -> SessionState | None:
     """What is known; None of a session that is new, or whose state can't be read any more."""
     try:
-        return msgspec.json.decode((folder.path / _STATE).read_bytes(), type=SessionState)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        data = (folder.path / _STATE).read_bytes()
+        if b'"task":' not in data:  # an older memctl wrote it
+            return _of_older(msgspec.json.decode(data))
+        return msgspec.json.decode(data, type=SessionState)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, AttributeError, TypeError):
         return None
+
+
+def _of_older(values: dict[str, Any]) -> SessionState:
+    """What memctl knew of a session before the state of its task was one value."""
+    task = task_state_1.of_session(values)
+    return msgspec.convert({**values, "task": task, "created": task_state_1.created(values)}, SessionState)
 
 
 def write(folder: SessionDir, known: SessionState) -> None:
@@ -106,14 +85,22 @@ def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]
     return tuple(dict.fromkeys((*new, *old)))[:most]
 
 
-def note_prompt(folder: SessionDir, prompt: str) -> None:
-    """Keep what was asked last, and as the session's task what was asked first. Without credentials."""
-    from memctl.record.required_text import is_said
+def progress_of(state: SessionState) -> Progress:
+    """How far a session's task is, as the next part of its transcript goes on from it."""
+    from memctl.session.progress import Progress
 
-    asked = checkpoint_line(prompt)
-    if is_said(asked):
-        state = read(folder) or SessionState()
-        changed(folder, intent=state.intent or asked, prompt=asked)
+    return Progress(state.task, state.created, state.is_over)
+
+
+def note_prompt(folder: SessionDir, prompt: str) -> None:
+    """Keep what was asked, and as the session's task what was asked first. Without credentials."""
+    from memctl.session import progress
+    from memctl.transcript.events import PROMPT, Event
+
+    state = read(folder) or SessionState()
+    made = progress.advance(progress_of(state), progress.Part([Event(PROMPT, prompt)]), line=checkpoint_line)
+    if made.state != state.task:
+        changed(folder, task=made.state, is_over=made.is_over)
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:
@@ -126,9 +113,9 @@ def note_answer(folder: SessionDir, answer: str) -> None:
         changed(folder, answers=(*state.answers, said)[-MOST_ANSWERS:])
 
 
-def checkpoint_line(text: str) -> str:
-    """A text as a line of a checkpoint: without credentials, and cut where it is too long for one."""
+def checkpoint_line(text: str, longest: int = LONGEST_LINE) -> str:
+    """A text as a line of a state: without credentials, and cut where it is too long for one."""
     from memctl.text.characters import redacted_line
 
-    made = redacted_line(text[:_LOOKED_AT])
-    return made if len(made) <= LONGEST_LINE else f"{made[: LONGEST_LINE - 2]} …"
+    made = redacted_line(text[: _LOOKED_AT * longest])
+    return made if len(made) <= longest else f"{made[: longest - 2]} …"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import zip_longest
 
@@ -41,6 +41,7 @@ _NO_WEIGHT = 100  # more than anything weighs
 _LEAD = PackPart("critical", "Most important")
 _CHECK = PackPart("check", "Check before use")  # what may not hold any more: its code has changed
 TOO_LARGE = "too large"
+_NAMED = 3  # things too large for a budget whose titles stand before all that is not
 
 
 class Pack(msgspec.Struct, frozen=True):
@@ -101,6 +102,7 @@ class _Frame(msgspec.Struct, frozen=True):
     opening: tuple[PackNote, ...]
     closing: tuple[PackNote, ...]
     has_parts: bool = True
+    has_titles: bool = True  # of what is too large for the budget
 
 
 def _frames(draft: PackDraft) -> Iterator[_Frame]:
@@ -112,10 +114,11 @@ def _frames(draft: PackDraft) -> Iterator[_Frame]:
     yield _Frame(draft.project, essential, tuple(note for note in draft.closing if note.essential))
     if draft.keeps_notes:
         return
-    yield _Frame(draft.project, noticed, ())
-    yield _Frame("", noticed, ())
-    yield _Frame(draft.project, (), (), has_parts=False)
-    yield _Frame("", (), (), has_parts=False)
+    for has_titles in (True, False):
+        yield _Frame(draft.project, noticed, (), has_titles=has_titles)
+        yield _Frame("", noticed, (), has_titles=has_titles)
+    for project in (draft.project, ""):
+        yield _Frame(project, (), (), has_parts=False, has_titles=False)
 
 
 class _Filling:
@@ -130,6 +133,9 @@ class _Filling:
         self._costs: dict[str, int] = {}
         for item in draft.items():
             self._write(item)
+        notices = "\n".join(note.text for note in draft.opening if note in (NOTICED, FOREIGN))
+        self._largest = budget - count(notices)  # what an item may take at most
+        self._large = [item for item in self._in_turn() if self._costs[item.key] > self._largest][:_NAMED]
         self._whole = draft.whole() if draft.whole else iter(())
         self._made: list[Item] = []  # of the items of `others` those that were asked for
         self._left_of: tuple[frozenset[str] | None, list[Left]] = None, []  # what some keys leave out
@@ -258,12 +264,14 @@ class _Filling:
         leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
         within = self._by_part(keys - {item.key for item in (*leading, *changed)}, kept)
         parts = [(_LEAD, leading), *within, (_CHECK, changed)] if frame.has_parts else []
-        left = self.left_out(kept) if frame.has_parts else []
+        large = self._large if frame.has_titles else []
+        left = self.left_out(kept)[len(large) :] if frame.has_parts else []
+        totals = self._totals - Counter((item.section, _left(item).kind) for item in large)
         contents = Contents(
             project=frame.project,
-            opening=frame.opening,
+            opening=(*frame.opening, *_titles(large)),
             parts=tuple((part, tuple(self._texts[item.key] for item in items)) for part, items in parts),
-            left_out=tuple(_groups(left, self._totals, listed, width, self.draft.sections)),
+            left_out=tuple(_groups(left, totals, listed, width, self.draft.sections)),
             closing=tuple(note for note in frame.closing if not note.of or note.of in keys),
             draft=self.draft,
             sizes=self._sizes(kept),
@@ -300,7 +308,9 @@ class _Filling:
         """What is not packed: first what was chosen and did not fit, then the rest."""
         keys = frozenset(item.key for item in kept)
         if self._left_of[0] != keys:  # a text is made some dozens of times, and there may be 10,000 of these
-            chosen = [self._left(item, _left(item)) for item in self.draft.items() if item.key not in keys]
+            large = {item.key: item for item in self._large}
+            items = [*large.values(), *(item for item in self.draft.items() if item.key not in large)]
+            chosen = [self._left(item, _left(item)) for item in items if item.key not in keys]
             made = zip(self.draft.others, self._made, strict=False)
             chosen += [self._left(item, left) for left, item in made if item.key not in keys]
             left = [*chosen, *self.draft.others[len(self._made) :]]
@@ -309,7 +319,7 @@ class _Filling:
 
     def _left(self, item: Item, left: Left) -> Left:
         """What is left out, with why if it is for its size."""
-        is_large = self._costs[item.key] > self._budget
+        is_large = self._costs[item.key] > self._largest
         return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
 
 
@@ -330,6 +340,13 @@ def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: f
         tried = number, spent
         number += math.floor((limit - spent) / each)
     return low
+
+
+def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
+    """What is too large for a budget, weightiest first: its title stands before what weighs less and is short."""
+    if large:
+        titles = "; ".join(one_line(f"{item.id} {item.title}") for item in large)
+        yield PackNote("too_large", "Too large for this budget", titles, essential=True)
 
 
 def _left(item: Item) -> Left:

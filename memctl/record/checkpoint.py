@@ -8,29 +8,24 @@ without anybody reading them. It is never changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated
 
 import msgspec
 
-from memctl.record import timestamps
+from memctl.record import task_state_1, timestamps
 from memctl.record.errors import Fault, InvalidRecord, located
 from memctl.record.event import Tokens
 from memctl.record.kinds import CHECKPOINTS
-from memctl.record.required_text import Line, Lines, Mission, ShortText
+from memctl.record.required_text import Lines
+from memctl.record.task_state import PROGRESS, TaskState, mixed
 from memctl.text.lazy_regex import lazy_regex
 
 FOLDER = CHECKPOINTS
-FORMAT = 1
-# The lists of a task's progress: what is planned is not begun, what is in progress not done (rules.md#checkpoints).
-PROGRESS = ("planned", "in_progress", "done")
+FORMAT = 2  # `task_state_1` reads format 1
 _WORKFLOW = r"(?P<workflow>[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)"
 _NUMBERS = r"w(?P<window>[1-9]\d{0,5})-v(?P<version>[1-9]\d{0,5})-(?P<mark>[0-9a-f]{6})"
 _ID = lazy_regex(f"{_WORKFLOW}-{_NUMBERS}", re.ASCII)
 _BEGUN = lazy_regex(rf"{_WORKFLOW}-w\d{{1,6}}(?:-v\d{{1,6}}(?:-[0-9a-f]{{0,5}})?)?", re.ASCII)
 _PATH = lazy_regex(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
-_NOTHING = ("none", "nothing")
-_Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Version(msgspec.Struct, frozen=True, order=True):
@@ -63,21 +58,6 @@ class Version(msgspec.Struct, frozen=True, order=True):
         return self.version < other.version or self.window < other.window
 
 
-class Noted(msgspec.Struct, frozen=True):
-    """A record of the memory as it was: enough to know it by, the rest is in the record."""
-
-    id: Line
-    title: Line
-    weight: ShortText = ""  # its severity or importance
-
-
-class Touched(msgspec.Struct, frozen=True):
-    """A file of the repository that was worked on, and whether it is there no more."""
-
-    path: Annotated[str, msgspec.Meta(min_length=1)]
-    deleted: bool = False
-
-
 class Metrics(msgspec.Struct, frozen=True):
     """How full the context was, in tokens; `compressions` and `events` count those of the workflow so far."""
 
@@ -88,46 +68,14 @@ class Metrics(msgspec.Struct, frozen=True):
     events: int = 0
 
 
-class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a task. The three lists of progress share no item."""
+class Checkpoint(TaskState, frozen=True, kw_only=True):
+    """The state of a task as it was saved: which checkpoint of which workflow it is, and what events there were."""
 
     format: int
     checkpoint_id: str
     workflow_id: str
-    window_id: _Positive
-    version: _Positive
-    saved_at: Annotated[str, msgspec.Meta(pattern=f"^{timestamps.CANONICAL.pattern}$")]
-    saved_by: Line
-    session: ShortText = ""
-    phase: ShortText = ""
-    mission: Mission = ""
-    inputs: Lines = ()
-    expected_outputs: Lines = ()
-    constraints: Lines = ()
-    planned: Lines = ()
-    in_progress: Lines = ()
-    done: Lines = ()
-    decisions: Lines = ()
-    next_actions: Lines = ()
-    recorded_decisions: tuple[Noted, ...] = ()
-    open_issues: tuple[Noted, ...] = ()
-    learnings: tuple[Noted, ...] = ()
-    # What the agent itself says of it, in no record of the memory; checkpoints of before have none of these.
-    issues: Lines = ()
-    lessons: Lines = ()
-    summary: Lines = ()
-    files_touched: tuple[Touched, ...] = ()  # the latest first
-    branch: str = ""
-    head: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$")] = ""
-    dirty_files: tuple[str, ...] = ()
     event_stream_summary: Lines = ()
     context_metrics: Metrics = Metrics()
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether nothing is left to do: no step that is not done, and no next action but "none"."""
-        ahead = (*self.planned, *self.in_progress, *self.next_actions)
-        return bool(self.done) and all(key(item).rstrip(".") in _NOTHING for item in ahead)
 
     @property
     def number(self) -> Version:
@@ -142,18 +90,9 @@ def leads_out(path: str) -> bool:
     return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path
 
 
-def key(item: str) -> str:
-    """What makes two items of a list the same."""
-    return " ".join(item.split()).casefold()
-
-
-def mixed(progress: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The items that stand in more than one of the lists of progress."""
-    places: dict[str, set[str]] = {}
-    for name in PROGRESS:
-        for item in progress.get(name, ()):
-            places.setdefault(key(item), set()).add(name)
-    return [item for item, names in places.items() if len(names) > 1]
+def is_outside(path: str) -> bool:
+    """Whether a path names a file that is plainly outside of the repository: from the home folder, or from the root."""
+    return path.startswith(("/", "~/")) and ".." not in path.split("/") and "\0" not in path
 
 
 def version_in(identifier: str) -> Version | None:
@@ -188,9 +127,9 @@ def is_file(path: str) -> bool:
 
 
 def parse(text: str, path: str) -> Checkpoint:
-    """Read a checkpoint's JSON file; raises InvalidRecord with all that is wrong with it."""
+    """Read a checkpoint's JSON file of any format; raises InvalidRecord with all that is wrong with it."""
     try:
-        found = msgspec.json.decode(text, type=Checkpoint)
+        found = _decoded(text)
     except msgspec.ValidationError as error:
         raise InvalidRecord([Fault(path, 1, *located(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
@@ -199,6 +138,13 @@ def parse(text: str, path: str) -> Checkpoint:
     if wrong:
         raise InvalidRecord([Fault(path, 1, field, message) for field, message in wrong])
     return found
+
+
+def _decoded(text: str) -> Checkpoint:
+    values = msgspec.json.decode(text)
+    if isinstance(values, dict) and values.get("format") == 1:
+        values = task_state_1.of_checkpoint(values)
+    return msgspec.convert(values, Checkpoint)
 
 
 def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
@@ -213,18 +159,14 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     try:
         timestamps.parse(found.saved_at)
     except ValueError:
-        wrong.append(("saved_at", f"{found.saved_at} is on no calendar"))
-    for name, paths in (
-        ("files_touched", [one.path for one in found.files_touched]),
-        ("dirty_files", found.dirty_files),
-    ):
-        wrong += [(name, f"{path!r} leads out of the repository") for path in paths if leads_out(path)]
-    wrong += [("done", f"{item!r} stands in two of {', '.join(PROGRESS)}") for item in mixed(_progress(found))]
+        wrong.append(("saved_at", f"{found.saved_at!r} is on no calendar"))
+    dirty = [one.path for one in found.environment.dirty if leads_out(one.path)]
+    wrong += [("environment", f"{path!r} leads out of the repository") for path in dirty]
+    # What is outside is named as such; a path that only looks as if it were inside is refused.
+    astray = [one.path for one in found.files if not is_outside(one.path) and leads_out(one.path)]
+    wrong += [("files", f"{path!r} leads out of the repository") for path in astray]
+    wrong += [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in mixed(found.steps)]
     return wrong
-
-
-def _progress(found: Checkpoint) -> dict[str, tuple[str, ...]]:
-    return {"planned": found.planned, "in_progress": found.in_progress, "done": found.done}
 
 
 def written(checkpoint: Checkpoint) -> str:

@@ -125,7 +125,7 @@ class Snapshot:
             exact = self.catalogue.named(wanted) or self.once_called(wanted)
         if not exact and wanted:
             exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
-            exact = exact or self._called_elsewhere(reference.strip())
+            exact = exact or self.called_elsewhere(reference.strip())
         if len(exact) == 1:
             return exact[0]
         if exact:
@@ -140,7 +140,7 @@ class Snapshot:
         self.withheld.refuse_record(wanted)
         raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
 
-    def _called_elsewhere(self, name: str) -> list[Record]:
+    def called_elsewhere(self, name: str) -> list[Record]:
         """The records that another tool calls by a name."""
         from memctl.record.foreign_names import named  # nearly all are asked for by an id of ours
 

@@ -23,6 +23,7 @@ CLAIMED: Final = "claimed"
 DONE: Final = "done"
 PROGRESS: tuple[Status, ...] = (PLANNED, IN_PROGRESS, CLAIMED, DONE)
 CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
+BLOCKS, EVERYBODY = "blocks", "everybody"  # what a record stands in the way of, if not of some work alone
 _NOTHING = ("none", "nothing")
 _ENDS = " \t\n.,;:`'\""
 
@@ -34,10 +35,15 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     text: Line
-    status: Status = "planned"
+    status: Status = PLANNED
     at: ShortText = ""
     by: ShortText = ""
     evidence: ShortText = ""
+
+    @property
+    def how_far(self) -> str:
+        """The status in words."""
+        return self.status.replace("_", " ")
 
 
 class Noted(msgspec.Struct, frozen=True):
@@ -45,7 +51,7 @@ class Noted(msgspec.Struct, frozen=True):
 
     id: Line
     title: Line
-    weight: ShortText = ""  # its severity or importance
+    weight: ShortText = ""  # its severity or importance, or what it blocks
 
 
 class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -141,9 +147,14 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 
-    def noted(self, *prefixes: str) -> list[Noted]:
-        """The records whose ids begin with some prefixes, such as "DEC"."""
-        return [one for one in self.records if one.id.partition("-")[0] in prefixes]
+    def noted(self, prefix: str) -> list[Noted]:
+        """The records whose ids begin with a prefix, such as "DEC"."""
+        return [one for one in self.records if one.id.startswith(prefix)]
+
+    @property
+    def blocking(self) -> list[Noted]:
+        """What of the memory stands in the way of work."""
+        return [one for one in self.records if one.id == EVERYBODY or one.weight.startswith(BLOCKS)]
 
 
 def key(item: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
-from memctl.session import tasks
+from memctl.record.task_state import DONE
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ
@@ -133,7 +133,7 @@ def _state(summary: SessionSummary) -> Iterable[str]:
     if summary.prose.state:
         yield text(summary.prose.state, 900)
     for task in summary.tasks:
-        yield f"{'[x]' if task.status == tasks.DONE else '[ ]'} {text(task.text)} ({task.status})"
+        yield f"{'[x]' if task.status == DONE else '[ ]'} {text(task.text)} ({task.how_far})"
     for found in summary.having(labels.STATE)[-3:]:
         if not found.text.endswith("% complete"):
             yield text(found.text)

@@ -136,7 +136,7 @@ def _continuation(summary: SessionSummary) -> Iterator[Probe]:
     if summary.completion is not None:
         yield _probe(CONTINUATION, STANDS, f"{summary.completion} % complete")
     for task in summary.tasks:
-        yield _probe(CONTINUATION, STANDS, f"{task.text} ({task.status})")
+        yield _probe(CONTINUATION, STANDS, f"{task.text} ({task.how_far})")
     for found in summary.having(labels.BLOCKER)[-1:]:
         yield _probe(CONTINUATION, STANDS, found.text)
     for path in latest_changes(summary):

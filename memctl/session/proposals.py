@@ -12,7 +12,7 @@ from memctl.record import timestamps
 from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
 from memctl.record.record import Record
 from memctl.record.required_text import is_said
-from memctl.session import tasks
+from memctl.record.task_state import DONE
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
@@ -153,8 +153,8 @@ def _state(summary: SessionSummary) -> list[Proposal]:
         return []
     content: dict[str, str | list[str]] = {
         "task_description": said.get("task_description", redacted_line(title)),
-        "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == tasks.DONE],
-        "substeps_remaining": [redacted_line(task.text) for task in summary.tasks if task.status != tasks.DONE],
+        "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == DONE],
+        "substeps_remaining": [redacted_line(task.text) for task in summary.tasks if task.status != DONE],
         "blockers": [redacted_line(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
         "next_actions": [redacted_line(step) for step in steps],
     }

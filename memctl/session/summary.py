@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.record import timestamps
+from memctl.record.task_state import DONE, Step, TaskState
 from memctl.session import extraction, failures, tasks
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.file_actions import CREATED, DELETED, MODIFIED
-from memctl.session.tasks import Task
 from memctl.session.trail import Trail
 from memctl.statements import labels
 from memctl.text.fit import cut_at_word
@@ -67,7 +67,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
     found: tuple[Extract, ...] = ()
     failures: tuple[Failure, ...] = ()
     succeeded: frozenset[str] = frozenset()
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[Step, ...] = ()
     records: tuple[str, ...] = ()  # ids of those that the session made or changed
     last_word: str = ""
     said: tuple[str, ...] = ()  # the short prompts behind the first, in the user's words
@@ -86,18 +86,16 @@ class SessionSummary(msgspec.Struct, frozen=True):
     def next_steps(self) -> list[str]:
         """What comes next: the tasks that are not done, or what was last said to come next."""
         said = [one.text for one in _last_said(self.having(labels.NEXT))]
-        open_tasks = [task.text for task in self.tasks if task.status != tasks.DONE]
+        open_tasks = [task.text for task in self.tasks if task.status != DONE]
         return list(dict.fromkeys([*open_tasks, *said]))
 
     @property
     def completion(self) -> int | None:
         """How far the work is, in percent: as last said, or the share of tasks that are done; None if unknown."""
+        counted = TaskState(steps=self.tasks).completion
         said = [one.text for one in self.having(labels.STATE) if one.text.endswith("% complete")]
-        if said:
-            return min(int(said[-1].split()[0]), 100)
-        if self.tasks:
-            return round(100 * sum(task.status == tasks.DONE for task in self.tasks) / len(self.tasks))
-        return None
+        told = min(int(said[-1].split()[0]), 100) if said else None
+        return counted if told is None or (told == 100 and counted is not None) else told  # never 100 % with open steps
 
 
 def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> SessionSummary:

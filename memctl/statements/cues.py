@@ -106,17 +106,24 @@ DECISION = (
         r" (?:is|was)(?: to\b|:|(?! (?:yours|up|still|not|open|un\w+|pending|between|made|whether)\b) "
         r".+\b(?:because|since)\b)",
     ),
+    _cue("^", "opted|decided|settled|switched from", r" (?:to|on|for|against|not|.+ to)\b"),
     _cue(
         "^",
-        "chose|opted|decided|settled|switched from",
-        r" (?:to|on|for|against|not|\w+ (?:over|instead of|because)|.+ to)\b",
+        "chose|picked|selected|adopted",
+        r" (?:to\b|(?!up\b|out\b).+\b(?:over|instead of|rather than|because|since|as the|for)\b)",
     ),
+    _cue("^", "used", r" .+ because\b"),
 )
 LESSON = (
     _cue(r"\b", "turns out|turned out", r"\b(?! (?:to be )?(?:fine|well|ok|okay|good|great|slow)\b)"),
     _cue(r"\b", "lesson", r"s? (?:here |learn(?:ed|t) )?(?:is|was|are|were)\b"),
     _cue(r"\b(?:the|one|a|another) ", "lesson", "(?: here| learn(?:ed|t))?:"),
-    _cue(r"\b", "root cause is|root cause was", r"\b(?! (?:still|not|un\w+|probably|likely|yet)\b)"),
+    _cue(r"\b", "root cause", r"(?: here)?(?: is\b| was\b|:)(?! (?:still|not|un\w+|probably|likely|yet)\b)"),
+    _cue(
+        r"\b(?:the|one) (?:\w+ )?",
+        "issue|problem|bug|cause|reason|error|failure",
+        r" (?:is|was) (?:that|because|due to)\b",
+    ),
     _cue(_WE, "learned|learnt", r" (?:the hard way )?(?:that|to|from)\b"),
     _cue(_WE, "discovered|realised|realized|found out", r" (?:that|why)\b"),
     _cue(r"\b", "trick|gotcha|catch|culprit|pitfall|caveat|takeaway|insight", r" (?:here )?(?:is|was)\b"),

@@ -31,12 +31,6 @@ _PARTS = 4
 _NAME = lazy_regex(r"`[^`\n]+`|\b\w+(?:_\w+|\.\w{2,4}|\(\))|[a-z]+[A-Z]\w+|\b\w+/\w+")
 # Something is so because of something: a noun for a cause with a verb, or a verb or conjunction of cause.
 _CAUSES = r"(?:causes?|issues?|problems?|bugs?|reasons?|culprits?|insights?|flaws?|mistakes?|catch|gotcha|difference)"
-_CAUSE = lazy_regex(
-    rf"(?i)\b(?:the|a|one|our|your|my) (?:\w+ ){{0,2}}?{_CAUSES}\b[^.;:]{{0,40}}?(?:\b(?:is|was|are|were|comes?)\b"
-    rf"|'s\b|:)"
-    r"|\broot causes?\b[^.]{0,30}?(?: (?:is|was|are|were)\b|:)|\b(?:turns|turned) out\b|\bcaused by\b"
-    r"|\b(?:that|which)(?:'s| is) why\b"
-)
 # A reason is a cause only of something that has a name.
 _BECAUSE = lazy_regex(r"(?i)\bbecause\b(?! of you)|\bdue to\b")
 # It says that a cause was found, and perhaps where: the next sentence says which.
@@ -56,9 +50,9 @@ _NEXT = lazy_regex(
 _DOUBT = lazy_regex(
     r"(?i)\b(?:likely|probably|possibly|perhaps|maybe|might|may be|could|seems?|appears?|suspect|i think|not sure"
     r"|unclear"
-    r"|unknown|whether|if|check|would|should|let me|let's|don't know)\b|\?"
+    r"|unknown|whether|if|check|would|let me|let's|don't know)\b|\?"
 )
-_POINTS_BACK = lazy_regex(r"(?i)\W*(?:this|that|it|these|those|they)\b")
+_POINTS_BACK = lazy_regex(r"(?i)\W*(?!it turn)(?:this|that|it|these|those|they)\b")
 _ASKS_READER = lazy_regex(r"(?i)\b(?:would|do|should|can|did) you\b|\byour (?:call|response|go|decision|choice)\b")
 _HYPOTHETICAL = lazy_regex(r"(?i)\W*(?:if|when|or|potential\w*|suppose|say)\b")
 _CONTRAST = lazy_regex(
@@ -126,21 +120,18 @@ def cause(message: str) -> Finding | None:
             is_cause = _is_cause(text) and _is_whole(text)
             if is_cause and _IS_PLACE.search(text) and number + 1 < len(said):
                 text = f"{text} {said[number + 1].text}"[:_LONGEST]
-        if is_cause and (_NAME.search(text) or _CONTRAST.search(text)):
+        if is_cause:
             found = Finding(LEARNING, _with_referent(said, number) if text == unit.text else text)
     return found
 
 
 def _is_cause(text: str) -> bool:
-    return (
-        (_CAUSE.search(text[:_LONGEST]) or (_BECAUSE.search(text) and _NAME.search(text))) is not None
-        and not _DOUBT.search(text)
-        and not _NEXT.match(text)
-        and statements.stated(text) not in (statements.DECISION, statements.REJECTED)
-    )
+    stated = statements.stated(text)
+    if stated in (statements.DECISION, statements.REJECTED) or _DOUBT.search(text) or _NEXT.match(text):
+        return False
+    return stated == statements.LESSON or (_BECAUSE.search(text) is not None and _NAME.search(text) is not None)
 
 
-@lru_cache(maxsize=256)
 def verdict(message: str) -> Finding | None:
     """What a message answers that was asked what to do: how it begins, and why, which is the next sentence."""
     said = [unit.text for unit in _sentences(message)[:_BEGINNING]]

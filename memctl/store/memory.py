@@ -65,20 +65,22 @@ class Memory:
         named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
         return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
 
-    def new_memory_id(self, record_id: str, *, is_imported: bool = False) -> str:
-        """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated.
-
-        That of a record which is imported has no time: when it came in, nobody was at work (`Record.recorded`).
-        """
+    def new_memory_id(self, record_id: str) -> str:
+        """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
         fixed = fixed_now(self.environ)
         if fixed is None:
-            return ids.uuid7(0 if is_imported else time.time_ns() // 1_000_000, os.urandom(10))
+            return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
+        return ids.uuid7(timestamps.to_epoch(fixed) * 1000, self._digest(record_id))
+
+    def imported_memory_id(self, identity: str) -> str:
+        """The UUIDv7 of a record that is imported: it follows from what makes the record the same when it comes again,
+        and has no time, for when it came in, nobody was at work (`Record.recorded`)."""
+        return ids.uuid7(0, self._digest(identity))
+
+    def _digest(self, text: str) -> bytes:
         from hashlib import blake2b
 
-        seed = f"{self.config.project}\0{record_id}".encode()
-        return ids.uuid7(
-            0 if is_imported else timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest()
-        )
+        return blake2b(f"{self.config.project}\0{text}".encode(), digest_size=10).digest()
 
     @cached_property
     def trust(self) -> str:

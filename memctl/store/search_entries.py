@@ -13,6 +13,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.record import ORDER, Record
 from memctl.record.snapshot import body_of
 from memctl.record.source import CHECKPOINT, PAGE, SESSION
+from memctl.record.task_state import PROGRESS
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 
@@ -95,11 +96,10 @@ def _position(number: int) -> str:
 
 def _of_checkpoint(saved: checkpoint.Checkpoint) -> Entry:
     lists = (
-        *(saved.in_progress, saved.planned, saved.done, saved.next_actions, saved.decisions, saved.issues),
-        *(saved.lessons, saved.summary, saved.constraints, saved.inputs, saved.expected_outputs),
+        *(saved.having(*PROGRESS), saved.next_actions, saved.decisions, saved.issues, saved.errors, saved.said),
+        *(saved.lessons, saved.summary, saved.constraints, saved.inputs, saved.success_criteria, saved.earlier_goals),
     )
     body = "\n".join([saved.phase, *(item for items in lists for item in items)])
-    noted = (*saved.recorded_decisions, *saved.open_issues, *saved.learnings)
-    files = (one.path for one in saved.files_touched)
-    terms = (saved.checkpoint_id, saved.workflow_id, saved.branch, saved.session, *(one.id for one in noted), *files)
-    return Entry(CHECKPOINT, saved.checkpoint_id, saved.mission, body, " ".join(terms))
+    names = (*(one.id for one in saved.records), *(one.path for one in saved.files))
+    terms = (saved.checkpoint_id, saved.workflow_id, saved.environment.branch, saved.session, *names)
+    return Entry(CHECKPOINT, saved.checkpoint_id, saved.goal, body, " ".join(terms))

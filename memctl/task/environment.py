@@ -16,25 +16,21 @@ from memctl.errors import MemctlError
 from memctl.git import differences, history
 from memctl.git.git import GitFailed
 from memctl.git.history import Commit
-from memctl.record.checkpoint import Checkpoint, Touched
+from memctl.record.checkpoint import Checkpoint, is_outside
+from memctl.record.task_state import CREATED, DELETED, MODIFIED, Environment, TouchedFile
 from memctl.store.memory import Memory
+from memctl.task.progress import newest_files
 from memctl.text.markdown import one_line
 
-MOST_FILES, MOST_DIRTY = 50, 500  # files kept in a checkpoint; a resume shows 15 of those touched
+MOST_DIRTY = 500  # files that differ from HEAD, in a checkpoint
 _MOST_COMMITS = 500
 _NAMED, _WIDTH = 5, 120
-
-
-class Environment(msgspec.Struct, frozen=True):
-    """The worktree as it is: the branch ("" if HEAD is detached), HEAD ("" before the first commit), what is dirty.
-
-    The memory's own files don't count: memctl commits them by itself.
-    """
-
-    branch: str
-    head: str
-    dirty: tuple[Touched, ...]
-    under_way: str  # a merge, a rebase, …
+_ACTIONS = {
+    differences.ADDED: CREATED,
+    differences.CHANGED: MODIFIED,
+    differences.DELETED: DELETED,
+    differences.RENAMED: CREATED,
+}
 
 
 class EnvironmentDrift(msgspec.Struct, frozen=True):
@@ -51,34 +47,37 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
 
 
 def look(memory: Memory) -> Environment:
-    """The environment now."""
+    """The environment now; the memory's own files don't count."""
     branch, head = memory.repository.branch()
     changed = differences.changed_in_worktree(memory.repository)
-    dirty = [Touched(one.path, one.status == differences.DELETED) for one in changed if not _is_ours(memory, one.path)]
+    dirty = [TouchedFile(one.path, _ACTIONS[one.status]) for one in changed if not _is_ours(memory, one.path)]
     return Environment(branch.removeprefix("refs/heads/"), head, tuple(dirty), memory.repository.under_way())
 
 
 def touched_since(
-    memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[str] = ()
-) -> tuple[Touched, ...]:
-    """The files worked on since a checkpoint: those that somebody knows of, as far as they are there, those not
-    committed, those of commits from the newest on, and then those that the checkpoint had."""
-    gone = {one.path for one in now.dirty if one.deleted}
-    paths = [path for path in known if _is_there(memory, path) and not (memory.repository.top / path).is_dir()]
-    paths += [one.path for one in now.dirty]
-    for commit in _commits(memory, before.head if before else "", now.head):
-        paths += [path for path in commit.paths if not _is_ours(memory, path)]
-    paths += [one.path for one in before.files_touched] if before else []
-    first = list(dict.fromkeys(paths))[:MOST_FILES]
-    return tuple(Touched(path, path in gone or not _is_there(memory, path)) for path in first)
+    memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[TouchedFile] = ()
+) -> tuple[TouchedFile, ...]:
+    """The files that the work touched since a checkpoint, as far as Git knows: those that differ from HEAD, those of
+    the user's own commits, and then those that are known already. What others committed is none of it."""
+    found = list(now.dirty)
+    if before is not None and before.environment.head not in ("", now.head):
+        mine = memory.environ.get("GIT_AUTHOR_NAME") or memory.repository.settings().get("user.name")
+        for commit in _commits(memory, before.environment.head, now.head):
+            paths = [path for path in commit.paths if not _is_ours(memory, path)] if commit.author == mine else []
+            found += [TouchedFile(path, MODIFIED if _is_there(memory, path) else DELETED) for path in paths]
+    return newest_files(found, known)
 
 
 def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
     """How the environment differs from what a checkpoint says of it."""
-    missing = [one.path for one in saved.files_touched if not one.deleted and not _is_there(memory, one.path)]
-    branches = f"it was on {saved.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}"
+    missing = [
+        one.path
+        for one in saved.files
+        if one.action != DELETED and not is_outside(one.path) and not _is_there(memory, one.path)
+    ]
+    branches = f"it was on {saved.environment.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}"
     return [
-        *([EnvironmentDrift("branch", branches)] if saved.branch != now.branch else []),
+        *([EnvironmentDrift("branch", branches)] if saved.environment.branch != now.branch else []),
         *_of_head(memory, saved, now),
         *([EnvironmentDrift("missing_files", "gone since", tuple(missing))] if missing else []),
         *_of_dirt(saved, now),
@@ -87,20 +86,21 @@ def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[Environme
 
 
 def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
-    if not saved.head or saved.head == now.head:
+    then = saved.environment.head
+    if not then or then == now.head:
         return
     repository = memory.repository
     try:
-        is_lost = bool(history.commits(repository, [], f"{now.head}..{saved.head}" if now.head else saved.head, 1))
-        found = history.commits(repository, [], f"{saved.head}..{now.head}", _MOST_COMMITS) if now.head else []
+        is_lost = bool(history.commits(repository, [], f"{now.head}..{then}" if now.head else then, 1))
+        found = history.commits(repository, [], f"{then}..{now.head}", _MOST_COMMITS) if now.head else []
     except GitFailed:  # mostly it does not, so that asking before would cost a process each time
-        if _has(memory, saved.head):
+        if _has(memory, then):
             raise
-        yield EnvironmentDrift("head", f"this clone does not have {saved.head[:10]}, which was HEAD: fetch it")
+        yield EnvironmentDrift("head", f"this clone does not have {then[:10]}, which was HEAD: fetch it")
         return
     if is_lost:
         at = now.head[:10] or "no commit"
-        yield EnvironmentDrift("head", f"{saved.head[:10]}, which was HEAD, is not in the history of HEAD ({at})")
+        yield EnvironmentDrift("head", f"{then[:10]}, which was HEAD, is not in the history of HEAD ({at})")
     since = [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]
     if since:
         number = f"{len(since)} commit{'s' if len(since) > 1 else ''}"
@@ -116,27 +116,23 @@ def _has(memory: Memory, commit: str) -> bool:
 
 
 def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
-    dirty = {one.path: f"{one.path}{' (deleted)' if one.deleted else ''}" for one in now.dirty}
-    is_whole = len(saved.dirty_files) < MOST_DIRTY
-    if is_whole and (fresh := [shown for path, shown in dirty.items() if path not in saved.dirty_files]):
+    dirty = {one.path: f"{one.path}{' (deleted)' if one.action == DELETED else ''}" for one in now.dirty}
+    then = {one.path for one in saved.environment.dirty}
+    is_whole = len(then) < MOST_DIRTY
+    if is_whole and (fresh := [shown for path, shown in dirty.items() if path not in then]):
         yield EnvironmentDrift("dirty", "not committed, and not so then", tuple(fresh))
-    if same := [shown for path, shown in dirty.items() if path in saved.dirty_files]:
+    if same := [shown for path, shown in dirty.items() if path in then]:
         yield EnvironmentDrift("still_dirty", "still not committed", tuple(same))
-    if clean := [path for path in saved.dirty_files if path not in dirty]:
+    if clean := [path for path in then if path not in dirty]:
         yield EnvironmentDrift("clean", "was not committed then, and differs from HEAD no more", tuple(clean))
 
 
 def _commits(memory: Memory, after: str, until: str) -> list[Commit]:
-    """The commits after one up to another, newest first; without a known beginning the latest ones."""
-    if not until:
-        return []
-    if after:
-        try:
-            memory.repository.resolve(after)
-            return history.commits(memory.repository, [], f"{after}..{until}", _MOST_COMMITS)
-        except MemctlError:
-            pass  # another clone's, or pruned
-    return history.commits(memory.repository, [], until, MOST_FILES)
+    """The commits after one up to another, newest first; none if this clone does not have the first."""
+    try:
+        return history.commits(memory.repository, [], f"{after}..{until}", _MOST_COMMITS) if until else []
+    except GitFailed:
+        return []  # another clone's, or pruned
 
 
 def _is_ours(memory: Memory, path: str) -> bool:

@@ -2,18 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
 
 from memctl.record.checkpoint import Checkpoint, Version
+from memctl.record.required_text import is_said
 from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import DELETED, TaskState
 from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.task import environment, events, versions
-from memctl.task.bootstrap import Bootstrap, Missing, bootstrap, missing
+from memctl.task import environment, events, resume_text, versions
 from memctl.task.environment import EnvironmentDrift
+from memctl.task.resume_text import ResumeText
+from memctl.text.fit import LIMIT
+from memctl.text.lazy_regex import lazy_regex
+
+_WHY = {
+    "goal": "what it is all for (--task)",
+    "inputs": "what is needed for it (--input)",
+    "success_criteria": "what is to come out (--expect)",
+    "constraints": "what binds, or none (--constraint)",
+}
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Something that a state does not say, and whether without it nobody can go on."""
+
+    what: str
+    why: str
+    essential: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+def missing(state: TaskState) -> list[Missing]:
+    """All that is missing; nothing means that it can be resumed from the state alone, or that it is finished.
+
+    It has to say what for, from what, to what end and what binds, and to hide nothing (rules.md#parallel-work). Without
+    a goal it is useless, without a current step doubtful (rules.md#checkpoints).
+    """
+    if state.next_actions and state.is_finished:
+        return []
+    begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
+    # The files worked on are inputs, too.
+    given = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
+    found = []
+    if not is_said(state.goal):
+        found.append(Missing("goal", _WHY["goal"], essential=True))
+    if not any(map(is_said, (*begun, *state.planned))):
+        found.append(
+            Missing(
+                "next_actions", "what comes next (--next); nothing is planned or in progress either", essential=True
+            )
+        )
+    elif not any(map(is_said, begun)):
+        found.append(Missing("in_progress", "where to begin (--doing, --next): there are only plans"))
+    for name, values in (
+        ("inputs", given),
+        ("success_criteria", state.success_criteria),
+        ("constraints", state.constraints),
+    ):
+        if not any(map(is_said, values)):
+            found.append(Missing(name, _WHY[name]))
+    return [*found, *_hidden(state)]
+
+
+def _hidden(state: TaskState) -> Iterator[Missing]:
+    said = {
+        "goal": (state.goal,),
+        "inputs": state.inputs,
+        "success_criteria": state.success_criteria,
+        "constraints": state.constraints,
+        "next_actions": state.next_actions,
+    }
+    for name, texts in said.items():
+        for text in texts:
+            if words := hidden_reference(text):
+                yield Missing(name, f"what {words!r} refers to")
+
+
+_HIDDEN = lazy_regex(
+    r"\b(?:as (?:we )?(?:discussed|agreed|mentioned|said)(?: (?:above|before|earlier|previously))?|"
+    r"see (?:the )?previous (?:message|conversation|chat)|"
+    r"(?:from|in) (?:our|the) (?:last|previous|earlier) (?:conversation|chat|session|message)|"
+    r"you already know|like last time|same as before)\b",
+    re.IGNORECASE,
+)
+
+
+def hidden_reference(text: str) -> str:
+    """The words by which a text refers to what only those know who were there; "" if it has none."""
+    match = _HIDDEN.search(text)
+    return match[0] if match else ""
 
 
 class Resumption(msgspec.Struct, frozen=True):
@@ -27,7 +111,7 @@ class Resumption(msgspec.Struct, frozen=True):
     drift: list[EnvironmentDrift]
     newer: Version | None
     twins: list[str]
-    bootstrap: Bootstrap
+    text: ResumeText
     closed: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
@@ -50,16 +134,29 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
     drift = drifted(memory, snapshot, saved)
-    told = msgspec.structs.replace(saved, event_stream_summary=events.up_to_date(saved.event_stream_summary, snapshot))
     return Resumption(
         checkpoint=saved,
         missing=lacking,
         drift=drift,
         newer=versions.newer(versions.known(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
-        bootstrap=bootstrap(told, lacking, drift, is_trusted=memory.is_trusted),
+        text=text(memory, snapshot, saved, drift, lacking),
         closed=closed,
     )
+
+
+def text(
+    memory: Memory,
+    snapshot: Snapshot,
+    saved: Checkpoint,
+    drift: Sequence[EnvironmentDrift],
+    lacking: Sequence[Missing] = (),
+    limit: int = LIMIT,
+) -> ResumeText:
+    """The text with which work goes on from a checkpoint, with what is known of its handoffs by now."""
+    told = msgspec.structs.replace(saved, event_stream_summary=events.up_to_date(saved.event_stream_summary, snapshot))
+    lines = [one.told for one in drift], [str(one) for one in lacking]
+    return resume_text.write(told, *lines, is_trusted=memory.is_trusted, limit=limit)
 
 
 def drifted(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:

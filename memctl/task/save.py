@@ -1,13 +1,12 @@
 """Save a checkpoint: what was said, what the checkpoint before it had, and what memory, Git and events know.
 
-What is planned, what is in progress and what is done are three lists that no item is in two of. A plan that was
-interrupted must not read like finished work to the next window (rules.md#checkpoints). An item that is given for one
-list leaves the others.
+A plan that was interrupted must not read like finished work to the next window (rules.md#checkpoints), and what was
+done must not read like a plan: `progress` says which step may become what.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -16,147 +15,129 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import checkpoint
 from memctl.record.change import Change, Write, WriteOptions
-from memctl.record.checkpoint import FORMAT, PROGRESS, Checkpoint, Metrics, Noted, Version, key, mixed
+from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Version
 from memctl.record.event import WorkflowEvent
-from memctl.record.required_text import MOST_LINES, Wrong, is_said, misfits
+from memctl.record.kinds import ISSUE, STATE
+from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, Noted, TaskState
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
-from memctl.task import environment, versions
+from memctl.task import environment, progress, versions
 from memctl.task import events as task_events
-from memctl.task.markdown import document
+from memctl.task.forms import markdown
+from memctl.task.state import of_record as task_state_of
 from memctl.task.versions import Checkpoints
+from memctl.team import ref_state
+from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.write import transaction
 from memctl.write.commit import Outcome
 
-Progress = dict[str, tuple[str, ...]]
-
-
-def moved(before: Checkpoint | None, given: Mapping[str, tuple[str, ...]], dropped: tuple[str, ...]) -> Progress:
-    """The lists after some items were given for them and others dropped; the rest is as it was `before`.
-
-    Of what is done the latest items are kept; earlier checkpoints have the others. Raises MemctlError if an item is
-    given for two lists, or if one is dropped that stands in none.
-    """
-    if twice := mixed(given):
-        raise MemctlError(f"{twice[0]!r} is given for two of {', '.join(PROGRESS)}", exit_code=USAGE)
-    lists = {name: getattr(before, name) if before else () for name in PROGRESS}
-    known = {key(item) for items in lists.values() for item in items}
-    for item in dropped:
-        if key(item) not in known:
-            raise MemctlError(f"{item!r} is neither planned nor in progress nor done", exit_code=USAGE)
-    leaving = {key(item) for name in PROGRESS for item in given.get(name, ())} | {key(item) for item in dropped}
-    made = {}
-    for name in PROGRESS:
-        kept = [item for item in lists[name] if key(item) not in leaving]
-        made[name] = (*kept, *{key(item): item for item in given.get(name, ())}.values())
-    made["done"] = made["done"][-MOST_LINES:]
-    return made
-
-
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20
-_CARRIED = ("inputs", "expected_outputs", "constraints", "next_actions")
-_SAID = (
-    "mission", "phase", *_CARRIED, "planned", "in_progress", "done", "decisions", "issues", "lessons", "summary",
+_TEXTS = ("goal", "task_id", "section")
+_LISTS = (
+    "earlier_goals", "success_criteria", "constraints", "inputs", "phases", "next_actions", "said", "decisions",
+    "issues", "errors", "blockers", "lessons", "summary",
 )  # fmt: skip
 
 
-class StatedProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody says of the state of a task; what is empty or None is taken over or found out.
+class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which workflow a state is of, and what it goes on from.
 
-    `base` is the checkpoint that the state goes on from, by its version or id ("": the newest in this worktree),
-    `window` the context window that it was reached in. `files` are paths in the worktree that are known to have been
-    read or changed, the latest first; others come from Git. `issues`, `lessons` and a `summary` are the agent's own
-    words, beside what the memory has; issues of before are taken over only if these are None.
+    `workflow` is "" for that of whoever is at work (`versions.workflow_for`). `base` is the checkpoint that it goes on
+    from, by its version or id ("": the newest in this worktree), `window` the context window that it was reached in
+    (None: the session's own). A state that `is_whole` takes the place of the one before, so that steps which it does
+    not name are dropped unless they are done; any other says only what is new. `dropped` are steps that are none any
+    more. Sizes are tokens.
     """
 
-    workflow: str
+    workflow: str = ""
     window: int | None = None
     base: str = ""
-    mission: str = ""
-    phase: str = ""
-    inputs: tuple[str, ...] = ()
-    expected_outputs: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
-    planned: tuple[str, ...] = ()
-    in_progress: tuple[str, ...] = ()
-    done: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    decisions: tuple[str, ...] = ()
-    next_actions: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    issues: tuple[str, ...] | None = None
-    lessons: tuple[str, ...] = ()
-    summary: tuple[str, ...] = ()
+    is_whole: bool = False
     scs_size: int | None = None
     aws_size: int | None = None
 
 
-def save(memory: Memory, snapshot: Snapshot, said: StatedProgress) -> Change:
+def save(memory: Memory, snapshot: Snapshot, said: TaskState, options: SaveOptions) -> Change:
     """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if something said is wrong."""
     said, wrong = _tidy(said)
-    found = versions.read(snapshot, said.workflow)
+    if not options.workflow:
+        options = msgspec.structs.replace(options, workflow=versions.workflow_for(memory, snapshot, said.goal))
+    dropped = tuple(map(one_line, options.dropped))
+    found = versions.read(snapshot, options.workflow)
     if found.faults:
         raise MemctlError(
             f"{memory.prefix}/{found.faults[0]}", "bring it back with Git, or delete it: a checkpoint is never changed"
         )
-    last = _last(found, said)
-    before = last if last and (not said.mission or said.mission == last.mission) else None  # else it is another task
-    mission = said.mission or (last.mission if last else "")
-    wrong += [] if mission else [("mission", "is needed: the first checkpoint of a workflow says what the task is")]
+    last = _last(found, options)
+    before = last if last and (not said.goal or said.goal == last.goal) else None  # else it is another task
+    wrong += [] if said.goal or last else [("goal", "is needed: the first checkpoint of a workflow says what it is")]
     if wrong:
         raise Wrong("this is no checkpoint yet:", wrong, "say it, or leave out what says nothing", USAGE)
-    number = _number(memory, snapshot, said, last, found.checkpoints)
-    now = environment.look(memory)
-    stream = event_stream.read(memory).events
-    events = task_events.since_checkpoint(stream, said.workflow)
-    values: dict[str, Any] = {
-        **{name: getattr(said, name) or (getattr(before, name) if before else ()) for name in _CARRIED},
-        **moved(before, {name: getattr(said, name) for name in checkpoint.PROGRESS}, said.dropped),
-        **_records(snapshot),
-        "phase": said.phase
-        or next((event.phase for event in reversed(events) if event.phase), "")
-        or (before.phase if before else ""),
-        "mission": mission,
-        **{name: _added(before, said, name) for name in ("decisions", "lessons")},
-        "issues": (before.issues if before else ()) if said.issues is None else said.issues,
-        "summary": said.summary or (before.summary if before else ()),
-        "files_touched": environment.touched_since(memory, now, last, said.files),
-        "branch": now.branch,
-        "head": now.head,
-        "dirty_files": tuple(one.path for one in now.dirty[: environment.MOST_DIRTY]),
+    number = _number(memory, snapshot, options, last, found.checkpoints)
+    state = _state(memory, snapshot, said, before, last, dropped, is_whole=options.is_whole)
+    events = task_events.since_checkpoint(event_stream.read(memory).events, options.workflow)
+    if not said.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
+        state = msgspec.structs.replace(state, phases=progress.newest(state.phases, [named]))
+    values = {
+        **msgspec.structs.asdict(state),
         "event_stream_summary": task_events.told(events)[-_EVENTS_TOLD:],
-        "context_metrics": _metrics(said, events, last),
+        "context_metrics": _metrics(options, events, last),
     }
-    if before and before.is_finished and not said.next_actions and (values["planned"] or values["in_progress"]):
-        values["next_actions"] = ()  # it said that nothing is left to do, and now something is
     return _change(memory, _made(memory, number, values))
 
 
-def _added(before: Checkpoint | None, said: StatedProgress, name: str) -> tuple[str, ...]:
-    """What was said so far with what is said now; the latest stay."""
-    return tuple(dict.fromkeys((*(getattr(before, name) if before else ()), *getattr(said, name))))[-MOST_LINES:]
+def _state(
+    memory: Memory,
+    snapshot: Snapshot,
+    said: TaskState,
+    before: TaskState | None,
+    last: Checkpoint | None,
+    dropped: Sequence[str],
+    *,
+    is_whole: bool,
+) -> TaskState:
+    """The state to save: what was said with what was known before, what the memory has, and where the work is done."""
+    now = environment.look(memory)
+    dated = tuple(
+        msgspec.structs.replace(
+            step, at=step.at or memory.now, by=step.by or memory.actor, evidence=step.evidence or progress.COMMAND
+        )
+        if step.status == DONE
+        else step
+        for step in said.steps
+    )
+    said = msgspec.structs.replace(said, steps=dated)
+    state = progress.retained(before, said) if is_whole else progress.added(before, said, dropped)
+    files = state.files if is_whole and said.files else environment.touched_since(memory, now, last, state.files)
+    return msgspec.structs.replace(
+        state,
+        files=files,
+        records=(*_blocking(memory, snapshot), *_records(snapshot)),
+        environment=msgspec.structs.replace(now, dirty=now.dirty[: environment.MOST_DIRTY]),
+    )
 
 
-def _tidy(said: StatedProgress) -> tuple[StatedProgress, list[tuple[str, str]]]:
+def _tidy(said: TaskState) -> tuple[TaskState, list[tuple[str, str]]]:
     """Every text on one line; and the fields in which one says nothing, with that."""
-    values: dict[str, Any] = {}
-    wrong: list[tuple[str, str]] = []
-    for name in (*_SAID, "dropped"):
-        value = getattr(said, name)
-        if value is None:
-            continue
-        values[name] = one_line(value) if isinstance(value, str) else tuple(one_line(item) for item in value)
-        texts = [values[name]] if isinstance(value, str) else values[name]
-        empty = next((text for text in texts if not is_said(text) and (text or not isinstance(value, str))), None)
+    values: dict[str, Any] = {name: one_line(getattr(said, name)) for name in _TEXTS}
+    values |= {name: tuple(map(one_line, getattr(said, name))) for name in _LISTS}
+    steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in said.steps)
+    texts = {name: [text] if isinstance(text, str) else text for name, text in values.items()}
+    texts |= {status: said.having(status) for status in ("planned", "in_progress", "claimed", "done")}
+    wrong = []
+    for name, some in texts.items():
+        empty = next((text for text in some if not is_said(text) and (text or name not in _TEXTS)), None)
         wrong += [] if empty is None else [(name, f"{empty!r} says nothing")]
-    return msgspec.structs.replace(said, **values), wrong
+    return msgspec.structs.replace(said, **values, steps=steps), wrong
 
 
-def _last(found: Checkpoints, said: StatedProgress) -> Checkpoint | None:
+def _last(found: Checkpoints, said: SaveOptions) -> Checkpoint | None:
     """The checkpoint whose state is taken over; raises MemctlError if two clones left one each of that version."""
     named = next((one for one in found.checkpoints if one.checkpoint_id == said.base), None)
     if named is not None or not found.checkpoints:
@@ -171,7 +152,7 @@ def _last(found: Checkpoints, said: StatedProgress) -> Checkpoint | None:
 
 
 def _number(
-    memory: Memory, snapshot: Snapshot, said: StatedProgress, last: Checkpoint | None, here: Sequence[Checkpoint]
+    memory: Memory, snapshot: Snapshot, said: SaveOptions, last: Checkpoint | None, here: Sequence[Checkpoint]
 ) -> Version:
     """The next version of a workflow; raises MemctlError if what it goes on from is not the newest there is."""
     base = last.version if last else 0
@@ -191,7 +172,7 @@ def _number(
     return Version(base + 1, window, workflow=said.workflow)
 
 
-def _window(memory: Memory, said: StatedProgress, here: Sequence[Checkpoint]) -> int:
+def _window(memory: Memory, said: SaveOptions, here: Sequence[Checkpoint]) -> int:
     """The window as given; else the session's own, if it has saved before; else a new session opens a new one."""
     if said.window is not None:
         return said.window
@@ -214,26 +195,33 @@ def _stale(memory: Memory, newest: Version, here: Sequence[Checkpoint], mine: st
     )
 
 
-def _records(snapshot: Snapshot) -> dict[str, tuple[Noted, ...]]:
+def _records(snapshot: Snapshot) -> tuple[Noted, ...]:
     """What of the memory bears on any task: weighty decisions, open issues from the worst on, learnings."""
     issues = sorted(
         (r for r in snapshot.records if r.memory_type == "issue" and r.is_open),
         key=lambda record: (severity_rank(record), record.timestamp, record.id),
     )
-    return {
-        "recorded_decisions": tuple(
-            Noted(r.id, one_line(r.title), f"importance {r.importance}")
-            for r in snapshot.catalogue.top("decision", None, DECISIONS)
-        ),
-        "open_issues": tuple(Noted(r.id, one_line(r.title), r.severity or "") for r in issues[:ISSUES]),
-        "learnings": tuple(
-            Noted(r.id, one_line(r.title), f"importance {r.importance}")
-            for r in snapshot.catalogue.top("learning", None, LEARNINGS)
-        ),
-    }
+    weighty = [
+        *((r, f"importance {r.importance}") for r in snapshot.catalogue.top("decision", None, DECISIONS)),
+        *((r, r.severity or "") for r in issues[:ISSUES]),
+        *((r, f"importance {r.importance}") for r in snapshot.catalogue.top("learning", None, LEARNINGS)),
+    ]
+    return tuple(Noted(record.id, one_line(record.title), weight) for record, weight in weighty)
 
 
-def _metrics(said: StatedProgress, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
+def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[Noted]:
+    """What stands in the way of work, whoever noted it: to everybody, as an issue that blocks work, in a state."""
+    for one in ref_state.read(memory).state.global_blockers.values():
+        yield Noted(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
+    for record in snapshot.open_records:
+        if record.memory_type == ISSUE.name and record.blocks:
+            yield Noted(record.id, one_line(record.title), f"{BLOCKS} {', '.join(record.blocks)}"[:LONGEST_LINE])
+        elif record.memory_type == STATE.name:
+            for text in task_state_of(snapshot, record).blockers:
+                yield Noted(record.id, cut(one_line(text), LONGEST_LINE), f"{BLOCKS} {record.title}"[:LONGEST_LINE])
+
+
+def _metrics(said: SaveOptions, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
     """Sizes as they were said, or as the latest event has them."""
     sizes = [event.after_state for event in events]
     old = before.context_metrics if before else Metrics()
@@ -276,7 +264,7 @@ def _change(memory: Memory, made: Checkpoint) -> Change:
         ids=(made.checkpoint_id,),
         writes=(
             Write(number.path, checkpoint.written(made)),
-            Write(number.page, document(made)),
+            Write(number.page, markdown(made)),
         ),
     )
 
@@ -302,9 +290,9 @@ class SavedCheckpoint(msgspec.Struct, frozen=True):
     untold: str = ""
 
 
-def keep(memory: Memory, said: StatedProgress, options: WriteOptions) -> SavedCheckpoint:
+def keep(memory: Memory, said: TaskState, how: SaveOptions, options: WriteOptions) -> SavedCheckpoint:
     """Save what is said of a task; raises MemctlError if it is stale, or refused otherwise."""
-    outcome = transaction.carry_out(memory, lambda _: save(memory, load.disk(memory), said), options)
+    outcome = transaction.carry_out(memory, lambda _: save(memory, load.disk(memory), said, how), options)
     write = outcome.change.writes[0]
     made = checkpoint.parse(write.text, write.path)
     if not options.dry_run:

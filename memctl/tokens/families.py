@@ -19,7 +19,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.text.lazy_regex import lazy_regex
 
-KINDS = ("prose", "markdown", "python", "typescript", "json", "log", "chat", "diff")
+# `numbered` are files with numbers of lines, as tools read them to a model; `matches` what tools find in files.
+KINDS = ("prose", "markdown", "python", "go", "typescript", "json", "log", "chat", "diff", "numbered", "matches")
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -40,6 +41,7 @@ FAMILIES = {
             "Claude models from 4.7 on",
             {
                 "prose": 1.74, "markdown": 1.50, "python": 1.55, "typescript": 1.80, "json": 1.47, "log": 1.43,
+                "go": 1.76, "numbered": 1.42, "matches": 1.82,
                 # not measured; the nearest kind that was
                 "chat": 1.74, "diff": 1.55,
             },
@@ -50,7 +52,7 @@ FAMILIES = {
             "Claude models before 4.7",
             {
                 "prose": 1.17, "markdown": 1.14, "python": 1.25, "typescript": 1.31, "json": 1.23, "log": 1.16,
-                "chat": 1.12, "diff": 1.26,
+                "chat": 1.12, "diff": 1.26, "go": 1.30, "numbered": 1.11, "matches": 1.25,
             },
             0.10,
         ),
@@ -58,7 +60,8 @@ FAMILIES = {
 }  # fmt: skip
 _SUFFIXES = {
     "markdown": ("md", "markdown", "mdx", "rst"),
-    "python": ("py", "pyi", "rb", "sh", "go", "rs", "java", "kt", "c", "h", "cc", "cpp", "cs", "php", "swift", "sql"),
+    "python": ("py", "pyi", "rb", "sh", "rs", "java", "kt", "c", "h", "cc", "cpp", "cs", "php", "swift", "sql"),
+    "go": ("go",),
     "typescript": ("ts", "tsx", "js", "jsx", "mjs", "cjs", "vue", "svelte", "css", "html", "xml", "svg"),
     "json": ("json", "jsonl", "ipynb", "yaml", "yml", "toml", "csv"),
     "log": ("log",),
@@ -122,7 +125,7 @@ def kind_of_text(name: str, text: str) -> str:
 _PIECE = lazy_regex(r"[A-Za-z]+|\d+|[^\sA-Za-z0-9]+|\s+")
 _FACTORS = {
     "prose": 0.893, "markdown": 0.862, "python": 0.894, "typescript": 0.876, "json": 0.989, "log": 1.029, "chat": 0.874,
-    "diff": 0.829,
+    "diff": 0.829, "go": 0.906, "numbered": 1.046, "matches": 0.853,
 }  # fmt: skip
 ERROR = {kind: 0.12 if kind == "json" else 0.07 for kind in _FACTORS}
 

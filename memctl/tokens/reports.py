@@ -22,7 +22,7 @@ from memctl.tokens import messages
 from memctl.tokens.calibration import digest_of, name_of
 from memctl.tokens.count import Counter
 from memctl.tokens.families import KINDS, family_of, kind_of_text
-from memctl.tokens.messages import PER_TOOL_CALL, Part, PartReader
+from memctl.tokens.messages import PER_MESSAGE, Part, PartReader, overhead_of
 from memctl.transcript.claude_code import LineReader
 from memctl.transcript.line import Line, context_tokens
 
@@ -33,12 +33,14 @@ class Growth(msgspec.Struct, frozen=True):
     model: str
     parts: list[Part]
     tool_calls: int
+    parameters: int
     tokens: int
     fault: str
 
     @property
     def overhead(self) -> int:
-        return PER_TOOL_CALL * self.tool_calls
+        """Tokens beside those of the texts: of calls, and of two messages, an answer and what came after it."""
+        return overhead_of(self.tool_calls, self.parameters) + 2 * PER_MESSAGE
 
 
 class GrowthReader:
@@ -68,11 +70,14 @@ class GrowthReader:
 
     def _growth(self, line: Line) -> Growth:
         parts, fault = self._parts, ""
-        if parts.uncounted:
+        if parts.images:
+            fault = "has images, whose tokens are estimated"
+        elif parts.uncounted:
             fault = f"has {', '.join(parts.uncounted)}, which no text stands for"
         elif line.model != self._model:
             fault = "the model was changed"
-        return Growth(line.model, parts.parts, parts.tool_calls, line.context - self._context, fault)
+        grown = line.context - self._context
+        return Growth(line.model, parts.parts, parts.tool_calls, parts.parameters, grown, fault)
 
 
 SHORTEST = 50  # estimated tokens; in shorter texts the frame of the request weighs more than the factor

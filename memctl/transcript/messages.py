@@ -31,7 +31,8 @@ class Block(msgspec.Struct, frozen=True):
     """A piece of a message: its `type` (TEXT, CALL, RESULT or OTHER), the role of its message, and its encodable text.
 
     A CALL has the `name` of the tool and its `arguments` as they came; `call_id` is the id by which a RESULT names its
-    call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type: such as images.
+    call, and `is_error` what the result says of itself. OTHER has no text, but the `name` of its type, such as images,
+    and itself as `arguments`.
     """
 
     type: str
@@ -115,7 +116,7 @@ def elements(message: Mapping[str, Any], where: str = "message") -> Iterator[Ele
         return
     if role in ("tool", "function"):
         around = Block(RESULT, role, call_id=text_in(message, "tool_call_id"))
-        yield Element((), RESULT, list(blocks_of(role, content or "", around, where)), message)
+        yield Element((), RESULT, list(blocks_of(role, content or "", around, where)) or [around], message)
         return
     role = str(role)
     if isinstance(content, str) and content:
@@ -167,7 +168,8 @@ def _blocks(part: Any, around: Block, where: str) -> Iterator[Block]:
         result = Block(RESULT, "tool", call_id=text_in(given, "call_id"))
         yield from blocks_of("tool", given.get("output") or "", result, where)
     else:
-        yield Block(OTHER, role, name=name if isinstance(name, str) else "unknown content")
+        named = name if isinstance(name, str) else "unknown content"
+        yield Block(OTHER, role, name=named, arguments=part, call_id=around.call_id, is_error=around.is_error)
 
 
 def _call(function: Any, call_id: str, where: str) -> Block:

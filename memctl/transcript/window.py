@@ -36,7 +36,8 @@ class Window(msgspec.Struct, frozen=True):
 
     `reported` is how many tokens the host said the last request had, 0 if it did not. `requests` has the tokens of each
     request since the session began; `beginning` is the text that the first is known to have had. `left_out` counts
-    calls without a result and results without a call, `broken` lines that nobody can read.
+    calls without a result and results without a call, `broken` lines that nobody can read. `times` are those of the
+    requests, "" where a line has none.
     """
 
     messages: list[dict[str, Any]]
@@ -48,6 +49,7 @@ class Window(msgspec.Struct, frozen=True):
     beginning: str = ""
     left_out: int = 0
     broken: int = 0
+    times: tuple[str, ...] = ()
 
 
 def read(rows: Iterable[str | bytes], *, whole: bool = False) -> Window:
@@ -85,6 +87,7 @@ class WindowReader:
         self._model = self._answer = ""
         self._reported = 0
         self._requests: list[int] = []
+        self._times: list[str] = []
         self._compactions: list[Compaction] = []
         self._beginning: list[str] = []
 
@@ -123,6 +126,7 @@ class WindowReader:
         if tokens > 0 and answer != self._answer:
             self._answer = answer
             self._requests.append(tokens)
+            self._times.append(text_in(line.fields, "timestamp"))
 
     def _add(self, line: Line) -> None:
         content = line.message.get("content")
@@ -153,6 +157,7 @@ class WindowReader:
             "\n".join(self._beginning),
             left_out,
             self._lines.broken,
+            tuple(self._times),
         )
 
     def _paired(self) -> tuple[list[dict[str, Any]], list[list[int]], int]:

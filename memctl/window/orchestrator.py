@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.record import argument_checks
+from memctl.record.task_state import TaskState
+from memctl.task import resume_text
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.window import incoming, plan, subsystems
 from memctl.window.audit import Audit, sink_of
@@ -46,7 +48,7 @@ from memctl.window.pressure.monitor import ContextPressureMonitor, PressureReadi
 from memctl.window.state.bootstrap import LEAVE
 from memctl.window.state.bootstrap import room as room_beside
 from memctl.window.state.succession import Saved, Succession
-from memctl.window.state.task import Archiving, StateKeeper, TaskCheckpoint
+from memctl.window.state.task import Archiving, StateKeeper
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -76,7 +78,7 @@ class ContextWindowManager:
         task_goal: str = "",
         task_success_criteria: Sequence[str] = (),
         on_status_change: Callable[[WindowStatus, WindowStatus], None] | None = None,
-        on_overflow_detected: Callable[[TaskCheckpoint], None] | None = None,
+        on_overflow_detected: Callable[[TaskState], None] | None = None,
     ) -> None:
         self.config = config or WindowConfig()
         argument_checks.instance(
@@ -144,6 +146,7 @@ class ContextWindowManager:
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
         accounting.settle(self.budget_manager, conversation)
+        self._succession.observe(conversation.blocks)
         self._set_status(reading.zone)
         start = TurnStart(Action.NONE, messages, reading, before, before)
         made = plan.made_for(
@@ -163,6 +166,16 @@ class ContextWindowManager:
         self._sees(conversation, before)
         is_yellow = reading.zone is PressureZone.YELLOW
         return msgspec.structs.replace(start, action=Action.EVALUATE) if is_yellow else start
+
+    def set_progress(
+        self, *, done: Sequence[str] = (), current: str = "", planned: Sequence[str] | None = None
+    ) -> None:
+        """Say how far the task is: steps that are done, the one that is worked on, and those planned besides.
+
+        What is done stays so. Planned steps that are not named any more are dropped; without `planned` they stay. The
+        next save has it, and whatever the next window begins with.
+        """
+        self._succession.set_progress(done, current, planned)
 
     def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
         """After each request: count the answer, take a snapshot of the window's health, tell of alarms."""
@@ -240,7 +253,7 @@ class ContextWindowManager:
         trends = self.health_monitor.trend_report()
         self._log("task", "ended", reason=saved.why_not, after=msgspec.to_builtins(snapshot),
                   details={"checkpoint": saved.id})  # fmt: skip
-        return TaskEnd(saved.state.compaction_summary, saved.id, snapshot, trends, saved.why_not)
+        return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, saved.why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
         """The ids of the blocks that would go first of the conversation as it was last seen, to free so many tokens
@@ -272,8 +285,9 @@ class ContextWindowManager:
         done = cascade.run(self.compression_engine, conversation, made.target, made.steps, self.eviction_engine)
         if made.is_emergency:
             done = cascade.unread(self.compression_engine, done, made.most)
+        answer = ""
         if strategies.SUB_AGENT in made.steps and not done.is_reached:
-            done = self._delegate(done)
+            done, answer = self._delegate(done)
         least = self.config.eviction.clear_at_least
         if not made.is_emergency and conversation.tokens - done.tokens < least:
             self._sees(conversation, start.utilization_before)
@@ -285,27 +299,29 @@ class ContextWindowManager:
         action = Action.EMERGENCY_COMPACTION if is_hard else Action.MANAGE
         after = self._after(conversation, done, msgspec.structs.replace(start, action=action, reason=made.reason))
         if is_hard and after.utilization_after >= LEAVE:
-            return self._leave(conversation, after)
+            return self._leave(conversation.with_text(answer, self.counter) if answer else conversation, after)
         return after
 
-    def _delegate(self, done: Cascade) -> Cascade:
-        """Give the first open subtask that is worth it to a sub-agent; its summary goes behind the last message."""
+    def _delegate(self, done: Cascade) -> tuple[Cascade, str]:
+        """Give the first open subtask that is worth it to a sub-agent; its summary, which goes behind the last message,
+        beside what came of the cascade."""
         engine, conversation = self.compression_engine, done.conversation
         if engine.dispatcher is None:
-            return done
+            return done, ""
         subtask, context, why = delegation.choose(conversation.blocks, self._succession.task_goal, self._delegated)
         wanted = conversation.tokens - done.target
         if not subtask:
             size = conversation.tokens
             step = Step(strategies.SUB_AGENT, size, size, wanted, refused=why)
-            return Cascade(conversation, done.target, (*done.steps, step))
+            return Cascade(conversation, done.target, (*done.steps, step)), ""
         self._delegated.add(subtask)
         made = engine.dispatch_to_sub_agent(subtask, context)
         step = msgspec.structs.replace(cascade.step_of(made, wanted), name=strategies.SUB_AGENT, note=subtask)
+        text = ""
         if not made.refused:
             text = f"[Summary of a sub-agent that did: {subtask}]\n{made.compressed_content}"
             conversation = conversation.with_text(text, self.counter)
-        return Cascade(conversation, done.target, (*done.steps, step))
+        return Cascade(conversation, done.target, (*done.steps, step)), text
 
     def _after(self, before: Conversation, done: Cascade, start: TurnStart) -> TurnStart:
         """Take a managed conversation over: budgets, pressure, health, audit."""
@@ -376,7 +392,7 @@ class ContextWindowManager:
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
         blocks, size = conversation.blocks, accounting.window(conversation, start.utilization_before)
         room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
-        bootstrap = self._succession.begin_anew(blocks, room, self.counter, self.compression_engine)
+        bootstrap = self._succession.begin_anew(room, self.counter, self.compression_engine)
         self._fruitless_at = 0
         if self.on_overflow_detected:
             self.on_overflow_detected(saved.state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -18,7 +19,7 @@ from memctl.transcript.window import Compaction
 from memctl.window.budget.accounting import COMPONENTS
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
-from memctl.window.health.alerts import HealthSnapshot
+from memctl.window.health.alerts import BURN_TURNS, HealthSnapshot
 from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.reading import Loaded, Opened
@@ -120,9 +121,15 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
     last = monitor.measure(0) if not seen.curve.points else None
     cuts = {compaction.at: compaction for compaction in seen.curve.compactions}
     before = 0
+    burnt: deque[int] = deque(maxlen=BURN_TURNS)
     for number, tokens in enumerate(seen.curve.points):
         last = monitor.measure(0, tokens) if seen.curve.source == MODEL_REPORTED else monitor.measure(tokens)
-        history.append(_snapshot(number, tokens, before, monitor, cuts))
+        if number and number not in cuts and tokens >= before:
+            burnt.append(tokens - before)
+        rate = sum(burnt) / len(burnt) if burnt and number not in cuts else None
+        moment = seen.curve.times[number] if number < len(seen.curve.times) else ""
+        made = _snapshot(number, tokens, before, monitor, cuts)
+        history.append(msgspec.structs.replace(made, burn_rate=rate, timestamp=moment))
         before = tokens
     assert last is not None
     parts = _parts(seen, last.current_tokens, limit, config)
@@ -144,7 +151,6 @@ def _snapshot(
         turn=number + 1,
         utilization=monitor.utilization(),
         compression_ratio=ratio,
-        burn_rate=tokens - before if number and cut is None and tokens >= before else None,
     )
 
 

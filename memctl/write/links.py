@@ -29,8 +29,8 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
         writes = (rewrite(snapshot, one, {"parent_memory_id": None if remove else other.memory_id}),)
     else:
         writes = (
-            rewrite(snapshot, one, _end(one, relation, other, remove)),
-            rewrite(snapshot, other, _end(other, OTHER_END[relation], one, remove)),
+            rewrite(snapshot, one, end(one, relation, other.id, remove=remove)),
+            rewrite(snapshot, other, end(other, OTHER_END[relation], one.id, remove=remove)),
         )
     word = relation.replace("_", " ")
     title = f"{one.id} {'no longer ' if remove else ''}{word} {other.id}"
@@ -53,8 +53,8 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
             f"{after.id} is only proposed", f"accept it first: `memctl edit {after.id} --status accepted`"
         )
     writes = (
-        rewrite(snapshot, before, _end(before, "superseded_by", after, False)),
-        rewrite(snapshot, after, _end(after, "supersedes", before, False)),
+        rewrite(snapshot, before, end(before, "superseded_by", after.id)),
+        rewrite(snapshot, after, end(after, "supersedes", before.id)),
     )
     return Change(
         op="supersede",
@@ -81,7 +81,7 @@ def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
             other = snapshot.resolve(identifier)
             if other_end == "superseded_by" and other.memory_type != record.memory_type:
                 raise MemctlError(f"a {record.memory_type} can't supersede {other.id}, a {other.memory_type}")
-            targets.setdefault(other.id, {}).update(_end(other, other_end, record, False))
+            targets.setdefault(other.id, {}).update(end(other, other_end, record.id))
     return tuple(rewrite(snapshot, snapshot.resolve(identifier), values) for identifier, values in targets.items())
 
 
@@ -112,10 +112,11 @@ def unlinked(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str
     return values
 
 
-def _end(record: Record, relation: str, other: Record, remove: bool) -> dict[str, Any]:
-    linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other.id]
-    values: dict[str, Any] = {relation: linked if remove else [*linked, other.id]}
-    if not remove and other.id in getattr(record, relation):
+def end(record: Record, relation: str, other: str, *, remove: bool = False) -> dict[str, Any]:
+    """The values of a record with one end of a link to another, by its id, or without; only what changes."""
+    linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other]
+    values: dict[str, Any] = {relation: linked if remove else [*linked, other]}
+    if not remove and other in getattr(record, relation):
         values = {}
     if relation == "superseded_by" and not remove:
         refuse_transition(record, "superseded")

@@ -112,7 +112,7 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
     writes = [Write(version.path, text)]
     with suppress(MemctlError):
         writes.append(Write(version.page, _file_at(memory, version.page, revision)))
-    title = f"{version.id} {found.mission}"
+    title = f"{version.id} {found.goal}"
     return Change(op="restore", title=title, ids=(version.id,), writes=tuple(writes))
 
 

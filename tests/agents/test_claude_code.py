@@ -100,9 +100,9 @@ def test_a_session_from_its_start_over_a_compaction_to_its_end(
     assert "keep the numbers" in asked
     assert INSTRUCTIONS.strip() in asked
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"] == "Refunds by card: orders can be refunded"
+    assert saved["goal"] == "Refunds by card: orders can be refunded"
     assert saved["session"] == claude.session
-    assert [one["path"] for one in saved["files_touched"]][:2] == ["card.py", "app.py"]
+    assert [one["path"] for one in saved["files"]][:2] == ["card.py", "app.py"]
     assert int(git(repo, "rev-list", "--count", "HEAD")) == before + 1
 
     api.answers += [(20_000, call(3, "Bash", command="true", description="go on")), (20_100, says("Done."))]

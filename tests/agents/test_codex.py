@@ -17,7 +17,7 @@ from memctl.hooks.dispatch import GUARD
 from tests.agents.program import DECISION, FINDING, REFUSED, Codex, expect_recorded_and_found, found, install_twice
 from tests.agents.responses_api import ResponsesAPI, all_text, patch, shell
 from tests.agents.stand_in import text_of
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, record_all
 
 SETTING = "MEMCTL_TEST_CODEX"  # the program, if it is not on the PATH
 PROGRAM = found(SETTING, "codex", "codex/node_modules/@openai/codex-*/vendor/*/bin/codex")
@@ -98,7 +98,7 @@ def test_a_compaction_that_the_program_makes_by_itself(
     assert "Checkout times out" in text
     assert "# Memory of shop" not in text
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"] == "Refunds by card: orders can be refunded"
+    assert saved["goal"] == "Refunds by card: orders can be refunded"
     assert saved["session"] == codex.session
     (one,) = memctl("hook", "log", "--json").data["compactions"]
     assert (one["session"], one["host"], one["trigger"], one["calls"]) == (codex.session, "codex", "auto", 2)
@@ -161,8 +161,8 @@ def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
 
 
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:
-    for number in range(40):
-        memctl("decide", f"Решение {number}", "--rationale", "Потому что так удобнее. " * 30, "-i", "9")
+    titles = [f"Решение {number}" for number in range(40)]
+    record_all(memctl, "decision", titles, rationale="Потому что так удобнее. " * 30, importance=9)
     memctl("install", "codex", "--yes")
     codex.run("Hello")
     text = told(api, 0).partition("# Memory of shop")[2]

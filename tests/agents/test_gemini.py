@@ -24,7 +24,7 @@ from tests.agents.program import (
     found,
     install_twice,
 )
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, record_all
 
 SETTING = "MEMCTL_TEST_GEMINI"  # the program, if it is not on the PATH
 PROGRAM = found(SETTING, "gemini", "gemini/node_modules/.bin/gemini")
@@ -92,7 +92,7 @@ def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
         assert text.count(line) == 1, line
     assert "Checkout times out" in text
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"] == "Refunds by card: orders can be refunded"
+    assert saved["goal"] == "Refunds by card: orders can be refunded"
     assert saved["session"] == gemini.session
     (one,) = memctl("hook", "log", "--json").data["compactions"]
     assert (one["session"], one["host"], one["calls"]) == (gemini.session, "gemini", 4)
@@ -149,8 +149,8 @@ def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
 
 
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:
-    for number in range(40):
-        memctl("decide", f"Решение {number}", "--rationale", "Потому что так удобнее. " * 30, "-i", "9")
+    titles = [f"Решение {number}" for number in range(40)]
+    record_all(memctl, "decision", titles, rationale="Потому что так удобнее. " * 30, importance=9)
     memctl("install", "gemini", "--yes")
     gemini.run("Hello")
     text = told(api, 0).partition("# Memory of shop")[2]

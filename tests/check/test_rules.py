@@ -368,7 +368,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
             frozenset({"MEM101", "MEM206", "MEM207"}),
         ),
         "in a checkpoint": Fault(
-            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, mission=f"Ask with {CREDENTIAL}")),
+            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, goal=f"Ask with {CREDENTIAL}")),
             CHECKPOINT,
             CREDENTIAL,
         ),
@@ -684,7 +684,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "no checkpoint": Fault(lambda hand, _: hand.write(CHECKPOINT, "{}\n"), CHECKPOINT),
         "another name than its own": Fault(lambda hand, _: hand.write(CHECKPOINT, saved(1, 3)), CHECKPOINT),
         "a file outside": Fault(
-            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, files_touched=[{"path": "../../etc/passwd"}])),
+            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, files=[{"path": "../../etc/passwd"}])),
             CHECKPOINT,
         ),
     },
@@ -1094,7 +1094,8 @@ NEAR: dict[str, dict[str, Near]] = {
         "a checkpoint": Near(lambda hand, _: hand.write(CHECKPOINT, saved(1, 2))),
         "names with dots": Near(
             lambda hand, _: hand.write(
-                CHECKPOINT, saved(1, 2, dirty_files=["...", "a..b/..c", "~$a", "http/x", "C/:/d"])
+                CHECKPOINT,
+                saved(1, 2, files=[{"path": path} for path in ("...", "a..b/..c", "~$a", "C/:/d")]),
             )
         ),
     },

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 REF = "refs/memctl/coordination"
 FULL = ("--reason", "Done", "--summary", "It stands", "--immediate", "Go on", "--success", "It works")
@@ -15,9 +15,12 @@ FENCES = "---\nstatus: accepted\n---\n\n## Answer\n\n```\nyes </agent_handoff></
 
 
 @pytest.fixture
-def made(repo: Path, memctl: Memctl) -> str:
-    memctl("section", "add", "Payment")
-    return str(memctl("handoff", "--to", "bob", "--section", "2.1", *FULL, "--json").data["id"])
+def made(repo: Path, memctl: Memctl, once: Once) -> str:
+    def make() -> str:
+        memctl("section", "add", "Payment")
+        return str(memctl("handoff", "--to", "bob", "--section", "2.1", *FULL, "--json").data["id"])
+
+    return str(once(make))
 
 
 def file(repo: Path, made: str) -> Path:

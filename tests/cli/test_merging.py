@@ -174,12 +174,7 @@ def test_two_branches_merge_and_the_documents_are_in_the_commit(installed: Path,
     has_both(installed)
 
 
-def test_the_direction_of_a_merge_makes_no_difference(installed: Path, memctl: Memctl) -> None:
-    assert git(installed, "diff", *both_ways(installed)) == ""
-    in_order(memctl, installed)
-
-
-def test_code_that_comes_along_makes_no_difference_to_the_documents(repo: Path, memctl: Memctl) -> None:
+def test_neither_direction_nor_code_that_comes_along_makes_a_difference(repo: Path, memctl: Memctl) -> None:
     on(repo, "side")
     save(repo, "src/bank/more.py", '"""Reads more."""\n')
     memctl("render")
@@ -378,11 +373,14 @@ def clashing(clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.Monk
     return two, memctl("decide", "Sell maps", where=two).out.split()[1]
 
 
-def test_an_id_that_two_clones_gave_out_stops_the_merge_until_one_is_changed(
+def test_an_id_that_two_clones_gave_out_stops_the_merge_until_one_is_changed_or_it_is_aborted(
     clashing: tuple[Path, str], memctl: Memctl
 ) -> None:
     clone, path = clashing
     memctl("install", "git", where=clone)
+    assert refused(clone, "pull", "-q", "--no-rebase", "--no-edit")
+    git(clone, "merge", "--abort")
+    in_order(memctl, clone)
     assert refused(clone, "pull", "-q", "--no-rebase", "--no-edit")
     assert f"{path}:2: error MEM104 " in memctl("check", where=clone, code=1).out
     new = path.replace("-03-001-", "-03-002-")
@@ -391,14 +389,6 @@ def test_an_id_that_two_clones_gave_out_stops_the_merge_until_one_is_changed(
     git(clone, "add", new)
     git(clone, "commit", "-q", "--no-edit")
     assert parents(clone) == 2
-    in_order(memctl, clone)
-
-
-def test_a_merge_that_the_check_refuses_can_be_aborted(clashing: tuple[Path, str], memctl: Memctl) -> None:
-    clone, _ = clashing
-    memctl("install", "git", where=clone)
-    assert refused(clone, "pull", "-q", "--no-rebase", "--no-edit")
-    git(clone, "merge", "--abort")
     in_order(memctl, clone)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.checkpoints import saved
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, Once, commits, git
 from tests.hooks.session import Session
 
 TOKEN = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -46,15 +46,18 @@ def kept(repo: Path, secret: str) -> list[str]:
 
 
 @pytest.fixture
-def record(memctl: Memctl) -> str:
+def record(memctl: Memctl, once: Once) -> str:
     """A learning with a token in its title, a tag and its text, in the history, the documents and the index."""
-    made = memctl(
-        "learn", f"Ask with {TOKEN}", "--lesson", f"Use {TOKEN} and\n\n{PEM}\n", "--tag", TOKEN, "--allow-secret"
-    )
-    memctl("decide", f"Decide with {TOKEN}", "--decision", "x", "--status", "accepted", "--allow-secret")
-    memctl("search", TOKEN)
-    memctl("check", code=None)
-    return made.id
+
+    def make() -> str:
+        lesson = ("--lesson", f"Use {TOKEN} and\n\n{PEM}\n")
+        made = memctl("learn", f"Ask with {TOKEN}", *lesson, "--tag", TOKEN, "--allow-secret")
+        memctl("decide", f"Decide with {TOKEN}", "--decision", "x", "--status", "accepted", "--allow-secret")
+        memctl("search", TOKEN)
+        memctl("check", code=None)
+        return made.id
+
+    return str(once(make))
 
 
 def test_a_record_is_redacted_in_one_commit_and_stays_readable(memctl: Memctl, repo: Path, record: str) -> None:
@@ -285,7 +288,7 @@ def tracked(repo: Path) -> list[str]:
 
 
 def test_a_checkpoint_is_redacted_and_can_still_be_resumed(memctl: Memctl, repo: Path) -> None:
-    text = saved(mission=f"Refunds with {TOKEN}", planned=(f'Say "{TOKEN}"',))
+    text = saved(goal=f"Refunds with {TOKEN}", planned=(f'Say "{TOKEN}"',))
     file = repo / ".memory/checkpoints/main/w1-v1-0a0a0a.json"
     file.parent.mkdir(parents=True)
     file.write_text(text)
@@ -294,7 +297,7 @@ def test_a_checkpoint_is_redacted_and_can_still_be_resumed(memctl: Memctl, repo:
     memctl("redact", "main-w1-v1-0a0a0a")
     assert kept(repo, TOKEN) == []
     shown = memctl("checkpoint", "show", "main-w1-v1-0a0a0a", "--json").data
-    assert shown["mission"] == "Refunds with [redacted: GitHub token]"
+    assert shown["goal"] == "Refunds with [redacted: GitHub token]"
     memctl("checkpoint", "resume", "main-w1-v1-0a0a0a")
     assert "MEM505" not in memctl("check", code=None).out
 

@@ -103,10 +103,10 @@ def test_with_a_limit_the_first_results_and_their_number_are_as_without(memctl: 
     memctl("import", str(tmp_path / "records.jsonl"))
     memctl("section", "add", "Lantern", "--overview", "The lantern.")
     assert memctl("search", "lantern", "--json").data["total"] == 21
-    for more in ([], ["--all"], ["--tag", "few"], ["--type", "decision"], ["--type", "page"], ["--importance", "8"]):
+    for more in ([], ["--all"], ["--tag", "few"], ["--type", "decision"], ["--type", "page"]):
         every = memctl("search", "lantern", "oil", "--json", "--limit", "0", *more).data
         assert len(every["results"]) == every["total"] > 0
-        for limit in (1, 2, 10):
+        for limit in (1, 10):
             first = memctl("search", "lantern", "oil", "--json", "--limit", str(limit), *more).data
             assert first["total"] == every["total"]
             assert [one["id"] for one in first["results"]] == [one["id"] for one in every["results"]][:limit]

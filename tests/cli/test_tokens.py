@@ -169,8 +169,9 @@ def test_messages_are_counted_one_by_one_with_what_they_cost_beside_their_text(m
     messages = [{"role": "user", "content": SENTENCE}, {"role": "assistant", "content": [call, {"type": "image"}]}]
     result = memctl("tokens", write(tmp_path, {"messages": messages}), "--messages", "--json", "--model", "gpt-5")
     *texts, beside = result.data["files"]
-    assert [row["file"].split(": ")[1] for row in texts] == ["message 1, user, text", "message 2, assistant, tool call"]
-    assert (beside["tokens"], beside["error"]) == (3 + 2 * 4 + 75, None)
+    call_row = "message 2, assistant, tool call"
+    assert [row["file"].split(": ")[1] for row in texts] == ["message 1, user, text", call_row]
+    assert (beside["tokens"], beside["error"]) == (3 + 2 * 4 + 36 + 14, None)
     assert result.data["total"] == sum(row["tokens"] for row in (*texts, beside))
     assert "1 of image not counted" in result.err
 

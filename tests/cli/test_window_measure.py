@@ -369,7 +369,8 @@ def test_health_tells_earlier_alarms(memctl: Memctl, tmp_path: Path) -> None:
     result = memctl("window", "health", str(file), code=None)
     assert "earlier" in result.out
     data = memctl("window", "health", str(file), "--json", code=None).data
-    assert {"utilization", "burn_rate"} <= {one["metric"] for one in data["begun"]}
+    assert "utilization" in {one["metric"] for one in data["begun"]}
+    assert data["snapshot"]["timestamp"]
 
 
 @pytest.fixture

@@ -377,13 +377,13 @@ def test_a_locked_index_is_waited_for(repo: Path, memctl: Memctl, monkeypatch: p
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_sixteen_writers_make_sixteen_commits(repo: Path) -> None:
+def test_eight_writers_make_eight_commits(repo: Path) -> None:
     before = commits(repo)
-    running = [process(repo, "decide", f"Writer {number}") for number in range(16)]
+    running = [process(repo, "decide", f"Writer {number}") for number in range(8)]
     ended = [(writer.wait(), writer.communicate()) for writer in running]
-    assert [code for code, _ in ended] == [0] * 16, [err for _, (_, err) in ended]
-    assert len({out.split()[0] for _, (out, _) in ended}) == 16
-    assert commits(repo) == before + 16
+    assert [code for code, _ in ended] == [0] * 8, [err for _, (_, err) in ended]
+    assert len({out.split()[0] for _, (out, _) in ended}) == 8
+    assert commits(repo) == before + 8
     assert git(repo, "status", "--porcelain") == ""
     assert git(repo, "fsck", "--strict") == ""
 

@@ -10,7 +10,7 @@ import pytest
 
 from memctl.git import hook_commits, trust
 from memctl.git.repository import open_repository
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, Once, commits, git
 
 
 def look(folder: Path, **environ: str) -> str:
@@ -22,10 +22,15 @@ def setting(folder: Path, name: str) -> str:
 
 
 @pytest.fixture
-def foreign(repo: Path, memctl: Memctl, tmp_path: Path) -> Path:
+def foreign(repo: Path, memctl: Memctl, tmp_path: Path, once: Once) -> Path:
     """A clone of a project that somebody else keeps a memory of."""
-    memctl("learn", "Theirs", "--lesson", "Somebody else's lesson.")
-    return clone(repo, tmp_path / "foreign")
+
+    def make() -> None:
+        memctl("learn", "Theirs", "--lesson", "Somebody else's lesson.")
+        clone(repo, tmp_path / "foreign")
+
+    once(make)
+    return tmp_path / "foreign"
 
 
 @pytest.fixture

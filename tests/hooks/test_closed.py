@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import Memctl
+from tests.conftest import Memctl, Once
 from tests.hooks.session import Session
 
 
 @pytest.fixture
-def closed(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A record of a section that bob keeps to elena."""
-    memctl("section", "add", "Payment")
-    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="Zebrafish.\n")
-    made = memctl("decide", "Zebrafish hold the keys", "-i", "10", "--section", "3.1").id
-    memctl("learn", "Open to everybody", "-i", "10")
+def closed(memctl: Memctl, bob: Memctl, once: Once, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A record of a section that bob keeps to elena; it is bob who asks."""
+
+    def make() -> str:
+        memctl("section", "add", "Payment")
+        memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="Zebrafish.\n")
+        made = memctl("decide", "Zebrafish hold the keys", "-i", "10", "--section", "3.1").id
+        memctl("learn", "Open to everybody", "-i", "10")
+        bob("own", "acquire", "2.1", "--reader", "elena", "--for", "4h")
+        return made
+
+    made = str(once(make))
     monkeypatch.setenv("MEMCTL_AGENT", "bob")
-    memctl("own", "acquire", "2.1", "--reader", "elena", "--for", "4h")
     return made
 
 

@@ -53,4 +53,4 @@ def test_a_credential_in_the_name_of_the_branch_is_redacted_and_the_session_kept
 def test_by_hand_the_refusal_names_the_branch(session: Session, memctl: Memctl) -> None:
     git(session.repo, "checkout", "-qb", "wip-gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a")
     refused = memctl("checkpoint", "save", "--task", "Take refunds up", code=1)
-    assert refused.err.startswith("error: branch: ")
+    assert refused.err.startswith("error: environment: ")

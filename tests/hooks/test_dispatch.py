@@ -17,7 +17,7 @@ from memctl.hooks import agents_md, dispatch
 from memctl.hooks.compaction import INSTRUCTIONS
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, START, TOOL, Host
 from memctl.store import job_queue
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, commits, git, record_all
 from tests.hooks.session import Session, compress
 
 EVENTS = [*CLAUDE_CODE.events]
@@ -199,8 +199,8 @@ def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: P
 
 
 def test_codex_shows_all_of_what_it_is_given_in_any_script(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
-    for number in range(40):
-        memctl("decide", f"Решение {number}", "--rationale", "Потому что так удобнее. " * 30, "-i", "9")
+    titles = [f"Решение {number}" for number in range(40)]
+    record_all(memctl, "decision", titles, rationale="Потому что так удобнее. " * 30, importance=9)
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     text = codex.said("SessionStart", source="startup")
     assert 9_000 < len(text.encode()) <= CODEX.most_bytes
@@ -279,9 +279,9 @@ def test_where_no_transcript_is_read_the_prompt_tells_the_task_of_a_checkpoint(
         compress(one.transcript)
         after = one.said("AfterTool")
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"].startswith("Refunds by card, with ")
-    assert saved["in_progress"] == ["Asked last: Now PayPal"]
-    assert saved["files_touched"][0]["path"] == "card.py"
+    assert saved["goal"].startswith("Refunds by card, with ")
+    assert saved["said"][-1] == "Now PayPal"
+    assert saved["files"][0]["path"] == "card.py"
     assert "TASK: Refunds by card" in after
     for file in (one.folder.path / "state.json", *(repo / ".memory").rglob("*.*")):
         assert file.is_dir() or key not in file.read_text()
@@ -298,8 +298,8 @@ def test_what_is_no_text_in_a_prompt_is_left_out_and_a_long_one_is_cut(
     (repo / "card.py").write_text("def refund(): ...\n")
     codex.send("PreCompact", trigger="auto")
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"] == "Refunds [31m by card"
-    assert saved["in_progress"][0].startswith("Asked last: Look: pasted ")
+    assert saved["goal"] == "Refunds [31m by card"
+    assert saved["said"][-1].startswith("Look: pasted ")
     assert codex.faults() == []
 
 

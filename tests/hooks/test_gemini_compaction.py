@@ -129,8 +129,8 @@ def test_what_hooks_said_before_a_prompt_is_not_what_was_asked(repo: Path, tmp_p
     compress(gemini.transcript)
     gemini.said("AfterTool")
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"] == "Refunds by card"
-    assert saved["in_progress"] == ["Asked last: <hook_context> is what?"]
+    assert saved["goal"] == "Refunds by card"
+    assert saved["said"][-1] == "<hook_context> is what?"
 
 
 def test_installing_anew_takes_out_an_event_that_an_older_memctl_hooked(memctl: Memctl, repo: Path) -> None:
@@ -162,7 +162,7 @@ def test_the_state_that_comes_with_a_prompt_is_that_from_before_it(repo: Path, t
     for prompt in ("Refunds by card", "Now vouchers"):
         assert gemini.send("BeforeAgent", prompt=prompt) == ""
     compress(gemini.transcript)
-    assert "Asked last: Now vouchers" in gemini.said("BeforeAgent", prompt="Go on")
+    assert "- Now vouchers" in gemini.said("BeforeAgent", prompt="Go on")
     compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
-    assert "Asked last: Go on" in gemini.said("BeforeAgent", prompt="And then?")
+    assert "- Go on" in gemini.said("BeforeAgent", prompt="And then?")
     assert gemini.faults() == []

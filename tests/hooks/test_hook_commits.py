@@ -245,7 +245,7 @@ def test_an_unknown_value_is_named_with_those_that_there_are(session: Session, m
 
 
 def test_sessions_that_end_at_once_lose_nothing(records: Session, tmp_path: Path) -> None:
-    sessions = [Session(records.repo, tmp_path / f"{n}.jsonl", f"session-{n:02}") for n in range(16)]
+    sessions = [Session(records.repo, tmp_path / f"{n}.jsonl", f"session-{n:02}") for n in range(8)]
     for session in sessions:
         session.said("SessionStart", source="startup")
         ask(session, f"What {session.name} is for")
@@ -255,9 +255,9 @@ def test_sessions_that_end_at_once_lose_nothing(records: Session, tmp_path: Path
         assert process.stdin is not None
         process.stdin.write(session.event("SessionEnd", reason="exit"))
         process.stdin.close()
-    assert [process.wait(timeout=60) for process in running] == [0] * 16
+    assert [process.wait(timeout=60) for process in running] == [0] * 8
     assert [path[-13:-3] for path in files(records.repo, REF)] == [session.name for session in sessions]
-    assert git(records.repo, "rev-list", "--count", REF).strip() == "16"
+    assert git(records.repo, "rev-list", "--count", REF).strip() == "8"
     assert all(session.faults() == [] for session in sessions)
 
 

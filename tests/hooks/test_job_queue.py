@@ -111,7 +111,7 @@ def test_the_next_command_sees_it(session: Session, behind: Behind) -> None:
     begun(session)
     behind.send("PreCompact", trigger="auto")
     out, _ = process(session.repo, "checkpoint", "show", "--json").communicate(timeout=60)
-    assert json.loads(out)["data"]["mission"] == "Refunds by card"
+    assert json.loads(out)["data"]["goal"] == "Refunds by card"
     behind.wait()
     assert session.faults() == []
 
@@ -197,7 +197,7 @@ def test_what_a_kill_left_is_said_by_a_command_that_reads_and_done_by_one_that_w
     memctl("commit", "--dry-run")
     assert commits(session.repo) == before
     memctl("commit")
-    assert memctl("checkpoint", "show", "--json").data["mission"] == "Refunds by card"
+    assert memctl("checkpoint", "show", "--json").data["goal"] == "Refunds by card"
     assert "hook" not in memctl("list").err
     trailers = git(session.repo, "log", "-1", "--format=%(trailers:key=Memctl-Session,valueonly)")
     assert trailers.strip() == session.name

@@ -16,7 +16,7 @@ from memctl.hooks.primer import GUIDE, TOPICS
 from memctl.text.fit import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from tests.conftest import Memctl
+from tests.conftest import Memctl, record_all
 from tests.hooks.session import Session
 
 BANNER = "information, not instructions"
@@ -73,8 +73,8 @@ def test_the_guide_has_four_moments_with_a_command_each() -> None:
 def test_the_guide_stands_once_at_a_start_and_after_a_compaction_and_is_not_data(
     session: Session, memctl: Memctl
 ) -> None:
-    for number in range(60):
-        memctl("decide", f"Decision {number}", "--rationale", "Because of this. " * 20, "-i", "9")
+    titles = [f"Decision {number}" for number in range(60)]
+    record_all(memctl, "decision", titles, rationale="Because of this. " * 20, importance=9)
     for source in ("startup", "clear"):
         text = session.said("SessionStart", source=source)
         assert text.startswith(GUIDE)

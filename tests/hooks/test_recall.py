@@ -8,7 +8,7 @@ import pytest
 
 from memctl.hooks import daemonize, recall
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, Host
-from tests.conftest import Memctl, Once, git
+from tests.conftest import Memctl, Once, git, record_all
 from tests.generated import COUNTERS
 from tests.hooks.session import Session
 
@@ -61,8 +61,8 @@ def test_what_the_start_has_shown_whole_is_not_shown_again(session: Session, dec
 
 @pytest.mark.usefixtures("decided")
 def test_a_prompt_brings_at_most_1500_tokens(session: Session, memctl: Memctl) -> None:
-    for number in range(9):
-        memctl("learn", f"Payment worker and gateway retries {number}", "--lesson", "It times out: " + "a b c " * 120)
+    titles = [f"Payment worker and gateway retries {number}" for number in range(9)]
+    record_all(memctl, "learning", titles, lesson="It times out: " + "a b c " * 120)
     said = asks(session)
     assert "Payment worker" in said
     assert all(counter.tokens(said) <= 1_500 for counter in COUNTERS.values())

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks import session_state
-from memctl.task.bootstrap import FILES
-from tests.conftest import Memctl, slow
+from memctl.task.resume_text import FILES
+from tests.conftest import Memctl, record_all, slow
 from tests.hooks.session import Session
 from tests.window import generated, touches
 
@@ -28,12 +28,12 @@ _NEXT = 10  # reads of a window that are the next ones, as in `test_generated.py
 def named(text: str) -> list[str]:
     """The files that a state names."""
     lines = text.splitlines()
-    start = lines.index(f"FILES, the last {FILES} touched:") + 1
+    start = lines.index("FILES of this work, the latest first:") + 1
     found: list[str] = []
     for line in lines[start:]:
         if not line.startswith("- "):
             break
-        found.append(line[2:])
+        found.append(line[2:].rpartition(" (")[0])
     return found
 
 
@@ -78,7 +78,7 @@ def follow(session: Session, seed: int) -> tuple[int, int]:
         if number:
             session.send("PreCompact", trigger="auto")
             told = named(session.said("SessionStart", source="compact"))
-            assert told[: len(last)] == last[:FILES]  # with fewer, what differs from HEAD fills the list
+            assert told == last[:FILES]
         done = touched(lines, session.repo)
         read = list(dict.fromkeys(done))[:_NEXT] if number else []  # a host lets nothing else than a reading come first
         known += sum(path in last for path in read)
@@ -106,8 +106,8 @@ def test_of_the_known_files_read_next_nearly_all_are_named(
 
 
 def test_long_decisions_and_many_issues_leave_room_for_the_files(session: Session, memctl: Memctl) -> None:
-    for number in range(15):
-        memctl("issue", f"Issue {number} {'that takes long to tell ' * 3}", "--severity", "high")
+    titles = [f"Issue {number} {'that takes long to tell ' * 3}" for number in range(15)]
+    record_all(memctl, "issue", titles, severity="high")
     session.transcript.prompt("Refunds " + "by card, and more of it " * 40)
     for number in range(20):
         file = session.repo / "src" / f"{'deep/' * 4}file{number}.py"
@@ -119,7 +119,7 @@ def test_long_decisions_and_many_issues_leave_room_for_the_files(session: Sessio
     session.transcript.call("TodoWrite", todos=todos)
     session.send("PreCompact", trigger="auto")
     text = session.said("SessionStart", source="compact")
-    assert named(text) == [f"src/{'deep/' * 4}file{number}.py" for number in range(19, 4, -1)]
+    assert named(text) == [f"src/{'deep/' * 4}file{number}.py" for number in range(19, -1, -1)]
     for label in ("TASK: ", "IN PROGRESS", "DECISIONS:", "OPEN ISSUES:"):
         assert f"\n{label}" in text
 
@@ -132,4 +132,4 @@ def test_a_file_of_a_call_that_did_nothing_is_not_known(session: Session) -> Non
     session.send("PreCompact", trigger="auto")
     state = session_state.read(session.folder)
     assert state is not None
-    assert state.files == ("pool.py",)
+    assert [one.path for one in state.task.files] == ["pool.py"]

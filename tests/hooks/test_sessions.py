@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks import draft_page, session_state
+from memctl.record.task_state import PROGRESS
+from memctl.session import progress
 from memctl.store import job_queue
 from memctl.text.fit import LIMIT, length
 from memctl.transcript import claude_code
-from tests.conftest import Memctl, commits, git
+from tests.checkpoints import having
+from tests.conftest import Memctl, commits, git, record_all
 from tests.hooks.session import Session
 
 
@@ -52,9 +55,8 @@ def test_a_fresh_session_gets_the_pack(session: Session, memctl: Memctl) -> None
 
 def test_the_pack_never_exceeds_what_a_host_shows(session: Session, memctl: Memctl) -> None:
     text = f"{'Because of this. ' * 30}\N{GRINNING FACE}" * 2
-    given = {"memory_type": "decision", "importance": 9, "content": {"rationale": text}}
-    made = [{**given, "title": f"Decision {number} \N{GRINNING FACE}"} for number in range(40)]
-    memctl("import", "-", stdin="".join(json.dumps(one) + "\n" for one in made))
+    titles = [f"Decision {number} \N{GRINNING FACE}" for number in range(40)]
+    record_all(memctl, "decision", titles, rationale=text, importance=9)
     text = session.said("SessionStart", source="startup")
     assert 7_000 < length(text) <= LIMIT
     assert "Left out" in text or "left out" in text
@@ -106,9 +108,10 @@ def test_before_a_compaction_a_checkpoint_and_the_summary_are_committed_at_once(
     assert commits(session.repo) == before + 1
     assert git(session.repo, "status", "--porcelain", "--", "staged.txt", "card.py") == status
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["mission"] == "Refunds by card: orders can be refunded"
-    assert (saved["done"], saved["in_progress"], saved["planned"]) == (["Route"], ["Rounding"], ["Test with 0.005"])
-    assert [one["path"] for one in saved["files_touched"]][:2] == ["card.py", "app.py"]
+    assert saved["goal"] == "Refunds by card: orders can be refunded"
+    assert [having(saved, one) for one in PROGRESS] == [["Test with 0.005"], ["Rounding"], [], ["Route"]]
+    assert saved["steps"][0]["evidence"] == "task list"
+    assert [one["path"] for one in saved["files"]][:2] == ["card.py", "app.py"]
     assert (saved["session"], saved["saved_by"]) == (session.name, "claude")
     page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
     assert "| `card.py` | created |" in page
@@ -150,7 +153,7 @@ def test_a_second_compaction_goes_on_from_what_the_agent_saved(session: Session,
     session.transcript.prompt("Go on")
     session.send("PreCompact", trigger="auto")
     saved = memctl("checkpoint", "show", "--json").data
-    assert (saved["mission"], saved["window_id"], saved["version"]) == ("Refunds, all of them", 2, 3)
+    assert (saved["goal"], saved["window_id"], saved["version"]) == ("Refunds, all of them", 2, 3)
     session.said("SessionStart", source="compact")
     session.transcript.prompt("Go on again")
     session.send("PreCompact", trigger="auto")
@@ -168,15 +171,13 @@ def test_a_checkpoint_has_what_the_session_found_open_and_learned_and_where_it_s
     told.says("BUG: Amounts are rounded twice\n\nLEARNED: The bank rounds half to even\n\nThis is 40 % complete.")
     session.send("PreCompact", trigger="auto")
     saved = memctl("checkpoint", "show", "--json").data
-    assert saved["issues"] == [
-        "Amounts are rounded twice",
-        "Not solved: make db: Error: connect ECONNREFUSED 5432",
-    ]
+    assert saved["issues"] == ["Amounts are rounded twice"]
+    assert saved["errors"] == ["make db: Error: connect ECONNREFUSED 5432"]
     assert saved["lessons"] == ["The bank rounds half to even"]
-    assert saved["summary"][0] == "40 % complete"
-    assert saved["summary"][-1].startswith("Said last: BUG: Amounts")
+    assert saved["summary"][0].startswith("BUG: Amounts")
+    assert saved["summary"][1:] == ["40 % complete"]
     text = session.said("SessionStart", source="compact")
-    assert "- Not solved: make db" in text
+    assert "OPEN ERRORS:\n- make db: Error" in text
     assert "- The bank rounds half to even" in text
 
     # What the agent itself saved stays; an error goes once its step has succeeded.
@@ -186,27 +187,30 @@ def test_a_checkpoint_has_what_the_session_found_open_and_learned_and_where_it_s
     session.send("PreCompact", trigger="auto")
     saved = memctl("checkpoint", "show", "--json").data
     assert saved["issues"] == ["Refunds of gift cards?", "Amounts are rounded twice"]
-    assert saved["lessons"] == ["The bank rounds half to even", "Gift cards have no bank"]
-    assert saved["summary"] == ["60 % complete", "Said last: The database is up. This is 60 % complete."]
+    assert saved["errors"] == []
+    assert set(saved["lessons"]) == {"The bank rounds half to even", "Gift cards have no bank"}
+    assert saved["summary"][1:] == ["The database is up. This is 60 % complete.", "60 % complete"]
     assert session.faults() == []
 
 
 def test_of_many_errors_and_issues_those_that_came_up_again_stay(session: Session) -> None:
     told = session.transcript
     told.prompt("Mend the build")
-    for number in range(session_state.MOST_ERRORS):
+    for number in range(progress.MOST_ERRORS):
         told.call("Bash", f"Error: no rule {number}", error=True, command=f"make step{number}")
-    told.says("\n\n".join(f"BUG: Part {number} is built twice" for number in range(session_state.MOST_ISSUES)))
+    for number in range(progress.MOST_ISSUES):
+        told.says(f"BUG: Part {number} is built twice")
     session.send("Stop")
-    for number in (0, session_state.MOST_ERRORS):
+    for number in (0, progress.MOST_ERRORS):
         told.call("Bash", f"Error: no rule {number}", error=True, command=f"make step{number}")
-    told.says(f"BUG: Part 0 is built twice\n\nBUG: Part {session_state.MOST_ISSUES} is built twice")
+    told.says(f"BUG: Part 0 is built twice\n\nBUG: Part {progress.MOST_ISSUES} is built twice")
     session.send("Stop")
     state = session_state.read(session.folder)
     assert state
-    assert list(state.errors)[-2:] == ["make step0", f"make step{session_state.MOST_ERRORS}"]
-    assert state.issues[-2:] == ("Part 0 is built twice", f"Part {session_state.MOST_ISSUES} is built twice")
-    assert (len(state.errors), len(state.issues)) == (session_state.MOST_ERRORS, session_state.MOST_ISSUES)
+    errors = [text.partition(": ")[0] for text in state.task.errors]
+    assert errors[-2:] == ["make step0", f"make step{progress.MOST_ERRORS}"]
+    assert state.task.issues[-2:] == ("Part 0 is built twice", f"Part {progress.MOST_ISSUES} is built twice")
+    assert (len(state.task.errors), len(state.task.issues)) == (progress.MOST_ERRORS, progress.MOST_ISSUES)
 
 
 def test_what_is_known_of_a_session_may_be_broken(session: Session) -> None:
@@ -235,7 +239,7 @@ def test_an_error_in_a_checkpoint_has_no_credential(session: Session, memctl: Me
     session.transcript.call("Bash", f"Error: bad token {key}", error=True, command=f"deploy --token {key}")
     session.transcript.call("Bash", "ok", command=f"login {key}")
     session.send("PreCompact", trigger="auto")
-    assert memctl("checkpoint", "show", "--json").data["issues"][0].startswith("Not solved: deploy")
+    assert memctl("checkpoint", "show", "--json").data["errors"][0].startswith("deploy")
     for file in (session.folder.path / "state.json", *(session.repo / ".memory" / "checkpoints").rglob("*.*")):
         assert key not in file.read_text()
     assert session.faults() == []
@@ -381,9 +385,9 @@ def test_a_line_that_is_being_written_waits_for_its_end(session: Session) -> Non
     from memctl.hooks import dispatch
 
     dispatch.answer(session.host, data, dict(os.environ))
-    assert "Round half" not in json.dumps(session_state.read(session.folder).decisions)  # type: ignore[union-attr]
+    assert "Round half" not in json.dumps(session_state.read(session.folder).task.decisions)  # type: ignore[union-attr]
     dispatch.answer(session.host, session.event("Stop"), dict(os.environ))
-    assert "Round half to even" in json.dumps(session_state.read(session.folder).decisions)  # type: ignore[union-attr]
+    assert "Round half to even" in json.dumps(session_state.read(session.folder).task.decisions)  # type: ignore[union-attr]
 
 
 def test_what_looks_like_a_credential_is_redacted(session: Session, memctl: Memctl) -> None:
@@ -484,7 +488,7 @@ def test_tasks_are_followed_by_their_numbers_from_one_stop_to_the_next(session: 
     session.send("Stop")
     state = session_state.read(session.folder)
     assert state
-    assert [(task.text, task.status) for task in state.tasks] == [("Route", "done"), ("Rounding", "in progress")]
+    assert [(step.text, step.status) for step in state.task.steps] == [("Route", "done"), ("Rounding", "in_progress")]
 
 
 def test_the_agents_shells_learn_whose_they_are(

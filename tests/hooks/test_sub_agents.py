@@ -9,7 +9,7 @@ import pytest
 from memctl.hooks.hosts import CODEX
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from tests.conftest import Memctl
+from tests.conftest import Memctl, record_all
 from tests.hooks.session import Session
 
 GATEWAY = "Find out how the payment worker retries a gateway that times out"
@@ -90,8 +90,8 @@ def test_codex_sends_the_prompt_of_a_sub_agent(repo: Path, tmp_path: Path, decid
 
 
 def test_a_sub_agent_gets_at_most_300_tokens(session: Session, memctl: Memctl) -> None:
-    for number in range(9):
-        memctl("learn", f"Payment worker and gateway retries {number}", "--lesson", "It times out: " + "a b c " * 20)
+    titles = [f"Payment worker and gateway retries {number}" for number in range(9)]
+    record_all(memctl, "learning", titles, lesson="It times out: " + "a b c " * 20)
     memctl("learn", "Payment worker, gateway and retries at length", "--lesson", "It times out. " * 400)
     launch(session, GATEWAY)
     said = starts(session, "a1")

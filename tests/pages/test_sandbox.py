@@ -123,7 +123,7 @@ for name, text in json.load(sys.stdin).items():
     environment, begin = Sandbox(), time.process_time()
     environment.begin()
     try:
-        with deadline(3):
+        with deadline(1):
             environment.from_string(text).render()
         error = ""
     except Exception as found:

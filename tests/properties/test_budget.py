@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.pack import items, rehydrate
 from memctl.pack.draft import NOTICED, REST, PackPart, harmless
-from memctl.pack.filling import fill
+from memctl.pack.filling import TOO_LARGE, fill
 from memctl.pack.formats import choice, markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.record.config import Config
@@ -24,7 +24,6 @@ from memctl.tokens.families import FAMILIES, Family
 from tests.conftest import slow
 from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
 
-QUICK = settings(max_examples=2 * settings.default.max_examples)
 FORMS = sorted(choice.NAMES)
 forms = st.sampled_from([*FORMS, choice.AUTO])
 
@@ -48,7 +47,7 @@ def headings(text: str) -> list[tuple[int, str]]:
     ]
 
 
-@settings(max_examples=4 * QUICK.max_examples)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(memories, budgets, families, tasks, forms)
 def test_a_pack_keeps_to_its_budget_and_says_something(
     made: Memory, budget: int, family: str, task: str, form: str
@@ -58,7 +57,6 @@ def test_a_pack_keeps_to_its_budget_and_says_something(
     assert pack.format in FORMS
 
 
-@QUICK
 @given(memories, st.integers(50, 600), families, forms)
 def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, family: str, form: str) -> None:
     pack = made.pack(budget, family, "", form)
@@ -72,21 +70,18 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
         assert not fill(alone, pack.format, budget, COUNTERS[family].tokens).included()
 
 
-@QUICK
 @given(memories, budgets, families, tasks)
 def test_every_record_of_a_pack_stands_in_it_whole(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task)
     assert all(f"\n{harmless(whole(made, identifier))}\n" in pack.text for identifier in pack.included())
 
 
-@QUICK
 @given(memories, budgets, families, tasks)
 def test_every_open_record_is_included_or_left_out(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task)
     assert sorted([*pack.included(), *(record.id for record in pack.left_out)]) == open_ids(made)
 
 
-@QUICK
 @given(memories, budgets, families, tasks, forms, st.randoms(use_true_random=False))
 def test_the_same_memory_makes_the_same_pack(
     made: Memory, budget: int, family: str, task: str, form: str, dice: Any
@@ -97,7 +92,6 @@ def test_the_same_memory_makes_the_same_pack(
     assert again.pack(budget, family, task, form) == made.pack(budget, family, task, form)
 
 
-@QUICK
 @given(memories, budgets, families, tasks, st.sampled_from(("xml", "event")))
 def test_an_xml_pack_parses_and_its_records_are_its_own(
     made: Memory, budget: int, family: str, task: str, form: str
@@ -119,7 +113,6 @@ def as_xml(text: str) -> str:
     return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", text).replace("\r", "\n")
 
 
-@QUICK
 @given(memories, budgets, families, tasks)
 def test_a_yaml_pack_parses_and_its_records_are_its_own(made: Memory, budget: int, family: str, task: str) -> None:
     pack = made.pack(budget, family, task, "yaml")
@@ -134,7 +127,6 @@ def test_a_yaml_pack_parses_and_its_records_are_its_own(made: Memory, budget: in
         ]
 
 
-@QUICK
 @given(memories, budgets, families, tasks)
 def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
     made: Memory, budget: int, family: str, task: str
@@ -164,7 +156,6 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
     assert all(line.split()[0] in {*pack.included(), *left} for line in heads)
 
 
-@QUICK
 @given(memories, st.integers(2000, 30_000), families, tasks)
 @example(memory(({}, "- ```\n# x"), ({}, "```\n# code")), 5000, "gpt", "")
 @example(memory(({}, "x\n===")), 5000, "gpt", "")
@@ -186,7 +177,6 @@ def test_the_headings_of_a_pack_are_its_own(made: Memory, budget: int, family: s
     assert ("Left out" in parts) == ("\n## Left out\n\n" in pack.text)
 
 
-@QUICK
 @given(bodies)
 def test_no_line_of_a_record_looks_like_a_heading_of_the_pack(body: str) -> None:
     text = whole(memory(({}, body)), "DEC-2025-11-04-001")
@@ -227,15 +217,15 @@ def test_a_budget_too_small_for_anything_is_refused_with_the_least(form: str) ->
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_line_of_a_megabyte_comes_out_whole_or_not_at_all(form: str) -> None:
-    made = memory(({"title": "Long"}, "x y " * 250_000), ({"title": "Short"}, "fits"))
-    pack = made.pack(2_000_000, "gpt", "", form)
+def test_a_line_of_half_a_megabyte_comes_out_whole_or_not_at_all(form: str) -> None:
+    made = memory(({"title": "Long"}, "x y " * 150_000), ({"title": "Short"}, "fits"))
+    pack = made.pack(1_000_000, "gpt", "", form)
     assert sorted(pack.included()) == ["DEC-2025-11-04-001", "DEC-2025-11-04-002"]
     assert made.pack(2_000, "gpt", "", form).included() == ["DEC-2025-11-04-002"]
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("budget", [50, 200_000, *slow(200, 2_000)])
+@pytest.mark.parametrize("budget", [200_000, *slow(50, 200, 2_000)])
 def test_budgets_up_to_the_largest_are_kept(form: str, budget: int) -> None:
     made = memory(*(({"memory_type": "issue", "severity": "high"}, f"word {number} " * 400) for number in range(300)))
     pack = made.pack(budget, "claude", "", form)
@@ -268,11 +258,22 @@ def test_a_large_budget_holds_everything_that_is_chosen() -> None:
 def test_a_record_too_large_for_the_budget_is_listed() -> None:
     made = memory(({"importance": 10, "title": "Huge"}, "word " * 5000), ({"title": "Small"}, "fits"))
     pack = made.pack(1000, "gpt")
-    assert "### Small" in pack.text
-    assert pack.text.endswith("## Left out\n\nDecisions:\n- DEC-2025-11-04-001 Huge (too large)\n")
+    before, _, after = pack.text.partition("### Small")
+    assert "\n\nToo large for this budget: DEC-2025-11-04-001 Huge\n\n" in before
+    assert after
+    assert [left.why for left in pack.left_out] == [TOO_LARGE]
 
 
-@QUICK
+def test_the_title_of_what_weighs_most_stands_before_records_without_a_text() -> None:
+    """Where there is hardly any room a record of a title alone fits, and took the place of one that counts."""
+    light = [({"title": f"Light {number}"}, "") for number in range(12)]
+    made = memory(({"importance": 10, "title": "Never store card numbers"}, "Whoever asks for it. " * 90), *light)
+    for budget in (150, 200, 300, 600):
+        text = made.pack(budget, "claude").text
+        place = text.find("### Light")
+        assert "Never store card numbers" in text[: place if place >= 0 else None]
+
+
 @given(memories, budgets, families, tasks, forms)
 def test_no_character_of_a_pack_steers(made: Memory, budget: int, family: str, task: str, form: str) -> None:
     text = made.pack(budget, family, task, form).text

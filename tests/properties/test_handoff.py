@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.pack import handoff, handoff_request, handoff_scope
+from memctl.pack import handoff_scope
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_request import HandoffRequest, HandoffText
+from memctl.pack.handoff_request import HandoffText
 from memctl.pack.handoff_scope import BUDGETS
-from memctl.pack.phase import standing
-from memctl.record.task_state import TaskState
-from memctl.task import state as task_state
 from tests.conftest import examples
-from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories, memory
+from tests.generated import COUNTERS, LINES, NOW, Memory, families, memories, memory
+from tests.pack import handoffs
 
 QUICK = examples(30)
 forms = st.sampled_from(("markdown", "xml", "yaml", "tokens", "event", "auto"))
@@ -26,23 +23,10 @@ lines = st.lists(st.sampled_from([line for line in LINES if len(line) < 500]), m
 
 def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: tuple[str, ...]) -> Package | None:
     """The package of a memory, None if it is refused."""
-    snapshot, count = memory.snapshot, COUNTERS[family].tokens
-    asked = HandoffRequest(
-        id="HND-2025-11-04-001",
-        source="claude",
-        target="bob",
-        kind=kind,
-        said=HandoffText(reason="The schema is done", immediate=("Write src/cascade.py",), observation=said),
-        form=form,
-        budget=budget,
-        changes=(("src/app.py", "feat: x"),),
-    )
-    scope = handoff_scope.gather(snapshot, NOW, asked, SOURCES, count)
-    state = task_state.of_record(snapshot, scope.tasks[0]) if scope.tasks else TaskState()
-    whole = handoff_request.complete(asked, state, standing(snapshot, NOW), scope.known, snapshot)
-    asked = msgspec.structs.replace(asked, said=whole)
+    given_ = HandoffText(reason="The schema is done", immediate=("Write src/cascade.py",), observation=said)
     try:
-        return handoff.package(snapshot, NOW, asked, scope, SOURCES, count)
+        changes = (("src/app.py", "feat: x"),)
+        return handoffs.given(memory.snapshot, kind, given_, (), form, family, budget, changes)
     except MemctlError as error:
         if any(words in error.message for words in ("must stay", "takes", "too small")):
             return None

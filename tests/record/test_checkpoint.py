@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from memctl.record import checkpoint
-from memctl.record.checkpoint import Noted, Touched, Version
+from memctl.record.checkpoint import Version
 from memctl.record.errors import InvalidRecord
 from memctl.record.required_text import is_said
+from memctl.record.task_state import Noted, TouchedFile
 from tests.checkpoints import made, saved
 
 PATH = "checkpoints/main/w1-v1-0a0a0a.json"
@@ -19,9 +20,9 @@ PATH = "checkpoints/main/w1-v1-0a0a0a.json"
 def test_what_is_written_is_read_again() -> None:
     one = made(
         done=("GET",),
-        files_touched=(Touched("a.py", True),),
-        open_issues=(Noted("ISS-1", "x", "high"),),
-        mission='"quoted" \N{GRINNING FACE}',
+        files=(TouchedFile("a.py", "deleted"), TouchedFile("~/.claude/plans/p.md", "read")),
+        records=(Noted("ISS-1", "x", "high"),),
+        goal='"quoted" \N{GRINNING FACE}',
     )
     assert checkpoint.parse(checkpoint.written(one), PATH) == one
     assert one.number.path == PATH
@@ -37,26 +38,25 @@ def spoilt(**values: Any) -> str:
         ("", "", "no JSON"),
         ('{"more": ' + "[" * 5_000, "", "no JSON"),
         ("[]", "", "Expected `object`"),
-        (spoilt(format=2), "format", "newer memctl"),
+        (spoilt(format=3), "format", "newer memctl"),
         (spoilt(version=2), "checkpoint_id", "don't agree"),
         (spoilt(window_id=2), "checkpoint_id", "don't agree"),
         (spoilt(workflow_id="other"), "checkpoint_id", "don't agree"),
         (spoilt(checkpoint_id="x"), "checkpoint_id", "don't agree"),
-        (spoilt(version=0), "version", ">= 1"),
-        (spoilt(saved_at="yesterday"), "saved_at", "regex"),
+        (spoilt(version=-1), "version", ">= 0"),
+        (spoilt(saved_at="yesterday"), "saved_at", "on no calendar"),
         (spoilt(saved_at="2025-02-31T00:00:00Z"), "saved_at", "on no calendar"),
-        (spoilt(head="--output=x"), "head", "regex"),
-        (spoilt(head="main"), "head", "regex"),
-        (spoilt(files_touched=[{"path": "../../etc/passwd"}]), "files_touched", "leads out of the repository"),
-        (spoilt(files_touched=[{"path": "/etc/passwd"}]), "files_touched", "leads out of the repository"),
-        (spoilt(dirty_files=["src/../../x"]), "dirty_files", "leads out of the repository"),
-        (spoilt(dirty_files=[".git/config"]), "dirty_files", "leads out of the repository"),
-        (spoilt(files_touched=[{"path": "a\0b"}]), "files_touched", "leads out of the repository"),
+        (spoilt(environment={"head": "--output=x"}), "environment", "regex"),
+        (spoilt(environment={"head": "main"}), "environment", "regex"),
+        (spoilt(files=[{"path": "../../etc/passwd"}]), "files", "leads out of the repository"),
+        (spoilt(files=[{"path": "~/../x"}]), "files", "leads out of the repository"),
+        (spoilt(environment={"dirty": [{"path": "src/../../x"}]}), "environment", "leads out of the repository"),
+        (spoilt(environment={"dirty": [{"path": ".git/config"}]}), "environment", "leads out of the repository"),
+        (spoilt(files=[{"path": "a\0b"}]), "files", "leads out of the repository"),
         (spoilt().replace("Refunds", "\\ud800"), "", "no JSON"),
-        (spoilt(mission="x" * 2_001), "mission", "length <= 2000"),
-        (spoilt(done=["x" * 501]), "done", "length <= 500"),
-        (spoilt(done=["Write  it"], planned=["write it"]), "done", "stands in two"),
-        (spoilt(in_progress=["a"], planned=["a"]), "done", "stands in two"),
+        (spoilt(goal="x" * 2_001), "goal", "length <= 2000"),
+        (spoilt(steps=[{"text": "x" * 501}]), "steps", "length <= 500"),
+        (spoilt(steps=[{"text": "Write  it", "status": "done"}, {"text": "write it"}]), "steps", "has two of"),
     ],
 )
 def test_what_is_no_checkpoint_is_told(text: str, field: str, why: str) -> None:
@@ -64,6 +64,24 @@ def test_what_is_no_checkpoint_is_told(text: str, field: str, why: str) -> None:
         checkpoint.parse(text, PATH)
     assert caught.value.faults[0].field.startswith(field)
     assert why in str(caught.value)
+
+
+def test_a_checkpoint_of_format_1_is_read() -> None:
+    old = {
+        "format": 1, "checkpoint_id": "main-w1-v1-0a0a0a", "workflow_id": "main", "window_id": 1, "version": 1,
+        "saved_at": "2025-11-04T14:32:00Z", "saved_by": "claude", "phase": "build", "mission": "Refunds by card",
+        "expected_outputs": ["POST /refunds"], "planned": ["DELETE"], "in_progress": ["POST", "Asked last: Go on"],
+        "done": ["GET"], "next_actions": ["Test"], "issues": ["Twice", "Not solved: make: Error"],
+        "open_issues": [{"id": "ISS-1", "title": "Pool", "weight": "high"}], "branch": "main", "head": "a" * 40,
+        "files_touched": [{"path": "a.py", "deleted": True}, {"path": "b.py"}], "dirty_files": ["b.py"],
+    }  # fmt: skip
+    found = checkpoint.parse(msgspec.json.encode(old).decode(), PATH)
+    assert (found.goal, found.phase, found.success_criteria) == ("Refunds by card", "build", ("POST /refunds",))
+    assert (found.done, found.in_progress, found.planned, found.said) == (("GET",), ("POST",), ("DELETE",), ("Go on",))
+    assert (found.next_actions, found.issues, found.errors) == (("Test",), ("Twice",), ("make: Error",))
+    assert found.files == (TouchedFile("a.py", "deleted"), TouchedFile("b.py"))
+    assert (found.environment.branch, found.environment.dirty) == ("main", (TouchedFile("b.py"),))
+    assert [one.id for one in found.records] == ["ISS-1"]
 
 
 def test_fields_that_a_later_memctl_adds_are_passed_over() -> None:

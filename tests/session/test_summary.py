@@ -107,7 +107,7 @@ def test_tasks_are_as_their_last_word_says() -> None:
     )
     made.says("Blocked by: the test server\n\nWe are 60 % complete.")
     summary = summed_up(made)
-    assert [(task.text, task.status) for task in summary.tasks] == [("Write", "done"), ("Test", "pending")]
+    assert [(task.text, task.status) for task in summary.tasks] == [("Write", "done"), ("Test", "planned")]
     assert (summary.next_steps, summary.completion) == (["Test"], 60)
 
 

@@ -17,7 +17,7 @@ from memctl.store import load, objects
 from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES
 from memctl.store.memory import open_memory
-from tests.conftest import Memctl, git, slow
+from tests.conftest import Memctl, Once, git, slow
 
 
 def staged(repo: Path) -> Snapshot:
@@ -33,9 +33,12 @@ def titles(snapshot: Snapshot) -> list[str]:
 
 
 @pytest.fixture
-def memory(repo: Path, memctl: Memctl) -> Path:
-    memctl("decide", "First", "--rationale", "a lesson")
-    memctl("section", "add", "Payment")
+def memory(repo: Path, memctl: Memctl, once: Once) -> Path:
+    def make() -> None:
+        memctl("decide", "First", "--rationale", "a lesson")
+        memctl("section", "add", "Payment")
+
+    once(make)
     return repo
 
 

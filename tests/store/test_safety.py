@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 READS = (["list"], ["search", "good"], ["rehydrate"], ["status"], ["export"])
 
 
 @pytest.fixture
-def good(memctl: Memctl) -> str:
-    return memctl("decide", "A good one", "--rationale", "it is good").id
+def good(memctl: Memctl, once: Once) -> str:
+    def make() -> str:
+        return memctl("decide", "A good one", "--rationale", "it is good").id
+
+    return str(once(make))
 
 
 def broken(repo: Path, text: str | bytes, name: str = "LRN-2025-11-04-009-broken.md") -> str:

@@ -89,24 +89,6 @@ def test_handoffs_of_one_id_are_told_apart_with_their_packages(
     synced(memctl, one, two)
 
 
-def test_a_handoff_that_two_clones_answered_has_one_answer(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
-    given = memctl("handoff", "--to", "bob", "--section", "2.1", *GIVEN, "--json", where=one).data["id"]
-    synced(memctl, one, two)
-    memctl("handoff", "withdraw", given, where=one)
-    bob("handoff", "accept", given, where=two)
-    memctl("sync", where=one)
-    data = memctl("sync", "--json", where=two).data
-    lost = {item["field"]: (item["lost"], item["kept"]) for item in data["lost"]}
-    assert lost["status"] == ("accepted", "withdrawn")
-    assert lost["answered_by"] == ("bob", "claude")
-    synced(memctl, one, two)
-    assert shown(memctl, two, str(shown_title(memctl, two, given)))["status"] == "withdrawn"
-
-
-def shown_title(memctl: Memctl, clone: Path, identifier: str) -> object:
-    return memctl("show", identifier, "--json", where=clone).data["records"][0]["title"]
-
-
 def test_pages_of_one_session_are_joined_with_their_lists_of_files(memctl: Memctl, one: Path, two: Path) -> None:
     for number, clone in enumerate((one, two)):
         values = {"session_id": "s1", "ended": f"2025-11-04T1{number}:00:00Z"}

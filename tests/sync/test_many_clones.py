@@ -63,7 +63,7 @@ def at_work(clones: list[Path], tmp_path: Path, changes: int) -> list[dict[str, 
     ]
 
 
-@pytest.mark.parametrize(("number", "changes"), [(4, 6), pytest.param(10, 50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("number", "changes"), [(3, 4), pytest.param(10, 50, marks=pytest.mark.slow)])
 def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
     clones: list[Path], tmp_path: Path, memctl: Memctl, changes: int
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, Once, git
+from tests.conftest import Memctl, Once, git, slow
 from tests.sync.test_handoffs import at_work, contradictions
 from tests.sync.test_kinds import GIVEN, owners, synced
 
@@ -36,7 +36,7 @@ def named(memctl: Memctl, one: Path, two: Path, once: Once) -> tuple[str, str]:
     return made
 
 
-@pytest.mark.parametrize("answered", ["decline", "withdraw"])
+@pytest.mark.parametrize("answered", ["decline", *slow("withdraw")])
 def test_a_handoff_can_be_refused_by_whom_its_namesake_has_at_work(
     memctl: Memctl, bob: Memctl, named: tuple[str, str], one: Path, two: Path, answered: str
 ) -> None:

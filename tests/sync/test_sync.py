@@ -327,7 +327,7 @@ def test_the_coordination_state_comes_along_and_what_gives_way_is_named(
 
 
 def test_clones_that_push_at_once_each_get_through(memctl: Memctl, clone: Clone) -> None:
-    clones = [clone(f"racer{number}") for number in range(4)]
+    clones = [clone(f"racer{number}") for number in range(3)]
     for number, folder in enumerate(clones):
         memctl("decide", f"By {number}", where=folder)
     running = [process(folder, "sync") for folder in clones]
@@ -339,7 +339,7 @@ def test_clones_that_push_at_once_each_get_through(memctl: Memctl, clone: Clone)
     assert len({git(folder, "rev-parse", "HEAD") for folder in clones}) == 1
     assert errors(memctl, clones[0]) == []
     merges = git(clones[0], "log", "--merges", "--format=%H").split()
-    assert len(merges) == 3  # one for each that was not first: those of lost races are forgotten
+    assert len(merges) == 2  # one for each that was not first: those of lost races are forgotten
 
 
 def test_status_says_how_far_the_branch_is_from_what_was_fetched(memctl: Memctl, one: Path, two: Path) -> None:

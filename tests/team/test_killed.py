@@ -8,19 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git, strides
+from tests.conftest import Memctl, Once, git, strides
 from tests.write import killed
 
 REF = "refs/memctl/coordination"
 
 
 @pytest.fixture
-def shop(memctl: Memctl, bob: Memctl, repo: Path) -> Path:
+def shop(memctl: Memctl, bob: Memctl, repo: Path, once: Once) -> Path:
     """claude has §2.1, bob has §2.2."""
-    memctl("section", "add", "Payment")
-    memctl("section", "add", "Search")
-    memctl("own", "acquire", "2.1")
-    bob("own", "acquire", "2.2")
+
+    def make() -> None:
+        memctl("section", "add", "Payment")
+        memctl("section", "add", "Search")
+        memctl("own", "acquire", "2.1")
+        bob("own", "acquire", "2.2")
+
+    once(make)
     return repo
 
 

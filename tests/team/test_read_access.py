@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 NOTE = ".git/memctl/open-coordination"
 
 
 @pytest.fixture(autouse=True)
-def details(memctl: Memctl) -> None:
-    memctl("section", "add", "Payment")
-    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="Zebrafish.\n")
+def details(memctl: Memctl, once: Once) -> None:
+    def make() -> None:
+        memctl("section", "add", "Payment")
+        memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="Zebrafish.\n")
+
+    once(make)
 
 
 def test_each_state_is_looked_at_once_and_a_restriction_counts_at_once(memctl: Memctl, bob: Memctl, repo: Path) -> None:

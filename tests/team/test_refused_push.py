@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git import refs
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 REF = "refs/memctl/coordination"
 REMOTE = ("--remote", "origin")
@@ -19,11 +19,15 @@ OFFER = (
 
 
 @pytest.fixture
-def bare(memctl: Memctl, repo: Path, tmp_path: Path) -> Path:
+def bare(memctl: Memctl, repo: Path, tmp_path: Path, once: Once) -> Path:
     """The remote of the repository, which has a section."""
-    memctl("section", "add", "Payment")
-    git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
-    git(repo, "remote", "add", "origin", str(tmp_path / "bare.git"))
+
+    def make() -> None:
+        memctl("section", "add", "Payment")
+        git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
+        git(repo, "remote", "add", "origin", str(tmp_path / "bare.git"))
+
+    once(make)
     return tmp_path / "bare.git"
 
 

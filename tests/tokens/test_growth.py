@@ -39,14 +39,15 @@ def growths(*given: dict[str, Any]) -> list[Growth]:
 
 def test_between_two_requests_the_answer_and_what_followed_it_were_added() -> None:
     (growth,) = growths(user("before"), answer("a", 1000, text("Looking."), CALL), user("total 4"), answer("b", 1200))
-    assert [part.text for part in growth.parts] == ["Looking.", 'Bash {"command":"ls"}', "total 4"]
-    assert (growth.model, growth.tokens, growth.tool_calls, growth.overhead, growth.fault) == (MODEL, 200, 1, 75, "")
+    assert [part.text for part in growth.parts] == ["Looking.", "Bash command\nls", "total 4"]
+    assert (growth.model, growth.tokens, growth.fault) == (MODEL, 200, "")
+    assert (growth.tool_calls, growth.parameters, growth.overhead) == (1, 1, 36 + 14 + 2 * 4)
 
 
 def test_the_lines_of_one_answer_are_one_request() -> None:
     lines = (answer("a", 1000, text("One.")), answer("a", 1000, CALL), user("out"), answer("b", 1300), user("x"))
     (growth,) = growths(*lines)
-    assert [part.text for part in growth.parts] == ["One.", 'Bash {"command":"ls"}', "out"]
+    assert [part.text for part in growth.parts] == ["One.", "Bash command\nls", "out"]
     assert growth.tokens == 300
 
 

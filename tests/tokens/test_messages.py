@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import struct
 from typing import Any
 
 import pytest
 
-from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST, PER_TOOL_CALL, Conversation, parse
-from memctl.transcript.messages import json_lines
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.tokens.images import image_size, image_tokens
+from memctl.tokens.messages import (
+    PER_MESSAGE,
+    PER_PARAMETER,
+    PER_REQUEST,
+    PER_TOOL_CALL,
+    Conversation,
+    call_texts,
+    count_call,
+    kind_in_messages,
+    parse,
+)
+from memctl.transcript.messages import RESULT, TEXT, encode_json, json_lines
 
 ANTHROPIC = {
     "model": "claude-sonnet-4-5",
@@ -65,7 +80,7 @@ def test_every_text_of_a_request_to_claude_is_found_with_its_place_and_kind() ->
         (0, "system", "tools", "json", '[{"name":"Bash"}]'),
         (1, "user", "text", "chat", "Fix the timeout."),
         (2, "assistant", "text", "markdown", "# Plan\n\nLook first."),
-        (2, "assistant", "tool call", "json", 'Bash {"command":"ls"}'),
+        (2, "assistant", "tool call", "chat", "Bash command\nls"),
         (3, "user", "tool result", "log", "one file"),
     ]
 
@@ -74,7 +89,7 @@ def test_every_text_of_a_chat_with_openai_is_found() -> None:
     assert told(OPENAI) == [
         (1, "system", "text", "chat", "You are terse."),
         (2, "user", "text", "chat", "Fix the timeout."),
-        (3, "assistant", "tool call", "json", 'bash {"command": "ls"}'),
+        (3, "assistant", "tool call", "chat", "bash command\nls"),
         (4, "tool", "tool result", "log", "one file"),
     ]
 
@@ -83,7 +98,7 @@ def test_every_text_of_openais_responses_is_found() -> None:
     assert [(what, text) for _, _, what, _, text in told(RESPONSES)] == [
         ("text", "You are terse."),
         ("text", "Fix the timeout."),
-        ("tool call", 'bash {"command": "ls"}'),
+        ("tool call", "bash command\nls"),
         ("tool result", "one file"),
     ]
     assert parsed({"input": "Fix the timeout."}).parts[0].text == "Fix the timeout."
@@ -92,8 +107,68 @@ def test_every_text_of_openais_responses_is_found() -> None:
 @pytest.mark.parametrize(("request_", "messages"), [(ANTHROPIC, 3), (OPENAI, 4), (RESPONSES, 3)])
 def test_messages_and_tool_calls_cost_tokens_beside_their_text(request_: dict[str, Any], messages: int) -> None:
     conversation = parsed(request_)
-    assert conversation.overhead == PER_REQUEST + messages * PER_MESSAGE + PER_TOOL_CALL
-    assert PER_TOOL_CALL == 75
+    assert conversation.overhead == PER_REQUEST + messages * PER_MESSAGE + PER_TOOL_CALL + PER_PARAMETER
+
+
+def test_a_calls_input_is_counted_by_its_raw_values() -> None:
+    """As JSON, each end of a line and each quotation mark in a value has a backslash more."""
+    code = 'func main() {\n\tfmt.Println("hello")\n}\n' * 40
+    texts, parameters = call_texts("Edit", {"file_path": "main.go", "new_string": code, "replace_all": True})
+    assert texts == [
+        ("chat", "Edit file_path new_string replace_all\nmain.go"),
+        ("go", code),
+        ("json", "true"),
+    ]
+    assert parameters == 3
+    assert call_texts("Edit", encode_json({"file_path": "main.go"})) == call_texts("Edit", {"file_path": "main.go"})
+    counter = Counter(FAMILIES["gpt"])
+    raw = counter.tokens(code)
+    counted = count_call("Edit", {"file_path": "main.go", "new_string": code}, counter.tokens)
+    assert raw < counted < raw + 100
+    assert counter.tokens(encode_json(code)) > 1.2 * raw
+    assert call_texts("Bash", "no JSON") == ([("chat", "Bash"), ("json", "no JSON")], 0)
+    assert call_texts("Bash", {}) == ([("chat", "Bash")], 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("     1→package main\n     2→\n     3→func main() {}\n", "numbered"),
+        ("1\tpackage main\n2\t\n3\tfunc main() {}\n", "numbered"),
+        ("cmd/main.go:12:func main() {\ncmd/main.go:14-\n/a/b.go:3:x\n", "matches"),
+        ("12 passed\n3 failed\nin 4 seconds\n", "log"),
+        ("one file", "log"),
+    ],
+)
+def test_listings_of_tools_have_kinds_of_their_own(text: str, kind: str) -> None:
+    assert kind_in_messages(text, RESULT) == kind
+    assert kind_in_messages(text, TEXT) == "chat"
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 1_092, 1_092) + b"\0" * 9).decode()
+JPEG = base64.b64encode(
+    b"\xff\xd8\xff\xe0\0\4JF\xff\xc0\0\x11\x08" + struct.pack(">HH", 200, 300) + b"\3" * 12
+).decode()
+GIF = base64.b64encode(b"GIF89a" + struct.pack("<HH", 20, 30) + b"\0\0").decode()
+WEBP = base64.b64encode(b"RIFF\0\0\0\0WEBPVP8X\n\0\0\0\0\0\0\0" + bytes([99, 0, 0, 49, 0, 0])).decode()
+
+
+def test_an_image_has_the_tokens_of_its_size() -> None:
+    sizes = [image_size(data) for data in (PNG, JPEG, GIF, WEBP)]
+    assert sizes == [(1_092, 1_092), (300, 200), (20, 30), (100, 50)]
+    for odd in (None, 7, "", "AAAA", "%%%", PNG[:20], base64.b64encode(b"\xff\xd8\xff").decode()):
+        assert image_size(odd) is None
+    own = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    assert image_tokens(own) == 1_590
+    assert image_tokens({"type": "image", "source": {"type": "url", "url": "https://x/y.png"}}) is None
+    url = f"data:image/png;base64,{PNG}"
+    assert image_tokens({"type": "image_url", "image_url": {"url": url}}) == 85 + 4 * 170
+    assert image_tokens({"type": "image_url", "image_url": {"url": url, "detail": "low"}}) == 85
+    assert image_tokens({"type": "input_image", "image_url": url}) == 85 + 4 * 170
+    assert image_tokens({"type": "document"}) is None
+    conversation = parsed([{"role": "user", "content": [own, {"type": "text", "text": "What is it?"}]}])
+    assert (conversation.images, conversation.uncounted) == (1_590, {})
+    assert conversation.overhead == PER_REQUEST + PER_MESSAGE + 1_590
 
 
 def test_what_is_no_text_is_told_and_not_counted() -> None:

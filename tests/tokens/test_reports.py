@@ -82,8 +82,10 @@ def test_a_transcript_is_an_observation_for_each_growth() -> None:
         message = {"id": identifier, "model": MODEL, "usage": {"input_tokens": context}, "content": content}
         return {"type": "assistant", "message": message}
 
-    call = Counter(FAMILIES["claude-4.5"]).tokens("Bash {}", "json")
-    assert pairs(answer("a", 1000), {"type": "summary", "subtype": "x"}, answer("b", 1300)) == [(CHAT + call, 300 - 75)]
+    call = Counter(FAMILIES["claude-4.5"]).tokens("Bash", "chat")
+    assert pairs(answer("a", 1000), {"type": "summary", "subtype": "x"}, answer("b", 1300)) == [
+        (CHAT + call, 300 - 36 - 2 * 4)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -215,17 +215,15 @@ def test_a_write_of_each_kind_is_one_commit(memctl: Memctl, settled: Path, monke
         assert git(settled, "status", "--porcelain") == "", command
 
 
-def test_a_write_takes_what_waited_along_but_not_what_is_held(memctl: Memctl, repo: Path) -> None:
-    memctl("learn", "New", "--lesson", "Made by the memctl of today")
+def test_a_write_takes_what_waited_along_but_not_what_is_held_and_ids_go_on_where_they_were(
+    memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-08T10:00:00Z")
+    assert memctl("learn", "New", "--lesson", "Made by the memctl of today").id == "LRN-2025-11-08-004"
     assert {"New", "Pending", "Cut off"} <= titles(memctl, "--at", "HEAD")
     assert "Held on purpose" not in titles(memctl, "--at", "HEAD")
     memctl("commit")
     assert "Held on purpose" in titles(memctl, "--at", "HEAD")
-
-
-def test_ids_go_on_where_they_were(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMCTL_NOW", "2025-11-08T10:00:00Z")
-    assert memctl("learn", "New", "--lesson", "x").id == "LRN-2025-11-08-004"
 
 
 def test_access_counts_are_folded_in_once(memctl: Memctl, settled: Path) -> None:

@@ -19,7 +19,7 @@ from memctl.window import (
     EvictionPolicy,
     HealthSnapshot,
     PressureZone,
-    TaskCheckpoint,
+    TaskState,
 )
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.messages.content import ContentBlock, ContentType
@@ -208,8 +208,8 @@ def test_files_are_where_the_settings_are(tmp_path: Path) -> None:
     manager = ContextWindowManager.from_config(tmp_path / "window.yaml", COUNTER)
     manager.on_overflow([{"role": "user", "content": TASK}])
     state = json.loads((tmp_path / "agent_state.json").read_text())
-    assert state["task_goal"].startswith("Migrate the pool")
-    assert "**Goal:** Migrate the pool" in (tmp_path / "agent_progress.md").read_text()
+    assert state["goal"].startswith("Migrate the pool")
+    assert "**Task**: Migrate the pool" in (tmp_path / "agent_progress.md").read_text()
     again = ContextWindowManager.from_config(tmp_path / "window.yaml", COUNTER)
     assert again.windows_created == 2
 
@@ -230,8 +230,8 @@ def test_with_a_memory_files_are_copies_of_its_checkpoints(repo: Path) -> None:
     given = {"cross_window": {"state_file": "state.json", "progress_file": "notes/progress.md"}}
     manager = ContextWindowManager.from_config(given, COUNTER, memory)
     manager.on_overflow([{"role": "user", "content": TASK}])
-    state = msgspec.json.decode((repo / "state.json").read_bytes(), type=TaskCheckpoint)
-    assert (state.window_id, state.state_version) == (1, 1)
+    state = msgspec.json.decode((repo / "state.json").read_bytes(), type=TaskState)
+    assert (state.window_id, state.version) == (1, 1)
     assert "Migrate the pool" in (repo / "notes/progress.md").read_text()
     (repo / "state.json").write_text("no JSON")
     assert ContextWindowManager.from_config(given, COUNTER, memory).windows_created == 2

@@ -45,7 +45,7 @@ NAMES = (
         "EvictionResult",
     ),
     *("EvictionResult", "ContentBlock", "ContentType", "CompressionEngine", "CompressionStrategy", "CompressionResult"),
-    *("TokenBudgetManager", "BudgetComponent", "ComponentBudget", "CrossWindowStateManager", "TaskCheckpoint"),
+    *("TokenBudgetManager", "BudgetComponent", "ComponentBudget", "CrossWindowStateManager", "TaskState"),
     *("ContextHealthMonitor", "HealthSnapshot", "AlertLevel", "ContextWindowManager", "WindowStatus"),
 )
 
@@ -58,7 +58,7 @@ def test_what_one_name_needs_is_all_that_is_loaded_for_it() -> None:
     """One process: a name's module is loaded when it is asked for, and not before."""
     code = """
 import sys, memctl.window
-for name in ("TaskCheckpoint", "EvictionEngine", "CompressionEngine", "ContextWindowManager"):
+for name in ("TaskState", "EvictionEngine", "CompressionEngine", "ContextWindowManager"):
     getattr(memctl.window, name)
     print(name, *sorted(one for one in sys.modules if one.startswith("memctl.")))
 """
@@ -70,7 +70,7 @@ for name in ("TaskCheckpoint", "EvictionEngine", "CompressionEngine", "ContextWi
     )
     has = {name: {one for one in late if f"memctl.window.{one}" in found} for name, found in loaded.items()}
     assert has == {
-        "TaskCheckpoint": set(),
+        "TaskState": set(),
         "EvictionEngine": {"eviction.engine"},
         "CompressionEngine": {"eviction.engine", "compression.engine"},
         "ContextWindowManager": {"eviction.engine", "compression.engine", "orchestrator", "health.monitor"},

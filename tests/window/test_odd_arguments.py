@@ -147,17 +147,17 @@ def test_half_a_pair_in_a_result_is_counted_and_summed_up() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (None, "checkpoint is a TaskCheckpoint, not NoneType"),
-        ({"task_goal": "Move it"}, "checkpoint is a TaskCheckpoint, not dict"),
-        (w.TaskCheckpoint(task_goal="Move it", decisions="use a queue"), "the state can't be kept: decisions"),  # type: ignore[arg-type]
-        (w.TaskCheckpoint(task_goal=None), "the state can't be kept: task_goal"),  # type: ignore[arg-type]
-        (w.TaskCheckpoint(task_goal="Move it", window_id="1"), "the state can't be kept: window_id"),  # type: ignore[arg-type]
+        (None, "state is a TaskState, not NoneType"),
+        ({"task_goal": "Move it"}, "state is a TaskState, not dict"),
+        (w.TaskState(goal="Move it", decisions="use a queue"), "the state can't be kept: decisions"),  # type: ignore[arg-type]
+        (w.TaskState(goal=None), "the state can't be kept: goal"),  # type: ignore[arg-type]
+        (w.TaskState(goal="Move it", window_id="1"), "the state can't be kept: window_id"),  # type: ignore[arg-type]
     ],
 )
 def test_a_state_that_could_not_be_read_again_is_not_kept(repo: Path, is_memory: bool, given: Any, why: str) -> None:
     memory = open_memory(repo, os.environ)
     keeper = w.CrossWindowStateManager(memory) if is_memory else StateFiles(repo, "state.json")
-    keeper.save(w.TaskCheckpoint(task_goal=HALF, decisions=(HALF,)))
+    keeper.save(w.TaskState(goal=HALF, decisions=(HALF,)))
     with pytest.raises(MemctlError) as caught:
         keeper.save(given)
     assert caught.value.message.startswith(why)

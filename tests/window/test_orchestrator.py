@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memctl.record.task_state import TaskState
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.audit import AuditLog
@@ -17,7 +18,6 @@ from memctl.window.messages.validity import validate
 from memctl.window.orchestrator import ContextWindowManager
 from memctl.window.preservation import essentials
 from memctl.window.state.files import StateFiles
-from memctl.window.state.task import TaskCheckpoint
 from tests.window.talk import TASK, Talk, long_talk
 
 COUNTER = Counter(FAMILIES["gpt"])
@@ -27,17 +27,17 @@ class Keeper:
     """Keeps states in memory."""
 
     def __init__(self) -> None:
-        self.saved: list[TaskCheckpoint] = []
+        self.saved: list[TaskState] = []
 
-    def save(self, checkpoint: TaskCheckpoint) -> str:
-        self.saved.append(checkpoint)
+    def save(self, state: TaskState) -> str:
+        self.saved.append(state)
         return f"state {len(self.saved)}"
 
-    def load(self) -> TaskCheckpoint | None:
+    def load(self) -> TaskState | None:
         return self.saved[-1] if self.saved else None
 
     def bootstrap_prompt(self) -> str:
-        return f"RESUME: {self.saved[-1].task_goal}" if self.saved else ""
+        return f"RESUME: {self.saved[-1].goal}" if self.saved else ""
 
 
 def manager(tokens: int, **more: Any) -> ContextWindowManager:
@@ -173,7 +173,7 @@ def test_a_safety_save_is_made_once_when_85_percent_are_crossed(messages: list[d
     watched.on_turn_start(start.messages)
     watched.on_turn_start(start.messages)
     assert len(keeper.saved) == 1
-    watched.on_turn_start([{"role": "user", "content": f"{TASK} Use IPv6."}, *messages[1:]])
+    watched.on_turn_start([*messages, {"role": "user", "content": "Use IPv6."}])
     assert len(keeper.saved) == 2
 
 
@@ -239,7 +239,7 @@ def test_a_loop_that_is_told_of_an_overflow_leaves_the_window_with_its_state(mes
     watched = manager(10 * tokens_of(messages), state_manager=keeper)
     start = watched.on_overflow(messages)
     assert (start.action, start.bootstrap) == (Action.CROSS_WINDOW_SAVE, f"RESUME: {TASK}")
-    assert keeper.saved[-1].task_goal == TASK
+    assert keeper.saved[-1].goal == TASK
     assert watched.windows_created == 2
 
 

@@ -65,7 +65,7 @@ class Wordy(Model):
 def test_what_a_new_window_begins_with_does_not_grow_with_the_number_of_windows() -> None:
     model = Wordy(24)
     run("Port src.", model, {"read": lambda path: "ok"}, config={"max_context_tokens": 8_000})
-    left = [messages[0]["content"] for messages in model.requests if "LEFT OUT: " in messages[0]["content"]]
+    left = [messages[0]["content"] for messages in model.requests if "RESUME: " in messages[0]["content"]]
     assert len(left) > 10
     for messages in model.requests:
         begins = len(messages) == 1  # with a margin, and room for an answer
@@ -81,7 +81,7 @@ def test_the_task_stays_what_it_was_from_window_to_window(repo: Path) -> None:
     found = CrossWindowStateManager(memory).load()
     assert found is not None
     assert found.window_id > 2
-    assert found.task_goal == TASK
+    assert found.goal == TASK
     assert (memory.private / "window.jsonl").read_text().count('"cross_window_save"') > 2
 
 
@@ -94,7 +94,7 @@ def test_a_task_that_leaves_no_room_in_its_window_is_an_error(repo: Path) -> Non
     assert model.requests == []
     found = CrossWindowStateManager(memory).load()
     assert found is not None
-    assert found.task_goal.startswith("Decision: keep the retries at 7.")
+    assert found.goal.startswith("Decision: keep the retries at 7.")
 
 
 def test_the_document_has_it_as_it_is_run() -> None:

@@ -384,10 +384,9 @@ def test_a_template_at_fault_is_named_and_keeps_nobody_from_recording(shop: Path
     new = texts(shop)
     assert {name for name in new if name[:2] == "2." and new[name] != old[name]} == set()
     assert "All the same" in new["INDEX.md"]
-    for args in (["render"], ["render", "--check"], ["show", "2.1"]):
-        refused = memctl(*args, code=None)
-        assert refused.code == 1, args
-        assert "error: .memory/templates/section.md.j2:" in refused.err, args
+    refusing = (["render"], ["render", "--check"], ["show", "2.1"])
+    refused = memctl(*refusing[list(HOSTILE.values()).index(text) % 3], code=1)  # in turn
+    assert "error: .memory/templates/section.md.j2:" in refused.err
     file.unlink()
     memctl("render")
     assert "All the same" in texts(shop)["2.1-payment.md"]
@@ -409,7 +408,7 @@ def test_a_template_takes_in_templates_and_nothing_else(shop: Path, memctl: Memc
 def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl) -> None:
     loops = "{% set x = 'a' * 90000 %}{% for a in x %}{% for b in x %}{% for c in x %}"
     template(shop, "section.md.j2", loops + "{% endfor %}" * 3)
-    hurried = "import memctl.pages.render as it; it._SECONDS = 0.5; import memctl.__main__ as m; m.run()"
+    hurried = "import memctl.pages.render as it; it._SECONDS = 0.2; import memctl.__main__ as m; m.run()"
     command = [sys.executable, "-c", hurried, "-C", str(shop), "decide", "All the same", "--section", "2.1"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:

@@ -194,12 +194,12 @@ def test_a_push_that_nobody_knows_of_whether_it_came_through_is_asked_after_and_
 
 def test_of_handoffs_of_one_section_exactly_one_wins(shop: Path, memctl: Memctl) -> None:
     before = commits(shop)
-    takers = ["bob", "carol", "dora", "emil"]
+    takers = ["bob", "carol", "dora"]
     running = [process(shop, *OFFER[:2], name, *OFFER[3:]) for name in takers]
     said = [one.communicate()[1] for one in running]
     codes = [one.returncode for one in running]
-    assert sorted(codes) == [0, 1, 1, 1]
-    assert sum("§2.1 is owned by" in one for one in said) == 3
+    assert sorted(codes) == [0, 1, 1]
+    assert sum("§2.1 is owned by" in one for one in said) == 2
     assert owner(memctl, shop) == takers[codes.index(0)]
     assert [one["to_agent_id"] for one in offers(memctl, shop)] == [takers[codes.index(0)]]
     assert commits(shop) == before + 1

@@ -260,9 +260,9 @@ def test_a_cache_brought_up_to_date_by_another_process_is_never_overwritten(
 def test_hostile_sizes_take_no_time_to_speak_of(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "One")
     file = repo / made.out.split()[1]
-    file.write_text(file.read_text() + "\n" + "<<<<<<<\n=======\n" * 20_000)
+    file.write_text(file.read_text() + "\n" + "<<<<<<<\n=======\n" * 8_000)
     memctl("list")
-    file.write_text(file.read_text() + "\n" + "key" + " " * 50_000 + "\n" + "- a\n" * 50_000)
+    file.write_text(file.read_text() + "\n" + "key" + " " * 50_000 + "\n" + "- a\n" * 20_000)
     memctl("show", made.id, "--json")
 
 

@@ -12,7 +12,7 @@ from memctl.git.history import Commit
 from memctl.record.pages import Outline, Page
 from memctl.store import load
 from memctl.store.memory import open_memory
-from tests.conftest import Memctl, changed_in, commits, git
+from tests.conftest import Memctl, Once, changed_in, commits, git
 
 SECTION = "sections/2.1-payment.md"
 ODD = ("2.0", "2.01", "2.1.1", "two", "2", "2.1/../../x", "3.9", "3.1")  # no numbers of sections
@@ -210,10 +210,16 @@ def test_an_edit_sets_and_clears_values_of_every_kind(repo: Path, memctl: Memctl
         (["project", "set", "--priority", ""], "## Priorities"),
     ],
 )
-def test_an_empty_text_alone_clears_what_there_was(repo: Path, memctl: Memctl, args: list[str], gone: str) -> None:
-    memctl("project", "set", "--goal", "Sell", "--status", "Well.", "--priority", "a")
-    memctl("section", "add", "Payment", "--overview", "Text.", "--status", "Well.", "--next", "a", "--path", "src/**")
-    memctl("detail", "add", "Cards", "--section", "2.1", "--code", "app.py")
+def test_an_empty_text_alone_clears_what_there_was(
+    repo: Path, memctl: Memctl, once: Once, args: list[str], gone: str
+) -> None:
+    def make() -> None:
+        memctl("project", "set", "--goal", "Sell", "--status", "Well.", "--priority", "a")
+        parts = ("--overview", "Text.", "--status", "Well.", "--next", "a", "--path", "src/**")
+        memctl("section", "add", "Payment", *parts)
+        memctl("detail", "add", "Cards", "--section", "2.1", "--code", "app.py")
+
+    once(make)
     file = repo / memctl(*args, "--dry-run", "--json").data["paths"][0]
     before = file.read_text()
     memctl(*args)

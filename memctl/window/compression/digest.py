@@ -116,7 +116,7 @@ def _latest(paths: Sequence[str], again: Sequence[str]) -> list[str]:
 
 
 def _sections(happened: Happened, blocks: Sequence[ContentBlock]) -> dict[str, tuple[str, ...]]:
-    tasks = [f"[{'x' if task.status == 'done' else ' '}] {task.text} ({task.status})" for task in happened.tasks]
+    tasks = [f"[{'x' if task.status == 'done' else ' '}] {task.text} ({task.how_far})" for task in happened.tasks]
     reads = [path for path, action in happened.files.items() if action == READ]
     return {
         SAID: _lines(map(_said, happened.prompts[1:])),

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.window.eviction.placeholders import Evicted, is_placeholder, placeholder, shortened
+from memctl.window.eviction import merging
+from memctl.window.eviction.placeholders import MOST_OUTLINE, Evicted, is_placeholder, placeholder, shortened
 from memctl.window.eviction.similarity import Similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
 from memctl.window.messages.editing import GONE
@@ -55,15 +56,19 @@ class Candidates:
         similar: Mapping[str, Similar],
         *,
         placeholder_tokens: int,
+        outline_share: float,
         minimum_gain: int,
         where_kept: WhereKept | None,
+        is_merging: bool,
         known: dict[tuple[Any, ...], str | None],
     ) -> None:
         self._blocks = blocks
         self._counter = counter
         self._similar = similar
         self._most = placeholder_tokens
+        self._outline = outline_share
         self._least = minimum_gain
+        self._is_merging = is_merging
         self._where_kept = where_kept
         self._known = known
         self._sizes = Counter(block.message for block in blocks)
@@ -75,7 +80,12 @@ class Candidates:
         """The units that may go, in the order in which they go; `held` is what has to stay, and why."""
         self.kept = dict(held)
         found = []
+        merged = self._merged(held, score) if self._is_merging else []
+        taken = {block.block_id for unit in merged for block in unit.blocks}
+        found += merged
         for group in self._groups():
+            if group[0].block_id in taken:
+                continue
             if all(block.block_id not in held for block in group):
                 unit = self._unit(group, score)
                 if unit is not None:
@@ -83,6 +93,32 @@ class Candidates:
             elif reason := next((held[block.block_id] for block in group if block.block_id in held), ""):
                 self.kept.update({block.block_id: reason for block in group if block.block_id not in held})
         return sorted(found, key=lambda unit: unit.order)
+
+    def _merged(self, held: Mapping[str, str], score: Callable[[ContentBlock], float]) -> list[EvictionUnit]:
+        """Units of blocks that become one line: the last of them has it, the others a word."""
+
+        def may_go(block: ContentBlock) -> bool:
+            return not (block.block_id in held or block.is_call or is_placeholder(block, self._largest))
+
+        results = [block for block in self._blocks if block.content_type is ContentType.TOOL_RESULT]
+        calls = {block.block_id: self._calls[block.call_id] for block in results if block.call_id in self._calls}
+        asked = {name: f"{call.tool_name} {call.content}" for name, call in calls.items()}
+        units = []
+        for group in merging.joined(self._blocks, self._similar, asked, may_go):
+            text = merging.line(group, calls.get(group[-1].block_id), 2 * self._most, self._counter)
+            if text is None:
+                continue
+            texts = {block.block_id: GONE for block in group} | {group[-1].block_id: text}
+            left = sum(recount(block, texts[block.block_id], self._counter) for block in group)
+            gain = sum(block.token_count for block in group) - left
+            if gain >= self._least:
+                units.append(EvictionUnit(group, texts, gain, min(map(score, group))))
+        return units
+
+    @property
+    def _largest(self) -> int:
+        """The tokens of the largest placeholder."""
+        return self._most + MOST_OUTLINE
 
     def _groups(self) -> list[tuple[ContentBlock, ...]]:
         """Blocks that go together: the thinking of one message; every other block goes alone."""
@@ -94,7 +130,7 @@ class Candidates:
 
     def _unit(self, group: tuple[ContentBlock, ...], score: Callable[[ContentBlock], float]) -> EvictionUnit | None:
         tokens = sum(block.token_count for block in group)
-        if is_placeholder(group[0], self._most):
+        if is_placeholder(group[0], self._largest):
             why = "it was evicted before"
         else:
             texts, left = self._texts(group) if tokens >= self._least else (None, 0)
@@ -133,7 +169,8 @@ class Candidates:
         )
         if key not in self._known:
             kept_at = self._where_kept(block) if self._where_kept else ""
-            self._known[key] = placeholder(Evicted(block, call, kept_at, same_as), self._most, self._counter)
+            evicted = Evicted(block, call, kept_at, same_as)
+            self._known[key] = placeholder(evicted, self._most, self._counter, self._outline)
         return self._known[key]
 
     def _same_as(self, block: ContentBlock) -> str:

@@ -16,6 +16,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
 from memctl.window.eviction.candidates import Candidates, EvictionUnit, WhereKept
+from memctl.window.eviction.placeholders import OUTLINE_SHARE
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import ALWAYS, protected, turn_of
 from memctl.window.eviction.references import names_in, referenced
@@ -98,7 +99,7 @@ class EvictionEngine:
 
     `counter` counts the tokens of placeholders and has to be the one that counted the blocks; the default counts for
     current Claude models. `where_kept` says where the host keeps a block that goes, for its placeholder. With
-    `placeholder_max_tokens` 0 no placeholders are made.
+    `placeholder_max_tokens` 0 no placeholders are made; `outline_share` of a large result's tokens stay beside its own.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class EvictionEngine:
         scorer: EvictionScorer | None = None,
         protected_types: Collection[ContentType | str] = ALWAYS,
         placeholder_max_tokens: int = PLACEHOLDER_TOKENS,
+        outline_share: float = OUTLINE_SHARE,
         minimum_gain: int = MINIMUM_GAIN,
         where_kept: WhereKept | None = None,
     ) -> None:
@@ -118,6 +120,7 @@ class EvictionEngine:
         self.numbers = numbers or Scoring()
         self.protected_types = tuple(map(_type, protected_types))
         self.placeholder_max_tokens = placeholder_max_tokens
+        self.outline_share = outline_share
         self.minimum_gain = max(1, minimum_gain)
         self.where_kept = where_kept
         self.policy = _policy(policy)
@@ -155,7 +158,7 @@ class EvictionEngine:
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks, self._names)
         alike = similar(known, runs=self._runs) if self.policy in _COMPARING or not self._is_own else {}
-        task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE), "")
+        task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE and b.content), "")
         situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
         candidates = self._candidates(known, alike)
         held = {**spared, **protected(known, turn, self.protected_types)}
@@ -195,8 +198,10 @@ class EvictionEngine:
             self.counter,
             {block_id: found for block_id, found in alike.items() if found.share > threshold},
             placeholder_tokens=self.placeholder_max_tokens,
+            outline_share=self.outline_share,
             minimum_gain=self.minimum_gain,
             where_kept=self.where_kept,
+            is_merging=self.policy is EvictionPolicy.SEMANTIC_MERGE and self._is_own,
             known={} if self.where_kept else self._placeholders,
         )
 

@@ -6,8 +6,10 @@ For example (rules.md#window-eviction):
     Finding: 9 files name retry in src/payment/.
     Full result in result-12.txt if needed.]
 
-A placeholder has at most 50 tokens, and always fewer than what it replaces. It stands where the block stood, so that
-what came out of a tool is still read as the output of a tool.
+A placeholder has at most 50 tokens, and always fewer than what it replaces. Of a large result it has an outline beside
+that, of a few percent of its tokens: lines that name an error, definitions, places of hits. What is named later is then
+found again by its line, and costs that part and not the whole. It stands where the block stood, so that what came out
+of a tool is still read as the output of a tool.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 import msgspec
 
 from memctl.text.fit import cut
+from memctl.text.fit import most as most_of
 from memctl.tokens.families import is_pack
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
 from memctl.window.preservation.events import arguments_of
@@ -25,6 +28,8 @@ from memctl.window.results import forms, told
 from memctl.window.results.key_line import FOUND, SUMMED_UP, key_line, plain
 
 START = "[Evicted: "
+OUTLINE_SHARE, MOST_OUTLINE = 0.06, 400  # of the tokens of a result, and tokens at most
+_LEAST_OUTLINE = 20  # tokens: in fewer nothing is told
 _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40
 _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
@@ -52,8 +57,38 @@ def is_placeholder(block: ContentBlock, most: int) -> bool:
     return text.startswith(START) and text.endswith("]") and text.count("]") == 1 and block.token_count <= most
 
 
-def placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
-    """The text for the place of a block, of at most `most` tokens; None if none is small enough to be worth it."""
+def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
+    """The text for the place of a block, of at most `most` tokens, and an outline of a share of the block's tokens
+    beside; None if none is small enough to be worth it."""
+    text = _plain_placeholder(evicted, most, counter)
+    if text is None or evicted.same_as or not outline_share:
+        return text
+    block = evicted.block
+    room = min(int(block.token_count * outline_share), MOST_OUTLINE)
+    if block.content_type is not ContentType.TOOL_RESULT or room < _LEAST_OUTLINE:
+        return text
+    rows = [plain(row) for row in outline(evicted)]
+    shown = most_of(lambda number: recount(block, "\n".join(rows[:number]), counter) <= room, 0, len(rows))
+    return "\n".join([text[:-1], *rows[:shown]]) + "]" if shown else text
+
+
+def outline(evicted: Evicted) -> list[str]:
+    """The lines of a result by which what is in it is found again: errors first, then definitions, keys, places."""
+    block, call = evicted.block, evicted.call
+    tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
+    if block.content.startswith(SUMMED_UP):
+        return [line for line in block.content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
+    output = forms.output_of(tool, arguments, block.content)
+    rows = [row for row in told.rows(output) if row.rank[0] in (told.ERROR, told.FIRST) and not row.is_rest]
+    return [row.text for row in sorted(rows, key=lambda row: row.rank)]
+
+
+def call_label(call: ContentBlock | None) -> str:
+    """What was called and what it was asked, in a few words."""
+    return _label(call, _LABELS[1])
+
+
+def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
     block = evicted.block
     most = min(most, block.token_count - 1)
     said = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _said(evicted)

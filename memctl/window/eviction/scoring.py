@@ -94,15 +94,17 @@ class FIFOScorer:
 
 
 class LRUScorer:
-    """What nothing has referred to for longest goes first; what was never referred to is under moderate suspicion.
+    """What nothing has referred to for longest goes first; what was never referred to is under moderate suspicion, and
+    of that the oldest goes first.
 
     A block's score falls with every turn in which nothing refers to it.
     """
 
     def score(self, block: ContentBlock, situation: ScoringInput) -> float:
+        numbers = situation.numbers
         if block.last_referenced_turn == 0:
-            return situation.numbers.lru_cold_start
-        return _left(situation.current_turn - block.last_referenced_turn, situation.numbers.lru_half_life)
+            return numbers.lru_cold_start * _left(situation.current_turn - block.turn_created, numbers.lru_half_life)
+        return _left(situation.current_turn - block.last_referenced_turn, numbers.lru_half_life)
 
 
 class PriorityScorer:

@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 
 LASTING = 3  # turns; rules.md#window-health
+BURN_TURNS = 20  # of which the burn rate is the mean; the budget keeps as many
 SPIKE = 3.0  # times the average before; rules.md#window-health
 FEWEST = 5  # measurements from which on there is an average, or a trend; rules.md#window-health
 Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -61,7 +62,7 @@ METRICS = {
         ),
         HealthMetric("compression_ratio", "original by compressed tokens", 3, 15, "degradation", "redesign the prompt"),
         HealthMetric(
-            "burn_rate", "tokens that the last turn added", None, None, "anomaly", "look for a loop that runs away"
+            "burn_rate", "tokens a turn, the mean of 20", None, None, "anomaly", "look for a loop that runs away"
         ),
         HealthMetric("fidelity_score", "what a compression kept", 0.85, None, "degradation", "add preservation rules"),
         HealthMetric(
@@ -84,8 +85,8 @@ class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A window's health after a turn; None is what was not measured in it, which is neither good nor bad.
 
-    `utilization`, `fidelity_score` and `tool_result_bloat` are fractions; `eviction_rate` is blocks, `burn_rate` tokens
-    of this turn; `compression_ratio` is original by compressed tokens, below 1 if it grew.
+    `utilization`, `fidelity_score` and `tool_result_bloat` are fractions; `eviction_rate` is blocks of this turn,
+    `burn_rate` the mean of tokens a turn; `compression_ratio` is original by compressed tokens, below 1 if it grew.
     """
 
     timestamp: str = ""
@@ -209,15 +210,16 @@ def _bloat(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert 
 
 
 def _burn_rate(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-    """A turn against the average of those before it; an average that holds the turn itself would hide it."""
+    """The mean of the last turns against what it was before: a loop that steadily takes a large file every so often
+    alarms nobody. Before there is a mean of as many turns as it takes, nothing is usual."""
     value = history[-1].burn_rate
-    before = [s.burn_rate for s in history[:-1] if s.burn_rate is not None]
+    before = [s.burn_rate for s in history[:-1] if s.burn_rate is not None][BURN_TURNS:]
     if value is None or len(before) < FEWEST:
         return None
     usual = sum(before) / len(before)
     if usual <= 0 or value <= SPIKE * usual:
         return None
-    message = f"{value:,.0f} tokens in a turn, {value / usual:.1f} times the average of {usual:,.0f}"
+    message = f"{value:,.0f} tokens a turn, {value / usual:.1f} times the average of {usual:,.0f}"
     return _alert(AlertLevel.WARNING, "burn_rate", message, value, SPIKE * usual)
 
 

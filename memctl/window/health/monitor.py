@@ -102,7 +102,7 @@ class ContextHealthMonitor:
             utilization=pressure.utilization() if pressure and pressure.turn_count else None,
             eviction_rate=self._evicted,
             compression_ratio=self._compressed[0] / max(self._compressed[1], 1) if self._compressed else None,
-            burn_rate=budget.last_turn if budget else None,
+            burn_rate=budget.burn_rate if budget and budget.last_turn is not None else None,
             fidelity_score=self._fidelity,
             tool_result_bloat=_bloat(budget) if budget else None,
         )

@@ -9,7 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from memctl.record import argument_checks
-from memctl.tokens.messages import PER_TOOL_CALL, kind_in_messages
+from memctl.tokens import messages
+from memctl.tokens.messages import kind_in_messages
 from memctl.transcript.messages import RESULT, TEXT
 
 
@@ -86,8 +87,8 @@ def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
 
 
 def count_call(name: str, arguments: str, counter: TokenCounter) -> int:
-    """The tokens of a call of a tool, what it costs beside its text included (`tokens.messages.PER_TOOL_CALL`)."""
-    return counter.tokens(f"{name} {arguments}".strip(), "json") + PER_TOOL_CALL
+    """The tokens of a call of a tool, what it costs beside its text included; `arguments` are its input as JSON."""
+    return messages.count_call(name, arguments, counter.tokens)
 
 
 def recount(block: ContentBlock, text: str, counter: TokenCounter) -> int:

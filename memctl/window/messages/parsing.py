@@ -10,6 +10,7 @@ import msgspec
 
 from memctl.text.characters import encodable
 from memctl.tokens.families import is_pack
+from memctl.tokens.images import image_tokens
 from memctl.transcript.line import without_host_tags
 from memctl.transcript.messages import (
     CALL,
@@ -44,11 +45,12 @@ class BlockPlace(msgspec.Struct, frozen=True):
 
 
 def uncounted(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the types of content in messages that no text stands for, one by one."""
+    """Yield the types of content in messages that no text stands for and whose size is not known, one by one."""
     for message in messages:
         for element in elements(message):
             if element.type != THINKING:
-                yield from (block.name for block in element.blocks if block.type == OTHER)
+                others = (block for block in element.blocks if block.type == OTHER)
+                yield from (block.name for block in others if image_tokens(block.arguments) is None)
 
 
 class BlockReader:
@@ -119,6 +121,10 @@ class BlockReader:
                 self._calls[call.call_id] = self._blocks[-1]
         elif element.type == RESULT:
             self._take_result(block_id, element, place, fields)
+        elif element.type == OTHER and (tokens := image_tokens(element.given)):
+            type_ = ContentType.ASSISTANT_RESPONSE if role == "assistant" else ContentType.USER_MESSAGE
+            fields |= {"do_not_evict": True, "metadata": {**fields.get("metadata", {}), "uncounted": ["image"]}}
+            self._add(block_id, type_, "", place, tokens=tokens, **fields)
         elif text := element.text:
             type_ = type_of(role, text)
             if type_ is ContentType.USER_MESSAGE and _MARKER.search(text):
@@ -128,9 +134,10 @@ class BlockReader:
     def _take_result(self, block_id: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
         first = element.blocks[0] if element.blocks else Block(RESULT, "user")
         call = self._calls.get(first.call_id)
-        others = [block.name for block in element.blocks if block.type == OTHER]
+        others = [block for block in element.blocks if block.type == OTHER]
         if others:
-            fields["metadata"] = {**fields.get("metadata", {}), "uncounted": others}
+            names = [block.name for block in others]
+            fields["metadata"] = {**fields.get("metadata", {}), "uncounted": names}
         fields |= {
             "tool_name": call.tool_name if call else encodable(str(element.given.get("name") or "")),
             "call_id": first.call_id,
@@ -138,6 +145,7 @@ class BlockReader:
             "turn": call.turn_created if call else self.answers,
         }
         tokens = sum(count(b.text, ContentType.TOOL_RESULT, self._counter) for b in element.blocks if b.type == RESULT)
+        tokens += sum(image_tokens(block.arguments) or 0 for block in others)
         self._add(block_id, ContentType.TOOL_RESULT, element.text, place, tokens=tokens, **fields)
 
     def _add(

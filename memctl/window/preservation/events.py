@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
+from memctl.record.task_state import Step
 from memctl.session import extraction, failures, tasks, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.file_actions import READ
-from memctl.session.tasks import Task
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
@@ -33,7 +33,7 @@ class Happened(msgspec.Struct, frozen=True):
     found: tuple[Extract, ...]
     files: dict[str, str]
     failures: tuple[Failure, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[Step, ...]
     said: tuple[str, ...] = ()
     statements: tuple[Statement, ...] = ()
 
@@ -111,7 +111,7 @@ def _event(block: ContentBlock) -> Event | None:
         return Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
     if block.content_type is ContentType.TOOL_RESULT:
         return Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
-    if block.content_type is ContentType.USER_MESSAGE:
+    if block.content_type is ContentType.USER_MESSAGE and block.content:
         return Event(PROMPT, block.content)
     if block.content_type is ContentType.ASSISTANT_RESPONSE:
         return Event(ANSWER, block.content)

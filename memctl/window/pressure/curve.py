@@ -22,13 +22,14 @@ _FEWEST_SESSIONS = 5  # of which a median tells something
 class Curve(msgspec.Struct, frozen=True):
     """Tokens of each request, and where the context was compacted.
 
-    `beginning` is the text that the first request is known to have had.
+    `beginning` is the text that the first request is known to have had, `times` are those of the requests if known.
     """
 
     points: tuple[int, ...] = ()
     compactions: tuple[Compaction, ...] = ()
     beginning: str = ""
     source: str = MODEL_REPORTED
+    times: tuple[str, ...] = ()
 
     @property
     def segments(self) -> list[Sequence[int]]:
@@ -51,7 +52,7 @@ def usual_growth(sessions: Iterable[Curve]) -> float:
 
 def of_transcript(window: Window) -> Curve:
     """Return the curve that a transcript reports."""
-    return Curve(window.requests, window.compactions, window.beginning)
+    return Curve(window.requests, window.compactions, window.beginning, times=window.times)
 
 
 def of_blocks(found: Sequence[ContentBlock], overhead: int = 0) -> Curve:

@@ -1,86 +1,94 @@
-"""The state of a task from one window to the next: a manager over the memory's checkpoints.
-
-There is one implementation of checkpoints, `memctl.task`: JSON and Markdown in one commit, stale ones refused, what
-is planned, in progress and done kept apart, the environment looked at before a resume. This gives it the names of
-rules.md#window-state.
-"""
+"""The state of a task from one window to the next: a manager over the memory's checkpoints (rules.md#window-state)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-
 import msgspec
 
-from memctl.errors import MemctlError
 from memctl.record.change import WriteOptions
-from memctl.record.checkpoint import Checkpoint, key
-from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.checkpoint import Checkpoint
+from memctl.record.task_state import TaskState
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.task import events, resume, versions
+from memctl.task import events, progress, resume, versions
 from memctl.task import save as task_save
-from memctl.task.save import StatedProgress
-from memctl.text.fit import cut
-from memctl.text.markdown import one_line
-from memctl.window.state.task import TaskCheckpoint, Validation, sound, validate
+from memctl.task.save import SaveOptions
+from memctl.window.state.task import Validation, refuse_lacking, sound, validate
 
 
 class CrossWindowStateManager:
     """Keeps the state of a task in a memory, each save in a commit of its own.
 
-    `workflow` is what the task is called there: the name of the branch if it is "". A state that goes on from another
-    version than the newest, or from an earlier window, is stale, and refused.
+    `workflow` is what the task is called there; if it is "", the branch, or a name of its own where somebody else is at
+    another task on that. A state that goes on from another
+    version than the newest, or from an earlier window, is stale, and refused; so is one of a writer that never loaded
+    the newest and lacks steps of it.
     """
 
     def __init__(self, memory: Memory, workflow: str = "") -> None:
-        self.workflow = events.workflow(memory, workflow)
+        self._given = events.workflow(memory, workflow) if workflow else ""
         self._memory = memory
-        self._seen: int | None = None  # the version that was loaded or saved last
+        self.workflow = self._given or versions.workflow_for(memory, load.disk(memory))
+        self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
 
-    def save(self, checkpoint: TaskCheckpoint) -> str:
-        """Keep a state; the id of its checkpoint. It is whole: steps that it does not name are no steps any more.
+    def save(self, state: TaskState) -> str:
+        """Keep a state; the id of its checkpoint. It is whole: steps that it does not name are no steps any more,
+        unless they are done.
 
         What is too long for a checkpoint is cut. Raises MemctlError for a state with errors, and for a stale one.
         """
-        checkpoint = sound(checkpoint)
-        wrong = self.validate(checkpoint).errors
-        if wrong:
-            raise MemctlError(f"the state can't be kept: {'; '.join(wrong)}")
-        version = self._seen if checkpoint.state_version is None else checkpoint.state_version
-        before = self._newest()
-        said = _said(self.workflow, checkpoint, before)
-        if before is not None and version is not None:
-            said = msgspec.structs.replace(said, base=str(version))
-        made = task_save.keep(self._memory, said, WriteOptions(reason="the state of a window", redact=True)).checkpoint
+        state = sound(state)
+        self._choose(state.goal)
+        return self._save(state, self._newest())
+
+    def _choose(self, goal: str) -> None:
+        """Go on in a workflow of our own if somebody else is at another task in the one of the branch."""
+        workflow = self._given or versions.workflow_for(self._memory, load.disk(self._memory), goal)
+        if workflow != self.workflow:
+            self.workflow, self._seen = workflow, None
+
+    def _save(self, state: TaskState, before: Checkpoint | None) -> str:
+        base = state.version or self._seen
+        if before is not None and base is None:
+            refuse_lacking(before, state, before.checkpoint_id, self.workflow)
+        how = SaveOptions(
+            workflow=self.workflow,
+            window=state.window_id,
+            base=str(base) if before is not None and base is not None else "",
+            is_whole=True,
+        )
+        top = f"{self._memory.repository.top.as_posix()}/"
+        inside = (msgspec.structs.replace(one, path=one.path.removeprefix(top)) for one in state.files)
+        state = msgspec.structs.replace(state, files=tuple(inside))
+        options = WriteOptions(reason="the state of a window", redact=True)
+        made = task_save.keep(self._memory, state, how, options).checkpoint
         self._seen = made.version
         return made.checkpoint_id
 
-    def load(self) -> TaskCheckpoint | None:
+    def merge(self, state: TaskState) -> str:
+        """Keep a state with what is kept already: every step of either, as far as either has it."""
+        state = sound(state)
+        self._choose(state.goal)
+        before = self._newest()
+        if before is None:
+            return self._save(state, None)
+        made = progress.merged(before, msgspec.structs.replace(state, goal=before.goal))
+        return self._save(sound(task_state_of(made, before.version)), before)
+
+    def archive(self) -> None:
+        """Put the state that was kept last aside: its task is over, and no later run takes it up."""
+        before = self._newest()
+        if before is not None:
+            self._save(sound(progress.finished(task_state_of(before, before.version))), before)
+
+    def load(self) -> TaskState | None:
         """The newest state, None if nothing was kept; raises MemctlError if it can't be read."""
         found = self._newest()
-        if found is None:
-            return None
-        self._seen = found.version
-        ahead = (*found.in_progress, *found.planned)
-        return TaskCheckpoint(
-            window_id=found.window_id,
-            state_version=found.version,
-            task_goal=found.mission,
-            success_criteria=found.expected_outputs,
-            constraints=found.constraints,
-            completed_subtasks=found.done,
-            current_subtask=ahead[0] if found.in_progress else "",
-            remaining_subtasks=ahead[1:] if found.in_progress else ahead,
-            decisions=found.decisions,
-            open_issues=found.issues,
-            learnings=found.lessons,
-            compaction_summary="\n".join(found.summary),
-            saved_at=found.saved_at,
-        )
+        self._seen = found.version if found is not None else 0
+        return None if found is None else task_state_of(found, found.version)
 
-    def validate(self, checkpoint: TaskCheckpoint) -> Validation:
+    def validate(self, state: TaskState) -> Validation:
         """What makes a state useless, and what may lead astray."""
-        return validate(checkpoint)
+        return validate(state)
 
     def bootstrap_prompt(self) -> str:
         """The text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was kept.
@@ -89,7 +97,7 @@ class CrossWindowStateManager:
         """
         if self._newest() is None:
             return ""
-        return resume.look(self._memory, load.disk(self._memory), "", self.workflow).bootstrap.text
+        return resume.look(self._memory, load.disk(self._memory), "", self.workflow).text.text
 
     def _newest(self) -> Checkpoint | None:
         snapshot = load.disk(self._memory)
@@ -97,36 +105,7 @@ class CrossWindowStateManager:
         return versions.resolve(snapshot, "", self.workflow) if found.checkpoints or found.faults else None
 
 
-def _said(workflow: str, state: TaskCheckpoint, before: Checkpoint | None) -> StatedProgress:
-    """A state as a checkpoint takes it: no item in two lists, none too long, none empty."""
-    done = _lines(state.completed_subtasks)
-    doing = _lines([state.current_subtask], done)
-    planned = _lines(state.remaining_subtasks, (*done, *doing))
-    mission = cut(one_line(state.task_goal), LONGEST_MISSION)
-    named = {key(item) for item in (*done, *doing, *planned)}
-    same = before if before is not None and before.mission == mission else None
-    old = (*same.planned, *same.in_progress) if same else ()
-    return StatedProgress(
-        workflow=workflow,
-        window=state.window_id,
-        mission=mission,
-        expected_outputs=_lines(state.success_criteria),
-        constraints=_lines(state.constraints),
-        done=done,
-        in_progress=doing,
-        planned=planned,
-        dropped=tuple(item for item in old if key(item) not in named),
-        decisions=_lines(state.decisions),
-        next_actions=(doing or planned)[:1] or (("none",) if done else ()),
-        issues=_lines(state.open_issues),
-        lessons=_lines(state.learnings),
-        summary=_lines(state.compaction_summary.split("\n")),
-    )
-
-
-def _lines(texts: Iterable[str], taken: Collection[str] = ()) -> tuple[str, ...]:
-    """Texts as lines of a checkpoint, each once and none that is taken; of too many the last."""
-    known = set(map(key, taken))
-    shown = (cut(one_line(text), LONGEST_LINE) for text in texts)
-    lines = {key(line): line for line in shown if is_said(line) and key(line) not in known}
-    return tuple(lines.values())[-MOST_LINES:]
+def task_state_of(state: TaskState, version: int) -> TaskState:
+    """The state that a checkpoint holds, without what makes it one."""
+    values = {name: getattr(state, name) for name in TaskState.__struct_fields__}
+    return TaskState(**{**values, "version": version})

@@ -6,26 +6,30 @@ in what the hook gives back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record import argument_checks
-from memctl.session import tasks
+from memctl.record.required_text import LONGEST_MISSION
+from memctl.record.task_state import MODIFIED, TaskState, TouchedFile
+from memctl.session import failures, progress
+from memctl.session.file_actions import WRITTEN
+from memctl.session.progress import Part, Progress
+from memctl.task.progress import set_steps
 from memctl.text.characters import encodable
+from memctl.text.fit import cut
 from memctl.text.markdown import one_line
-from memctl.window.compression import digest
-from memctl.window.compression.digest import Digest
+from memctl.transcript.events import DIGEST, Event
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import MAX_TOKENS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
-from memctl.window.preservation import digest_text, events
+from memctl.window.preservation import events
 from memctl.window.state import bootstrap
-from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint
+from memctl.window.state.task import NotCopied, StateKeeper
 
-# Sections in which the rules find again what a window began with.
-_FOUND = (digest_text.DECISIONS, digest_text.ISSUES, digest_text.LEARNED)
+_Identity = tuple[str, str, str]
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -34,7 +38,7 @@ class Saved(msgspec.Struct, frozen=True):
     With both it is kept, and only its copy is not.
     """
 
-    state: TaskCheckpoint
+    state: TaskState
     id: str = ""
     why_not: str = ""
 
@@ -50,63 +54,95 @@ class Succession:
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
         argument_checks.texts(task_goal=task_goal)
         argument_checks.instance(criteria, (tuple, list), "task_success_criteria", "a tuple of texts")
-        last = keeper.load() if keeper is not None else None
-        self.window = 1 + (last.window_id if last is not None else 0)
+        self._earlier = keeper.load() if keeper is not None else None  # the state that an earlier run kept
+        self.window = 1 + (self._earlier.window_id if self._earlier is not None else 0)
         for criterion in criteria:
             argument_checks.texts(criterion=criterion)
         self.task_goal = encodable(task_goal)
         self._keeper = keeper
         self._criteria = tuple(map(encodable, criteria))
+        self._progress: Progress | None = None  # how far the task is, once its first message is known
+        self._waiting: list[Event] = []  # what happened since
+        self._known: set[_Identity] = set()
+        self._latest: _Identity | None = None  # the event that was seen last
         self._is_saved = False  # above the threshold for a safety save, in this window
         self._last: Saved | None = None
         self._given = ""  # the text that this window began with
-        self._before: Digest | None = None  # what the windows before this one came to, once it was asked for
-        self._left = last  # the state in which the window before this one was left
+
+    def observe(self, blocks: Sequence[ContentBlock]) -> None:
+        """Take note of what happened since the last call. What is evicted or compacted later is known by then."""
+        if self._progress is None:
+            self._progress = self._begun(blocks)
+        told = [one for one in events.told(self._own(blocks)) if one.kind != DIGEST]
+        identities = [(one.kind, one.call, "" if one.call else one.text) for one in told]
+        numbers = range(len(told))
+        if self._latest in identities:  # all behind it is new, though it may have been said before
+            last = len(identities) - 1 - identities[::-1].index(self._latest)
+            numbers = range(last + 1, len(told))
+            fresh = list(numbers)
+        else:
+            fresh = [number for number in numbers if identities[number] not in self._known]
+        self._waiting += [told[number] for number in fresh]
+        self._known.update(identities)
+        self._latest = identities[-1] if identities else self._latest
+
+    def set_progress(self, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str = "") -> None:
+        """Take over what a program says: the steps done, the one it works on, and those it plans besides."""
+        argument_checks.texts(current=current)
+        made = self._advanced()
+        state = set_steps(made.state, map(one_line, done), one_line(current), planned, now, "")
+        self._progress = msgspec.structs.replace(made, state=state)
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
         """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
-        state = self._state(blocks)
+        self.observe(blocks)
+        state = self._advanced().state
+        goal = self.task_goal or state.goal
+        state = msgspec.structs.replace(
+            state,
+            window_id=self.window,
+            version=0,
+            goal=cut(one_line(goal), LONGEST_MISSION),
+            success_criteria=self._criteria or state.success_criteria,
+        )
         if self._last is None or self._last.is_refused or self._last.state != state:
             self._last = self._saved(state)
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
         """What the user said first, without what was given to this window of the one before it."""
-        first = next((one.content for one in blocks if one.content_type is ContentType.USER_MESSAGE), "")
+        first = next(
+            (one.content for one in blocks if one.content and one.content_type is ContentType.USER_MESSAGE), ""
+        )
         return first.replace(self._given, "").rstrip() if self._given else first
 
-    def _state(self, blocks: Sequence[ContentBlock]) -> TaskCheckpoint:
-        made = state_of(self._own(blocks), self._told(blocks), self.window, self._goal(blocks), self._criteria)
-        if self._left is None or not self._is_same_task(self._left, blocks):
-            return made
-        made = msgspec.structs.replace(made, success_criteria=self._criteria or self._left.success_criteria)
-        if made.completed_subtasks or made.current_subtask:
-            return made
-        return msgspec.structs.replace(
-            made,
-            completed_subtasks=self._left.completed_subtasks,
-            current_subtask=self._left.current_subtask,
-            remaining_subtasks=tuple(dict.fromkeys((*self._left.remaining_subtasks, *made.remaining_subtasks))),
-        )
+    def _begun(self, blocks: Sequence[ContentBlock]) -> Progress:
+        """How far the task is as this run begins: as an earlier one left it, if that was the same task."""
+        last, own = self._earlier, one_line(self.task(blocks))
+        if last is not None and not last.is_finished:
+            # A text of the earlier state may be what the user said first.
+            is_told_of = last.goal in own and not own.startswith(last.goal)
+            goal = self.task_goal or (last.goal if is_told_of or not own else own)
+            if goal.startswith(last.goal.removesuffix("…").removesuffix(" …")):
+                if is_told_of:
+                    self._known.add(("prompt", "", self.task(blocks)))
+                return Progress(last)
+        return Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
 
-    def _told(self, blocks: Sequence[ContentBlock]) -> Digest:
-        """What all windows of the task came to, this one included.
-
-        The text that this one began with stands in a message of the user, and tells what earlier ones came to: what
-        the rules find in it is known already.
-        """
-        if self._before is None:
-            last = self._left
-            is_known = last is not None and self._is_same_task(last, blocks)
-            self._before = _digest_of(last) if last is not None and is_known else Digest({})
-        made = digest.of_blocks(self._own(blocks), self._before)
-        given = {_key(line.removeprefix("- ")) for line in self._given.split("\n")}
-        known = {name: set(self._before.sections.get(name, ())) for name in _FOUND}
-        anew = {
-            name: tuple(line for line in made.sections.get(name, ()) if line in known[name] or _key(line) not in given)
-            for name in _FOUND
-        }
-        return Digest({**made.sections, **anew})
+    def _advanced(self) -> Progress:
+        """How far the task is by now."""
+        made = self._progress or Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
+        if self._waiting:
+            numbered = [msgspec.structs.replace(one, line=number) for number, one in enumerate(self._waiting, 1)]
+            happened = events.of_told(numbered)
+            touched = [
+                TouchedFile(path, MODIFIED if action == WRITTEN else action) for path, action in happened.files.items()
+            ]
+            part = Part(numbered, happened.found, happened.failures, failures.succeeded(numbered), touched[::-1])
+            made = progress.advance(made, part)
+            self._waiting = []
+        self._progress = made
+        return made
 
     def _own(self, blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
         """The blocks without the text that this window began with."""
@@ -120,18 +156,7 @@ class Succession:
         ]
         return [one for one in said if one.content or one.content_type is not ContentType.USER_MESSAGE]
 
-    def _is_same_task(self, last: TaskCheckpoint, blocks: Sequence[ContentBlock]) -> bool:
-        """Whether a state is of this task: an earlier run's may be of another one, and a long one is cut."""
-        return self._goal(blocks).startswith(last.task_goal.removesuffix("…"))
-
-    def _goal(self, blocks: Sequence[ContentBlock]) -> str:
-        """The task as it is given, or as the user said it first; that of the window before, if a text of it was what
-        the user said first, or nothing was."""
-        own, last = one_line(self.task(blocks)), self._left.task_goal if self._left is not None else ""
-        is_told_of = last in own and not own.startswith(last)
-        return self.task_goal or (last if is_told_of or not own else own)
-
-    def _saved(self, state: TaskCheckpoint) -> Saved:
+    def _saved(self, state: TaskState) -> Saved:
         if self._keeper is None:
             return Saved(state)
         try:
@@ -147,20 +172,18 @@ class Succession:
         self._is_saved = is_above
         return self.save(blocks) if crosses else None
 
-    def begin_anew(
-        self, blocks: Sequence[ContentBlock], room: int, counter: TokenCounter, engine: CompressionEngine
-    ) -> str:
-        """The next window begins; the text that it begins with, of at most `room` tokens: what was kept, or else a
-        digest of the blocks, and the notes of the `engine`."""
-        told = self._told(blocks)
+    def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
+        """The next window begins; the text that it begins with, of at most `room` tokens: the state as it was kept, or
+        else as it is known here, and the notes of the `engine`."""
         self.window += 1
         self._is_saved = False
         noted = engine.take_notes(min(room // bootstrap.NOTES_SHARE, MAX_TOKENS)).compressed_content
         left = room - count(noted, ContentType.USER_MESSAGE, counter)
-        resumed = bootstrap.fitted(self._kept() or told.text(), left, counter).rstrip()
-        self._before = Digest({**told.sections, digest_text.FINDINGS: ()})
-        self._left = self._last.state if self._last is not None else None
-        self._given = "\n\n".join(filter(None, (resumed, noted)))
+        resumed = self._kept()
+        if not resumed or count(resumed, ContentType.USER_MESSAGE, counter) > left:
+            state = self._last.state if self._last is not None else self._advanced().state
+            resumed = bootstrap.fitted(state, left, counter)
+        self._given = "\n\n".join(filter(None, (resumed.rstrip(), noted)))
         return self._given
 
     def _kept(self) -> str:
@@ -170,46 +193,3 @@ class Succession:
             return self._keeper.bootstrap_prompt() if self._keeper is not None else ""
         except MemctlError:
             return ""
-
-
-def _key(line: str) -> str:
-    """What tells whether a line was told before: a decision without its reasons, which are told in several ways."""
-    return one_line(line).partition(" — ")[0].rstrip(".")
-
-
-def _digest_of(state: TaskCheckpoint) -> Digest:
-    """What is known of the windows of an earlier run, by the state that it kept."""
-    return Digest(
-        {
-            digest_text.SAID: state.constraints,
-            digest_text.DECISIONS: state.decisions,
-            digest_text.ISSUES: state.open_issues,
-            digest_text.LEARNED: state.learnings,
-        }
-    )
-
-
-def state_of(
-    blocks: Sequence[ContentBlock], made: Digest, window_id: int, task_goal: str = "", criteria: Sequence[str] = ()
-) -> TaskCheckpoint:
-    """What must outlive the window of blocks, by what was `made` of them; without a `task_goal` the task is what the
-    user said first."""
-    told = made.sections
-    happened = events.of_blocks(blocks)
-    by_status: dict[str, list[str]] = {}
-    for task in happened.tasks:
-        by_status.setdefault(task.status, []).append(task.text)
-    under_way = by_status.get(tasks.UNDER_WAY, [])
-    return TaskCheckpoint(
-        window_id=window_id,
-        task_goal=task_goal or (one_line(happened.prompts[0]) if happened.prompts else ""),
-        success_criteria=tuple(criteria),
-        constraints=told[digest_text.SAID],
-        completed_subtasks=tuple(by_status.get(tasks.DONE, [])),
-        current_subtask=under_way[0] if under_way else "",
-        remaining_subtasks=(*under_way[1:], *by_status.get(tasks.PENDING, []), *told[digest_text.NEXT]),
-        decisions=told[digest_text.DECISIONS],
-        open_issues=(*told[digest_text.ISSUES], *told[digest_text.ERRORS]),
-        learnings=told[digest_text.LEARNED],
-        compaction_summary=made.text(0),
-    )

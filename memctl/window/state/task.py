@@ -1,37 +1,28 @@
-"""The state of a task that passes from one window to the next, and what a keeper of it does."""
+"""What keeps the state of a task from one window to the next, and what a state has to have to be kept."""
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
+from memctl.record.checkpoint import is_outside, leads_out
 from memctl.record.errors import describe
-from memctl.record.required_text import is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.task_state import DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
+from memctl.task import progress
 from memctl.text.characters import encodable
+from memctl.text.fit import cut
+from memctl.text.markdown import one_line
 
-
-class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a task that outlives a window (rules.md#window-state). Planned, under way and done are kept apart.
-
-    `state_version` is the version that it goes on from: None for the one that its keeper loaded or saved last.
-    """
-
-    window_id: int = 1
-    state_version: int | None = None
-    task_goal: str = ""
-    success_criteria: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
-    completed_subtasks: tuple[str, ...] = ()
-    current_subtask: str = ""
-    remaining_subtasks: tuple[str, ...] = ()
-    decisions: tuple[str, ...] = ()
-    open_issues: tuple[str, ...] = ()
-    learnings: tuple[str, ...] = ()
-    compaction_summary: str = ""
-    saved_at: str = ""
+_LISTS = (
+    "earlier_goals", "success_criteria", "constraints", "inputs", "phases", "next_actions", "said", "decisions",
+    "issues", "errors", "blockers", "lessons", "summary",
+)  # fmt: skip
+_NAMED = 5  # steps that a refusal names
 
 
 class NotCopied(MemctlError):
@@ -45,11 +36,11 @@ class NotCopied(MemctlError):
 class StateKeeper(Protocol):
     """Keeps the state of a task from one window to the next."""
 
-    def save(self, checkpoint: TaskCheckpoint) -> str:
+    def save(self, state: TaskState) -> str:
         """Keep a state; the id that it has now. Raises MemctlError if it is stale, NotCopied if it is kept all the
         same."""
 
-    def load(self) -> TaskCheckpoint | None:
+    def load(self) -> TaskState | None:
         """The state that was kept last, None if there is none."""
 
     def bootstrap_prompt(self) -> str:
@@ -75,34 +66,87 @@ class Validation(msgspec.Struct, frozen=True):
         return not self.errors
 
 
-def sound(checkpoint: TaskCheckpoint) -> TaskCheckpoint:
-    """A state whose fields are what they are to be, with texts that can be written; raises MemctlError if they are not.
+def sound(state: TaskState) -> TaskState:
+    """A state whose fields are what they are to be, each text on one line and within its length; raises MemctlError.
 
     Nothing checks them when one is made, and one that is kept with a text for a list could not be read again.
     """
-    argument_checks.instance(checkpoint, TaskCheckpoint, "checkpoint", "a TaskCheckpoint")
-    values = {name: _encodable(value) for name, value in msgspec.structs.asdict(checkpoint).items()}
+    argument_checks.instance(state, TaskState, "state", "a TaskState")
     try:
-        return msgspec.convert(values, TaskCheckpoint)
+        values = _tidy({name: _encodable(value) for name, value in msgspec.structs.asdict(state).items()})
+        made = msgspec.convert(values, TaskState)
     except msgspec.ValidationError as error:
         raise MemctlError(f"the state can't be kept: {describe(error)}", exit_code=USAGE) from None
+    if wrong := validate(made).errors:
+        raise MemctlError(f"the state can't be kept: {'; '.join(wrong)}")
+    return made
+
+
+def _tidy(values: dict[str, Any]) -> dict[str, Any]:
+    """The fields with texts that fit: cut, on one line, none that says nothing, of too many the last."""
+    lists = {"steps": Step, "files": TouchedFile, **dict.fromkeys(_LISTS, str)}
+    for name, kind in lists.items():
+        if not (isinstance(values[name], tuple) and all(isinstance(one, kind) for one in values[name])):
+            raise MemctlError(f"the state can't be kept: {name} is a tuple of {kind.__name__}", exit_code=USAGE)
+    if not isinstance(values["goal"], str):
+        raise MemctlError("the state can't be kept: goal is a text", exit_code=USAGE)
+    for name in _LISTS:
+        shown = dict.fromkeys(cut(one_line(text), LONGEST_LINE) for text in values[name])
+        values[name] = tuple(filter(is_said, shown))[-MOST_LINES:]
+    steps: dict[str, Step] = {}
+    for step in values["steps"]:
+        text = cut(one_line(step.text), LONGEST_LINE)
+        if is_said(text):
+            steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
+    files = tuple(one for one in values["files"] if is_outside(one.path) or not leads_out(one.path))
+    goal = cut(one_line(values["goal"]), LONGEST_MISSION)
+    return {**values, "steps": progress.fewest(steps.values()), "files": files, "goal": goal}
 
 
 def _encodable(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [_encodable(one) for one in value]
+        return tuple(_encodable(one) for one in value)
+    if isinstance(value, Step):
+        return msgspec.structs.replace(value, text=encodable(value.text))
     return encodable(value) if isinstance(value, str) else value
 
 
-def validate(checkpoint: TaskCheckpoint) -> Validation:
+def validate(state: TaskState) -> Validation:
     """What makes a state useless, and what may lead astray (rules.md#checkpoints)."""
     errors, warnings = [], []
-    if not is_said(checkpoint.task_goal):
-        errors.append("Missing task_goal: the agent will have no objective")
-    if checkpoint.window_id < 1:
-        errors.append(f"Invalid window_id: {checkpoint.window_id}")
-    if checkpoint.state_version is not None and checkpoint.state_version < 1:
-        errors.append(f"Invalid state_version: {checkpoint.state_version}")
-    if checkpoint.remaining_subtasks and not checkpoint.current_subtask:
-        warnings.append("Has remaining subtasks but no current_subtask: the agent may pick the wrong starting point")
+    if not is_said(state.goal):
+        errors.append("Missing goal: the agent will have no objective")
+    if state.window_id < 1:
+        errors.append(f"Invalid window_id: {state.window_id}")
+    if state.version < 0:
+        errors.append(f"Invalid version: {state.version}")
+    if state.planned and not (state.in_progress or state.next_actions):
+        warnings.append("Has planned steps, and none in progress or next: the agent may begin with the wrong one")
     return Validation(tuple(errors), tuple(warnings))
+
+
+def refuse_lacking(stored: TaskState, given: TaskState, name: str, workflow: str = "") -> None:
+    """Raise MemctlError if a writer that never loaded what is stored lacks steps of it, with what merges the two."""
+    lacks = progress.lacking(stored, given)
+    if not lacks:
+        return
+    told = ", ".join(f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks[:_NAMED])
+    more = f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
+    raise MemctlError(
+        f"the state is stale: {name} was never loaded, and has steps that it lacks: {told}{more}",
+        merge_command(stored, given, workflow) if workflow else "`merge(state)` instead of `save(state)` keeps both",
+    )
+
+
+def merge_command(stored: TaskState, given: TaskState, workflow: str) -> str:
+    """The command that adds the steps of a state to what is stored."""
+    words = ["memctl", "checkpoint", "save", "--workflow", workflow, "--base", str(stored.version)]
+    words += ["--window", str(max(stored.window_id, given.window_id))]
+    statuses = {key(step.text): step.status for step in stored.steps}
+    for option, status in (("--done", DONE), ("--doing", IN_PROGRESS), ("--planned", PLANNED)):
+        for step in given.steps:
+            is_new = statuses.get(key(step.text)) not in (status, DONE)
+            words += [option, step.text] if step.status == status and is_new else []
+    for text in given.next_actions:
+        words += ["--next", text]
+    return f"`{shlex.join(words)}` adds its steps to those"

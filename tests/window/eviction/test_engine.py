@@ -91,7 +91,7 @@ def freed(policy: str, need: int, given: list[dict[str, Any]] | None = None) -> 
 
 def test_lru_keeps_the_file_that_is_worked_on() -> None:
     new, found = freed("lru", 1_000)
-    assert {block.tool_name for block in found.blocks_evicted} == {"Read", "Edit"}
+    assert {block.tool_name for block in found.blocks_evicted} >= {"Read", "Edit"}
     assert new[2] == session()[2]
     assert "src/http.ts" in new[4]["content"][0]["content"]
 
@@ -251,7 +251,9 @@ def test_long_sessions_are_halved_to_the_token(family: str, seed: int) -> None:
         assert validate(new) == []
         for block_id, text_ in found.replacements.items():
             block = next(block for block in after.blocks if block.block_id == block_id) if text_ else None
-            assert block is None or block.is_call or block.token_count <= 50
+            before = next(one for one in conversation.blocks if one.block_id == block_id)
+            outline = min(0.06 * before.token_count, 400)
+            assert block is None or block.is_call or block.token_count <= 50 + outline
 
 
 @pytest.mark.parametrize("policy", EvictionPolicy)

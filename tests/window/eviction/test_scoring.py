@@ -49,7 +49,8 @@ def test_lru_keeps_what_was_just_referred_to() -> None:
     just, idle = block(1, last_referenced_turn=20), block(1, last_referenced_turn=5)
     assert LRUScorer().score(just, NOW) > LRUScorer().score(idle, NOW)
     assert LRUScorer().score(block(1, last_referenced_turn=15), NOW) == pytest.approx(0.5)
-    assert LRUScorer().score(block(19), NOW) == 0.3  # never referred to
+    assert LRUScorer().score(block(20), NOW) == 0.3  # never referred to
+    assert LRUScorer().score(block(1), NOW) < LRUScorer().score(block(19), NOW) < 0.3
 
 
 def test_priority_weighs_five_signals() -> None:

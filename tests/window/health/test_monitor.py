@@ -77,11 +77,11 @@ def test_tool_results_alarm_above_three_tenths() -> None:
 
 
 def test_a_turn_of_three_times_the_average_before_is_an_anomaly() -> None:
-    usual = [HealthSnapshot(burn_rate=1_000)] * 5
+    usual = [HealthSnapshot(burn_rate=1_000)] * 25
     (alert,) = alerts([*usual, HealthSnapshot(burn_rate=3_001)])
     assert (alert.metric, alert.kind, alert.level) == ("burn_rate", "anomaly", AlertLevel.WARNING)
     assert raised([*usual, HealthSnapshot(burn_rate=3_000)]) == []
-    assert raised([*usual[:4], HealthSnapshot(burn_rate=9_000)]) == []  # too few to know what is usual
+    assert raised([*usual[:24], HealthSnapshot(burn_rate=9_000)]) == []  # too few to know what is usual
 
 
 def test_thresholds_and_metrics_can_be_chosen() -> None:
@@ -132,7 +132,7 @@ def test_a_snapshot_is_collected_from_the_subsystems() -> None:
     first = monitor.collect(pressure, budget, window_id=2)
     assert first == HealthSnapshot(
         timestamp="2025-11-04T14:32:00Z", window_id=2, turn=1, utilization=0.61, eviction_rate=3, compression_ratio=5,
-        burn_rate=900, fidelity_score=0.8, tool_result_bloat=0.25,
+        burn_rate=2_450, fidelity_score=0.8, tool_result_bloat=0.25,
     )  # fmt: skip
 
 

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import os
+import shlex
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.record import checkpoint
+from memctl.record.task_state import DONE, Step, TaskState, steps
 from memctl.store.memory import Memory, open_memory
+from memctl.task.progress import fewest
 from memctl.text.fit import LIMIT, length
-from memctl.window import CrossWindowStateManager, TaskCheckpoint
+from memctl.window import CrossWindowStateManager
 from memctl.window.state.task import StateKeeper
-from tests.conftest import git
+from tests.conftest import Memctl, git
 
 # A task that crosses from one window to the next.
-EXAMPLE = TaskCheckpoint(
+EXAMPLE = TaskState(
     window_id=1,
-    task_goal="Migrate user-service REST calls from axios to fetch",
-    completed_subtasks=("Scanned 23 axios references", "Built error-handling wrapper", "Migrated 12/23 files"),
-    current_subtask="Migrate api.ts (file 13/23)",
-    remaining_subtasks=("Migrate remaining 10 files", "Integration tests", "Canary deploy"),
+    goal="Migrate user-service REST calls from axios to fetch",
+    steps=steps(
+        done=("Scanned 23 axios references", "Built error-handling wrapper", "Migrated 12/23 files"),
+        in_progress=("Migrate api.ts (file 13/23)",),
+        planned=("Migrate remaining 10 files", "Integration tests", "Canary deploy"),
+    ),
     decisions=(
         "Use native fetch + custom error wrapper (not a library)",
         "Keep response interceptor pattern for consistency",
     ),
-    open_issues=("api.ts:42 — type incompatibility after migration",),
-    learnings=("v3 API uses /v2/ prefix, not /v1/",),
-    compaction_summary="Migration 52% complete. 12 files done.\nOne type error at api.ts:42 unresolved.",
+    issues=("api.ts:42 — type incompatibility after migration",),
+    lessons=("v3 API uses /v2/ prefix, not /v1/",),
+    summary=("Migration 52% complete. 12 files done.", "One type error at api.ts:42 unresolved."),
 )
 
 
@@ -50,24 +53,26 @@ def test_the_example_comes_back_whole(memory: Memory) -> None:
     assert keeper.save(EXAMPLE).startswith("axios-w1-v1-")
     found = manager(memory).load()
     assert found is not None
-    assert msgspec.structs.replace(found, saved_at="", state_version=None) == EXAMPLE
-    assert found.state_version == 1
+    for name in ("goal", "decisions", "issues", "lessons", "summary", "done", "in_progress", "planned", "window_id"):
+        assert getattr(found, name) == getattr(EXAMPLE, name)
+    assert found.version == 1
     assert found.saved_at
+    assert {(step.by, step.evidence) for step in found.steps if step.status == DONE} == {(memory.actor, "command")}
 
 
 def test_a_new_window_is_told_all_of_it_within_its_limit(memory: Memory) -> None:
     many = tuple(f"Step {number}: {'word ' * 60}" for number in range(190))
-    full = msgspec.structs.replace(EXAMPLE, remaining_subtasks=many, compaction_summary="\n".join(many))
+    full = msgspec.structs.replace(EXAMPLE, steps=fewest([*EXAMPLE.steps, *steps(planned=many)]), summary=many)
+    keeper = manager(memory)
     for state in (EXAMPLE, full):
-        manager(memory).save(msgspec.structs.replace(state, state_version=None))
+        keeper.save(state)
         text = manager(memory).bootstrap_prompt()
         assert length(text) <= LIMIT
         for said in (
-            EXAMPLE.task_goal, EXAMPLE.current_subtask, *EXAMPLE.decisions, *EXAMPLE.open_issues, *EXAMPLE.learnings,
-            *EXAMPLE.completed_subtasks,
+            EXAMPLE.goal, *EXAMPLE.in_progress, *EXAMPLE.decisions, *EXAMPLE.issues, *EXAMPLE.lessons, *EXAMPLE.done
         ):  # fmt: skip
             assert said in text
-    manager(memory).save(EXAMPLE)
+    keeper.save(EXAMPLE)
     assert "Migration 52% complete" in manager(memory).bootstrap_prompt()
 
 
@@ -88,48 +93,69 @@ def test_a_stale_state_is_refused_and_what_is_newer_stays(memory: Memory) -> Non
     early.save(EXAMPLE)
     old = early.load()
     assert old is not None
-    newer = msgspec.structs.replace(EXAMPLE, window_id=2, current_subtask="Canary deploy", remaining_subtasks=())
+    newer = msgspec.structs.replace(EXAMPLE, window_id=2, steps=steps(in_progress=("Canary deploy",)))
     late.load()
     late.save(newer)
-    for stale in (old, msgspec.structs.replace(old, state_version=None), msgspec.structs.replace(EXAMPLE, window_id=1)):
+    for stale in (old, msgspec.structs.replace(old, version=0), msgspec.structs.replace(EXAMPLE, window_id=1)):
         with pytest.raises(MemctlError, match="stale"):
             early.save(stale)
     found = manager(memory).load()
     assert found is not None
-    assert (found.window_id, found.state_version, found.current_subtask) == (2, 2, "Canary deploy")
+    assert (found.window_id, found.version, found.in_progress) == (2, 2, ("Canary deploy",))
+    assert found.done == EXAMPLE.done
+
+
+def test_a_writer_that_never_loaded_and_lacks_steps_is_refused_with_the_command_that_merges(
+    memory: Memory, memctl: Memctl
+) -> None:
+    first, second = manager(memory), manager(memory)
+    first.save(msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "two"), in_progress=("three",))))
+    mine = msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "four's"), in_progress=("two",)))
+    with pytest.raises(
+        MemctlError, match=r"never loaded, and has steps that it lacks: 'two' \(done\), 'three'"
+    ) as caught:
+        second.save(mine)
+    command = str(caught.value.hint).split("`")[1]
+    memctl(*shlex.split(command)[1:])
+    found = second.load()
+    assert found is not None
+    assert (found.done, found.in_progress) == (("one", "two", "four's"), ("three",))
+    second.save(found)  # it has loaded it now
+
+
+def test_a_merge_keeps_what_either_has(memory: Memory) -> None:
+    first, second = manager(memory), manager(memory)
+    first.save(msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "two"), in_progress=("three",))))
+    second.merge(msgspec.structs.replace(EXAMPLE, steps=steps(done=("one", "four"), in_progress=("two",))))
+    found = second.load()
+    assert found is not None
+    assert (found.done, found.in_progress) == (("one", "two", "four"), ("three",))
 
 
 def test_what_a_later_state_does_not_name_is_no_step_any_more_and_what_is_done_stays(memory: Memory) -> None:
     keeper = manager(memory)
     keeper.save(EXAMPLE)
-    keeper.save(
-        msgspec.structs.replace(
-            EXAMPLE,
-            completed_subtasks=("Migrate api.ts (file 13/23)",),
-            current_subtask="Integration tests",
-            remaining_subtasks=("Integration tests", "Release"),
-            open_issues=(),
-        )
-    )
+    later = steps(done=("Migrate api.ts (file 13/23)",), in_progress=("Integration tests",), planned=("Release",))
+    keeper.save(msgspec.structs.replace(EXAMPLE, steps=later, issues=()))
     found = keeper.load()
     assert found is not None
-    assert found.completed_subtasks == (*EXAMPLE.completed_subtasks, "Migrate api.ts (file 13/23)")
-    assert (found.current_subtask, found.remaining_subtasks) == ("Integration tests", ("Release",))
-    assert found.open_issues == ()
+    assert found.done == (*EXAMPLE.done, "Migrate api.ts (file 13/23)")
+    assert (found.in_progress, found.planned) == (("Integration tests",), ("Release",))
+    assert found.issues == ()
 
 
 def test_validation_has_errors_and_warnings(memory: Memory) -> None:
     keeper = manager(memory)
     assert keeper.validate(EXAMPLE).valid
     assert keeper.validate(EXAMPLE).warnings == ()
-    wrong = keeper.validate(TaskCheckpoint(window_id=0, state_version=0, remaining_subtasks=("a",)))
+    wrong = keeper.validate(TaskState(window_id=0, version=-1, steps=steps(planned=("a",))))
     assert not wrong.valid
     assert [error.partition(":")[0] for error in wrong.errors] == [
-        "Missing task_goal", "Invalid window_id", "Invalid state_version",
+        "Missing goal", "Invalid window_id", "Invalid version",
     ]  # fmt: skip
-    assert "no current_subtask" in wrong.warnings[0]
-    with pytest.raises(MemctlError, match="Missing task_goal"):
-        keeper.save(TaskCheckpoint())
+    assert "none in progress" in wrong.warnings[0]
+    with pytest.raises(MemctlError, match="Missing goal"):
+        keeper.save(TaskState())
 
 
 def test_drift_since_the_save_is_told(memory: Memory, repo: Path) -> None:
@@ -141,33 +167,14 @@ def test_drift_since_the_save_is_told(memory: Memory, repo: Path) -> None:
     assert "gone since: api.ts" in text
 
 
-def test_a_checkpoint_of_before_is_read_as_ever(memory: Memory) -> None:
-    name = manager(memory).save(EXAMPLE)
-    number = checkpoint.version_in(name)
-    assert number is not None
-    file = memory.folder / number.path
-    values = json.loads(file.read_text())
-    for field in ("issues", "lessons", "summary"):
-        del values[field]
-    file.write_text(json.dumps(values))
-    found = manager(memory).load()
-    assert found is not None
-    assert (found.open_issues, found.learnings, found.compaction_summary) == ((), (), "")
-    assert found.decisions == EXAMPLE.decisions
-
-
 def test_text_that_is_odd_or_too_long_is_kept_as_far_as_it_goes(memory: Memory) -> None:
-    odd = msgspec.structs.replace(
-        EXAMPLE,
-        task_goal="x" * 5_000,
-        current_subtask="a\nb  c",
-        completed_subtasks=("TBD", "", "Same", "same", "y" * 900),
-        remaining_subtasks=tuple(f"step {n}" for n in range(500)),
-    )
+    many = tuple(f"step {n}" for n in range(500))
+    given = (Step("a\nb  c", "in_progress"), *(Step(text, DONE) for text in ("TBD", "", "Same", "same", "y" * 900)))
+    odd = msgspec.structs.replace(EXAMPLE, goal="x" * 5_000, steps=(*given, *steps(planned=many)))
     manager(memory).save(odd)
     found = manager(memory).load()
     assert found is not None
-    assert len(found.task_goal) == 2_000
-    assert found.current_subtask == "a b c"
-    assert [len(one) for one in found.completed_subtasks] == [4, 500]
-    assert len(found.remaining_subtasks) == 200
+    assert len(found.goal) == 2_000
+    assert found.in_progress == ("a b c",)
+    assert len(found.steps) == 200
+    assert found.planned[0] == "step 0"

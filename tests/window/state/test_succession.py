@@ -55,7 +55,8 @@ def test_a_state_tells_nothing_twice_and_its_labels_are_no_decisions(tmp_path: P
     state = StateFiles(tmp_path, "state.json").load()
     assert state is not None
     assert [decision.partition(" \N{EM DASH} ")[0] for decision in state.decisions] == ["use one wrapper"]
-    assert state.constraints == (WISH, "Go on with refunds.")
+    assert state.constraints == (WISH,)
+    assert state.said == (TASK, WISH, "Go on with refunds.")
 
 
 def todo(*steps: tuple[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -72,16 +73,14 @@ def test_steps_that_a_window_says_nothing_of_stay(tmp_path: Path) -> None:
     left(manager, bootstrap, {"role": "assistant", "content": "It works."})
     state = StateFiles(tmp_path, "state.json").load()
     assert state is not None
-    assert (state.completed_subtasks, state.current_subtask, state.remaining_subtasks) == (
-        ("Cards",), "Refunds", ("Docs",),
-    )  # fmt: skip
+    assert (state.done, state.in_progress, state.planned) == (("Cards",), ("Refunds",), ("Docs",))
 
 
 def test_a_run_goes_on_from_the_state_that_an_earlier_one_kept_of_its_task(tmp_path: Path) -> None:
     left(run(tmp_path, FILES), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
     bootstrap = left(run(tmp_path, FILES), "", {"role": "assistant", "content": "It works."})
     assert f"- {WISH}" in bootstrap
-    assert "DONE:\n- Cards" in bootstrap
+    assert "DONE, the latest last:\n- Cards" in bootstrap
     assert "- use one wrapper" in bootstrap
 
 

@@ -1,0 +1,25 @@
+"""`mcp`."""
+
+from __future__ import annotations
+
+import click
+
+from memctl.cli.command import command
+from memctl.errors import USAGE, MemctlError
+
+
+@command(
+    "mcp",
+    ("memctl mcp", "Serve the memory around this folder; programs start it, not you."),
+    ("MEMCTL_AGENT=editor memctl mcp", "What it writes is in the name of an agent called so."),
+)
+@click.pass_context
+def mcp_command(ctx: click.Context) -> None:
+    """Serve the memory to a program by the Model Context Protocol, on standard input and output.
+
+    Five tools: recall, why, record, update, hand_over; resources for records and pages, prompts for the guide. It needs
+    the extra `mcp`. What is written is the program's (or MEMCTL_AGENT's), and refused in a clone that is not trusted.
+    """
+    if ctx.obj.serve_tools is None:
+        raise MemctlError("the server runs as a program of its own", "start `memctl mcp`", USAGE)
+    ctx.obj.serve_tools(ctx.obj.folder)

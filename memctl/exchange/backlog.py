@@ -1,0 +1,143 @@
+"""Tasks of Backlog.md, a Markdown file each, as records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memctl.errors import USAGE, MemctlError
+from memctl.exchange.batch import SOURCE_ID
+from memctl.record import strict_yaml, timestamps
+from memctl.record.errors import Malformed
+from memctl.record.parser import leads_out
+from memctl.record.record import TITLE_LIMIT
+from memctl.text import headings
+from memctl.text.fit import cut_at_word
+from memctl.text.markdown import one_line
+
+_FOLDERS = ("tasks", "completed", "archive/tasks", "drafts")  # of a project, with tasks in each
+_STATUSES = {
+    "in progress": "in-progress",
+    **dict.fromkeys(("done", "completed"), "resolved"),
+    **dict.fromkeys(("won't do", "wont do", "cancelled", "canceled"), "wontfix"),
+}
+_SEVERITIES = ("critical", "high", "medium", "low")
+_FIELDS = {  # headings of a task, and those of an issue that say the same
+    "description": "Description",
+    "final summary": "Resolution",
+    "implementation plan": "Next actions",
+}
+_FRONT = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_MARK = re.compile(r"^[ \t]*<!-- (?:SECTION:)?[A-Z_]+:(?:BEGIN|END) -->[ \t]*\n?", re.MULTILINE)
+_NUMBER = re.compile(r"(?:[A-Za-z]+-)?(\d+(?:\.\d+)*)$")
+_UNQUOTED = re.compile(r"^(\s*(?:- |[\w-]+:[ \t]+))([@`%].*)$", re.MULTILINE)
+
+
+def files(folder: Path) -> list[Path]:
+    """The tasks in a folder: of one with tasks, or of a project of Backlog.md; raises MemctlError if there are none."""
+    places = [folder, *(folder / name for name in _FOLDERS), *(folder / "backlog" / name for name in _FOLDERS)]
+    found = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
+    if not found:
+        hint = "give the folder with files such as `task-1 - x.md`"
+        raise MemctlError(f"{folder} has no tasks of Backlog.md", hint, USAGE)
+    return found
+
+
+def rows(folder: Path) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """The file of each task, and the values of its record, or why it is none."""
+    for path in files(folder):
+        try:
+            yield path.name, _record(path.read_bytes().decode())
+        except UnicodeDecodeError as error:
+            yield path.name, f"this is not UTF-8 text (byte {error.start})"
+        except (OSError, Malformed) as error:
+            yield path.name, str(error)
+
+
+def _record(text: str) -> dict[str, Any]:
+    """The values of a task's record; raises Malformed if the text is none."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    front = _FRONT.match(text)
+    if front is None:
+        raise Malformed(1, "", "no task of Backlog.md: there is no front matter")
+    task = strict_yaml.read(_UNQUOTED.sub(_quoted, front[1] + "\n"))
+    title, identifier = one_line(str(task.get("title") or "")), str(task.get("id") or "")
+    if not title or not identifier:
+        raise Malformed(1, "", "no task of Backlog.md: `id` or `title` is missing")
+    references = _listed(task, "references") + _listed(task, "documentation")
+    paths = list(
+        dict.fromkeys(path for path in _listed(task, "modified_files") if "://" not in path and not leads_out(path))
+    )
+    body = _body(text[front.end() :], references)
+    if len(title) > TITLE_LIMIT:
+        body = f"{title}\n\n{body}"
+    assignees = _listed(task, "assignee")
+    values: dict[str, Any] = {
+        "memory_type": "issue",
+        "title": cut_at_word(title, TITLE_LIMIT, "…"),
+        "status": _STATUSES.get(str(task.get("status") or "").lower(), "open"),
+        "severity": next((s for s in _SEVERITIES if s == str(task.get("priority") or "").lower()), "medium"),
+        "timestamp": _moment(task.get("created_date")),
+        "agent_id": next(iter([*_listed(task, "reporter"), *assignees]), "").lstrip("@") or None,
+        "tags": _tags(task),
+        "code_refs": paths,
+        "parent": task.get("parent_task_id"),
+        "blocked_by": _listed(task, "dependencies"),
+        "body": body,
+        "extra": {
+            SOURCE_ID: identifier,
+            "assignee": assignees,
+            **{name: str(task[name]) for name in ("updated_date", "milestone") if task.get(name)},
+        },
+    }
+    values["extra"] = {name: value for name, value in values["extra"].items() if value}
+    return {name: value for name, value in values.items() if value not in (None, [], "")}
+
+
+def canonical(identifier: str) -> str:
+    """What is the same of all ways to write a task's id: `task-45.02`, `BACK-45.2` and `45.2` are one."""
+    match = _NUMBER.search(identifier.strip())
+    return ".".join(str(int(part)) for part in match[1].split(".")) if match else identifier
+
+
+def _listed(task: Mapping[str, Any], name: str) -> list[str]:
+    value = task.get(name)
+    items = value if isinstance(value, list) else [value] if value else []
+    return [one_line(str(item)) for item in items if str(item or "").strip()]
+
+
+def _tags(task: Mapping[str, Any]) -> list[str]:
+    kind = str(task.get("type") or "")
+    labels = [label.replace(",", " ") for label in _listed(task, "labels")]
+    return list(dict.fromkeys(filter(None, [kind, *labels])))
+
+
+def _moment(value: Any) -> str | None:
+    """A time of a task; None for one that can't be read."""
+    for text in (str(value or ""), str(value or "")[:10]):
+        if timestamps.is_moment(text.replace(" ", "T", 1)):
+            return text.replace(" ", "T", 1)
+    return None
+
+
+def _body(text: str, references: list[str]) -> str:
+    """A task's text with the headings that an issue has for the same, and without the marks for programs."""
+    parts = []
+    taken: set[str] = set()
+    for part in headings.split(_MARK.sub("", text)):
+        heading = _FIELDS.get(part.heading.strip().casefold(), part.heading)
+        again = heading if heading not in taken else part.heading
+        taken.add(again)
+        parts.append(f"## {again}\n{part.body}" if part.is_headed else part.text)
+    body = "".join(parts).strip("\n")
+    if references:
+        body += "\n\n## References\n\n" + "\n".join(f"- {one}" for one in references)
+    return body
+
+
+def _quoted(match: re.Match[str]) -> str:
+    """A line of YAML with the quotes that a value such as `@ada` needs."""
+    value = match[2].rstrip().replace("'", "''")
+    return f"{match[1]}'{value}'"

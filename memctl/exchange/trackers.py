@@ -1,0 +1,59 @@
+"""Issues and tasks of other tools, with their ids and links, into the memory.
+
+What can't be read, and links to what does not come in, are left out and named; an import that is `strict` refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from memctl.errors import MemctlError
+from memctl.exchange import backlog, batch, beads
+from memctl.exchange.batch import SOURCE_ID, Batch, Imported
+from memctl.exchange.jsonl import draft_of
+from memctl.record.snapshot import Snapshot
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence as IdSequence
+
+Rows = Iterable[tuple[str, dict[str, Any] | str]]  # where each stands, and its values or why it has none
+
+
+def import_beads(
+    memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str], *, is_strict: bool = False
+) -> Imported:
+    """What adding the issues of beads, as JSON Lines, comes to."""
+    return _imported(memory, sequence, snapshot, beads.rows(lines), str, is_strict)
+
+
+def import_backlog(
+    memory: Memory, sequence: IdSequence, snapshot: Snapshot, folder: Path, *, is_strict: bool = False
+) -> Imported:
+    """What adding the tasks of a folder of Backlog.md comes to."""
+    return _imported(memory, sequence, snapshot, backlog.rows(folder), backlog.canonical, is_strict)
+
+
+def _imported(
+    memory: Memory,
+    sequence: IdSequence,
+    snapshot: Snapshot,
+    found: Rows,
+    canonical: Callable[[str], str],
+    is_strict: bool,
+) -> Imported:
+    rows, unread = [], []
+    for place, values in found:
+        try:
+            if isinstance(values, str):
+                raise MemctlError(values)
+            identity = f"id\0{values['extra'][SOURCE_ID]}"
+            rows.append(batch.row(memory, place, draft_of(values), identity))
+        except MemctlError as error:
+            unread.append(f"{place}: {error}")
+    coming = Batch(memory, snapshot, rows, is_lenient=not is_strict, canonical=canonical)
+    if is_strict:
+        coming.wrong += unread
+    else:
+        coming.notes += [f"{one}: passed over" for one in unread]
+    return coming.add(sequence)

@@ -1,0 +1,123 @@
+"""The state of a task as memctl wrote it before it was one value: each form becomes the fields of a `TaskState`.
+
+There were three: checkpoints of format 1, what hooks knew of a session, and the files of a window's manager. Their
+values are untrusted text: what does not have the shape of such a form is left as it is, and the reader refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memctl.record.required_text import is_said
+from memctl.record.task_state import CLAIMED, DELETED, DONE, IN_PROGRESS, PLANNED, key
+
+_ASKED, _ERROR = "Asked last: ", "Not solved: "
+_RENAMED = {"mission": "goal", "expected_outputs": "success_criteria"}
+_LISTS = {"done": DONE, "in_progress": IN_PROGRESS, "planned": PLANNED}
+_RECORDS = ("recorded_decisions", "open_issues", "learnings")
+_OF_CALLS = {"completed": DONE, "done": DONE, "in_progress": IN_PROGRESS, "in-progress": IN_PROGRESS}
+_WINDOW = {
+    "window_id": "window_id",
+    "state_version": "version",
+    "saved_at": "saved_at",
+    "task_goal": "goal",
+    "success_criteria": "success_criteria",
+    "constraints": "constraints",
+    "decisions": "decisions",
+    "open_issues": "issues",
+    "learnings": "lessons",
+}
+
+
+def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a checkpoint of format 1 as those of today's."""
+    values = {_RENAMED.get(name, name): value for name, value in given.items()}
+    gone = {name: values.pop(name, ()) for name in (*_LISTS, *_RECORDS, "files_touched", "dirty_files")}
+    asked = [text for text in _texts(gone["in_progress"]) if text.startswith(_ASKED)]
+    values["steps"] = _steps({_LISTS[name]: [t for t in _texts(gone[name]) if t not in asked] for name in _LISTS})
+    values["said"] = [text.removeprefix(_ASKED) for text in asked]
+    issues = _texts(values.get("issues"))
+    values["issues"] = [text for text in issues if not text.startswith(_ERROR)]
+    values["errors"] = [text.removeprefix(_ERROR) for text in issues if text.startswith(_ERROR)]
+    values["phases"] = [phase] if (phase := values.pop("phase", "")) else []
+    values["records"] = [one for name in _RECORDS for one in gone[name] or ()]
+    values["files"] = [
+        {"path": one.get("path"), "action": DELETED if one.get("deleted") else ""} if isinstance(one, dict) else one
+        for one in gone["files_touched"] or ()
+    ]
+    values["environment"] = {
+        "branch": values.pop("branch", ""),
+        "head": values.pop("head", ""),
+        "dirty": [{"path": path} for path in gone["dirty_files"] or ()],
+    }
+    return values
+
+
+def of_session(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What hooks knew of a session's task, as the fields of a state."""
+    errors = given.get("errors")
+    return {
+        "goal": given.get("intent", ""),
+        "said": [text for text in dict.fromkeys([given.get("intent"), given.get("prompt")]) if text],
+        "steps": _of_calls(given.get("task_calls") or ()),
+        "next_actions": given.get("next_steps", ()),
+        "decisions": given.get("decisions", ()),
+        "issues": given.get("issues", ()),
+        "errors": list(errors.values()) if isinstance(errors, dict) else (),
+        "lessons": given.get("lessons", ()),
+        "summary": given.get("came_to", ()),
+        "files": [{"path": path} for path in given.get("files") or ()],
+    }
+
+
+def created(given: Mapping[str, Any]) -> list[str]:
+    """The tasks that a session's agent had made by their numbers, in their order."""
+    calls = [one for one in given.get("task_calls") or () if isinstance(one, dict) and one.get("tool") == "TaskCreate"]
+    return [str((one.get("arguments") or {}).get("subject") or "") for one in calls]
+
+
+def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a state in a file of a window's manager."""
+    values = {name: given[old] for old, name in _WINDOW.items() if old in given and given[old] is not None}
+    current = given.get("current_subtask")
+    values["steps"] = _steps(
+        {
+            DONE: _texts(given.get("completed_subtasks")),
+            IN_PROGRESS: _texts([current] if current else ()),
+            PLANNED: _texts(given.get("remaining_subtasks")),
+        }
+    )
+    values["summary"] = [line for line in str(given.get("compaction_summary") or "").split("\n") if is_said(line)]
+    return values
+
+
+def _of_calls(calls: Any) -> list[dict[str, str]]:
+    """The list of tasks that calls of an agent's tools had come to."""
+    whole: list[dict[str, str]] = []
+    numbered: dict[str, dict[str, str]] = {}
+    for call in calls:
+        arguments = call.get("arguments") or {}
+        items: list[dict[str, Any]] = arguments.get("todos") or arguments.get("plan") or []
+        texts = [item.get("content") or item.get("step") or item.get("description") or "" for item in items]
+        told = [_OF_CALLS.get(str(item.get("status")), PLANNED) for item in items]
+        whole = [{"text": text, "status": how} for text, how in zip(texts, told, strict=True) if text] or whole
+        if call.get("tool") == "TaskCreate" and arguments.get("subject"):
+            numbered[str(len(numbered) + 1)] = {"text": arguments["subject"], "status": PLANNED}
+        elif call.get("tool") == "TaskUpdate" and (task := numbered.get(str(arguments.get("taskId")))):
+            task["status"] = _OF_CALLS.get(str(arguments.get("status")), task["status"])
+    steps = whole or [*numbered.values()]
+    return _steps({how: [one["text"] for one in steps if one["status"] == how] for how in (DONE, IN_PROGRESS, PLANNED)})
+
+
+def _steps(lists: Mapping[str, list[str]]) -> list[dict[str, str]]:
+    """Steps by their status, each once; of one that stands in two lists that which is farther counts."""
+    found: dict[str, dict[str, str]] = {}
+    for status in (DONE, CLAIMED, IN_PROGRESS, PLANNED):
+        for text in lists.get(status, ()):
+            found.setdefault(key(text), {"text": text, "status": status})
+    return [*found.values()]
+
+
+def _texts(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else []

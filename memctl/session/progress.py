@@ -1,0 +1,349 @@
+"""What the events of a session say of the state of its task: what it is about, how far it is, what binds, what failed.
+
+A session is read in parts, and each part advances the state that the parts before it came to. A step is done if the
+agent's task list says so, if a commit names it, or if a check passed that it names. If only a sentence says so it is
+claimed. The newest next actions replace those of before. The task is the first prompt since the last list of tasks that
+was finished; the ones before it are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
+from memctl.session import dialogue, steps, tasks
+from memctl.session.calls import command_of
+from memctl.session.extraction import Extract
+from memctl.session.failures import Failure
+from memctl.statements import labels, units, wishes
+from memctl.task.progress import TASK_LIST, fewest, listed, newest, newest_files, reached
+from memctl.text.fit import cut_at_word
+from memctl.text.lazy_regex import lazy_regex
+from memctl.text.markdown import one_line
+from memctl.text.words import stems
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
+
+MOST_SAID = 30  # prompts that are kept; a resume shows the last twelve
+MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_CAME_OF = 15, 15, 10, 10, 20
+_LONGEST_STEP_PROMPT = 120  # characters of a prompt that only asks for a step, such as "commit this and push"
+_LONGEST_GOAL = 300  # characters of a task that came before
+_LONGEST_CLAIM = 300  # characters of a sentence in which a step may be said to be done
+INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
+_VERBS = (
+    r"(?:done|finished|completed?|migrated|ported|converted|implemented|fixed|added|updated|removed|deleted|renamed"
+    r"|written|created|moved|refactored|replaced|merged|tested|in place)"
+)
+_HEDGED = lazy_regex(r"(?i)\b(?:not|n't|if|once|when|until|unless|before|after|should|must|will|would|to be|almost)\b")
+_IS_DONE = lazy_regex(
+    rf"(?i)^(?P<what>.{{2,200}}?) (?:is|are|was|were|has been|have been) (?:now |all |both |fully |already )*{_VERBS}\b"
+)
+_HAS_DONE = lazy_regex(
+    rf"(?i)^(?:done|(?:(?:i|we)(?:'ve| have)? )?(?:now |just |also )*{_VERBS})(?: with)?(?::| ) ?(?P<what>.{{2,200}})"
+)
+_PATH = lazy_regex(r"(?:[\w.@-]+/)*[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b|(?:[\w.@-]+/)+[\w@-]+")
+_COMMIT_MADE = lazy_regex(r"^\[[^\]\n]*?([0-9a-f]{7,40})\]", re.MULTILINE)
+_LEADING_VERB = lazy_regex(r"^[A-Z]?[a-z]+ (?=\S)")
+
+Line = Callable[[str, int], str]
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """The state that a session has come to; the tasks that its agent made by their numbers, in their order; and whether
+    the list of tasks is finished, so that the next prompt begins another task."""
+
+    state: TaskState = TaskState()
+    created: tuple[str, ...] = ()
+    is_over: bool = False
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of a session: its events, what was found in them, which steps failed and came right, and the files that it
+    touched, the latest first."""
+
+    events: Sequence[Event]
+    found: Sequence[Extract] = ()
+    failures: Sequence[Failure] = ()
+    succeeded: frozenset[str] = frozenset()
+    files: Sequence[TouchedFile] = ()
+
+
+def plain(text: str, longest: int) -> str:
+    """A text as a line of a state."""
+    return cut_at_word(one_line(text), longest)
+
+
+def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain) -> Progress:
+    """What a session has come to after a part; `line` makes a line of a text, of some characters at most."""
+    made = before
+    results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
+    ahead = _next_by_place(part.found)
+    for event in part.events:
+        if event.agent:
+            continue
+        if event.kind == PROMPT:
+            made = _prompted(made, event.text, line)
+        elif event.kind == CALL:
+            made = _called(made, event, results.get(event.call), by, line)
+        elif event.kind == ANSWER:
+            made = _claimed(made, event, by, line)
+        if texts := ahead.get((event.moment, event.line)):
+            made = _next(made, [line(text, LONGEST_LINE) for text in texts])
+    if not part.events:
+        return made
+    state = _checked(made.state, part.succeeded, part.events[-1].moment, by)
+    return msgspec.structs.replace(made, state=_noted(state, part, line))
+
+
+def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
+    """What is said to come next, by when and where that is said."""
+    said: dict[tuple[str, int], list[str]] = {}
+    for one in found:
+        if one.label == labels.NEXT and is_said(one.text):
+            said.setdefault((one.moment, one.line), []).append(one.text)
+    return said
+
+
+def _prompted(before: Progress, text: str, line: Line) -> Progress:
+    said = line(text, LONGEST_LINE)
+    if not is_said(said):
+        return before
+    state = before.state
+    state = msgspec.structs.replace(
+        state,
+        said=newest(state.said, [said], MOST_SAID),
+        constraints=newest(state.constraints, [line(one, LONGEST_LINE) for one in binding(text)]),
+    )
+    if state.goal and not (before.is_over and is_task(text)):
+        return msgspec.structs.replace(before, state=state)
+    earlier = [cut_at_word(state.goal, _LONGEST_GOAL)] if state.goal else []
+    state = msgspec.structs.replace(
+        state,
+        goal=line(text, LONGEST_MISSION),
+        earlier_goals=newest(state.earlier_goals, earlier),
+        steps=(),
+        next_actions=(),
+    )
+    return Progress(state)
+
+
+def is_task(prompt: str) -> bool:
+    """Whether a prompt may begin a task: one that only asks for a step of the work at hand does not."""
+    return len(prompt) > _LONGEST_STEP_PROMPT or (not wishes.is_step(prompt) and wishes.has_object(prompt))
+
+
+def binding(prompt: str) -> list[str]:
+    """What of a prompt binds whoever works on the task: what it insists on, and its first demand."""
+    if len(prompt) > LONGEST_MISSION:
+        return []  # most of that is pasted
+    found = [unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and INSISTS.search(unit.text)]
+    wish = wishes.stated(prompt)
+    if wish is not None and wish.kind == wishes.CONSTRAINT and not any(wish.text in one for one in found):
+        found.append(wish.text)
+    return found
+
+
+def _called(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
+    if tasks.is_told(event.tool):
+        return _listed(before, event, by, line)
+    made = _committed(event, result)
+    if made is None:
+        return before
+    done = Step("-", DONE, event.moment, by, f"commit {made[0]}".strip())
+    state = before.state
+    for text in _named(state, dialogue.commit_message(command_of(event.arguments))):
+        state = _with_step(state, text, done)
+    return msgspec.structs.replace(before, state=state)
+
+
+def _listed(before: Progress, event: Event, by: str, line: Line) -> Progress:
+    """The state after a call that tells of the agent's list of tasks."""
+    state, created = before.state, before.created
+    if tasks.is_whole(event.tool):
+        given = tasks.listed(event.arguments)
+        if given is None:
+            return before
+        dated = [_dated(step, event, by, line) for step in given if is_said(step.text)]
+        steps_now = listed(state.steps, dated)
+    elif (subject := tasks.created(event)) is not None:
+        text = line(subject, LONGEST_LINE)
+        created = (*created, text)
+        planned = Step(text, PLANNED, evidence=TASK_LIST)
+        steps_now = reached(state.steps, text, planned) if is_said(text) else state.steps
+    else:
+        number, status = tasks.updated(event)
+        text = created[number - 1] if 0 < number <= len(created) else ""
+        if not text or status is None:
+            return before
+        kept = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
+        step = _dated(Step(text, status), event, by, line) if status else None
+        steps_now = kept if step is None else _in_place(state.steps, step)
+    state = msgspec.structs.replace(state, steps=fewest(steps_now))
+    is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
+    return Progress(_without_done(state), created, is_over)
+
+
+def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
+    """The steps with one as a list has it now, where it stood; what is done stays done."""
+    found = [step if key(one.text) == key(step.text) and one.status != DONE else one for one in before]
+    return tuple(found) if any(key(one.text) == key(step.text) for one in before) else (*found, step)
+
+
+def _dated(step: Step, event: Event, by: str, line: Line) -> Step:
+    text = line(step.text, LONGEST_LINE)
+    if step.status == DONE:
+        return Step(text, DONE, event.moment, by, TASK_LIST)
+    return Step(text, step.status, evidence=TASK_LIST)
+
+
+def _claimed(before: Progress, event: Event, by: str, line: Line) -> Progress:
+    """The state after what an agent says it has done."""
+    state = before.state
+    claim = Step("-", CLAIMED, event.moment, by, "said")
+    for sentence in _sentences(event.text):
+        what = _said_done(sentence)
+        known = _named(state, what) if what else []
+        # Of what was no step so far only a file alone is plainly a piece of work.
+        bare = what.strip(" `'\"")
+        for text in known or ([bare] if _PATH.fullmatch(bare) else []):
+            state = _with_step(state, line(text, LONGEST_LINE), claim)
+    return msgspec.structs.replace(before, state=state)
+
+
+def _sentences(text: str) -> list[str]:
+    found = (unit.text for unit in units.units(text) if unit.form == units.SENTENCE)
+    return [sentence.replace("**", "") for sentence in found if len(sentence) <= _LONGEST_CLAIM]
+
+
+def _said_done(sentence: str) -> str:
+    """What a sentence says is done, "" if it says so of nothing, or not plainly."""
+    match = _IS_DONE.search(sentence) or _HAS_DONE.search(sentence)
+    if match is None or _HEDGED.search(match[0]):
+        return ""
+    return match["what"].strip()
+
+
+def _named(state: TaskState, text: str) -> list[str]:
+    """The steps that are not done, and next actions, that a text names."""
+    wanted = [*state.having(PLANNED, IN_PROGRESS, CLAIMED), *state.next_actions]
+    return [step for step in dict.fromkeys(wanted) if names(text, step)]
+
+
+def names(text: str, step: str) -> bool:
+    """Whether a text names a step: all paths of the step stand in it, or else all its words but for its verb."""
+    if paths := {match[0] for match in _PATH.finditer(step)}:
+        told = {match[0] for match in _PATH.finditer(text)}
+        return all(any(other == path or other.endswith(f"/{path}") for other in told) for path in paths)
+    words = stems(step)
+    object_words = stems(_LEADING_VERB.sub("", step, count=1))
+    wanted = object_words if len(object_words) > 1 else words
+    return bool(wanted) and wanted <= stems(text)
+
+
+def _with_step(state: TaskState, text: str, step: Step) -> TaskState:
+    return _without_done(msgspec.structs.replace(state, steps=reached(state.steps, text, step)))
+
+
+def _without_done(state: TaskState) -> TaskState:
+    """A state in which what is done or claimed is not also next."""
+    over = {key(text) for text in state.having(DONE, CLAIMED)}
+    ahead = tuple(text for text in state.next_actions if key(text) not in over)
+    return msgspec.structs.replace(state, next_actions=ahead)
+
+
+def _next(before: Progress, texts: Sequence[str]) -> Progress:
+    """The state after something was said to come next: it takes the place of what was, and what is done stays done.
+
+    What was claimed and comes next all the same is not done.
+    """
+    state = before.state
+    said = {key(text) for text in texts}
+    again = tuple(
+        msgspec.structs.replace(step, status=PLANNED, at="", by="", evidence="")
+        if step.status == CLAIMED and key(step.text) in said
+        else step
+        for step in state.steps
+    )
+    done = {key(step.text) for step in again if step.status == DONE}
+    plain_texts = (text.rstrip(" .") or text for text in texts if not text.endswith((":", "?")))
+    ahead = tuple(text for text in dict.fromkeys(plain_texts) if key(text) not in done)
+    if not ahead and not any(key(text) in done for text in texts):
+        return before  # it was only asked
+    state = msgspec.structs.replace(state, steps=again, next_actions=ahead[:MOST_LINES])
+    return msgspec.structs.replace(before, state=state)
+
+
+def _checked(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -> TaskState:
+    """The state after some steps of the session came right: a step that names a check which passed is done."""
+    good = {steps.key(one): one for one in succeeded if steps.program(one)}
+    for step in state.steps if good else ():
+        if step.status in (PLANNED, DONE):
+            continue  # what was not begun is not done by a check that passed beside it
+        told = key(step.text).replace("`", "")
+        passed = next((one for name, one in good.items() if name.casefold() in told), "")
+        if passed:
+            evidence = cut_at_word(f"check `{one_line(passed)}`", LONGEST_LINE)
+            state = _with_step(state, step.text, Step("-", DONE, moment, by, evidence))
+    return state
+
+
+def _noted(state: TaskState, part: Part, line: Line) -> TaskState:
+    """The state with what a part found: decisions, issues, blockers, lessons, errors, files, and what was said last."""
+
+    def texts(*kinds: str) -> list[str]:
+        # What a comment in code says is no agent's word.
+        told = (line(one.text, LONGEST_LINE) for one in part.found if one.label in kinds and not one.path)
+        return [text for text in told if is_said(text)]
+
+    return msgspec.structs.replace(
+        state,
+        decisions=newest(state.decisions, texts(labels.DECISION), MOST_DECISIONS),
+        issues=newest(state.issues, texts(labels.ISSUE), MOST_ISSUES),
+        blockers=newest(state.blockers, texts(labels.BLOCKER), MOST_ISSUES),
+        lessons=newest(state.lessons, texts(labels.LEARNING), MOST_LESSONS),
+        errors=_errors(state.errors, part, line),
+        files=newest_files(part.files, state.files),
+        summary=_came_to(state, part, line),
+    )
+
+
+def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
+    """The errors that are open still, the newest last: those of steps that came right since are gone."""
+    good = steps.keys(line(one, LONGEST_LINE) for one in part.succeeded)
+    fresh = {line(one.step, LONGEST_LINE): one for one in part.failures if one.is_open}
+    new = [line(f"{step}: {one.message}", LONGEST_LINE) for step, one in fresh.items()]
+    old = [text for text in before if not steps.begins(text, good) and not text.startswith(tuple(fresh))]
+    return newest(old, new, MOST_ERRORS)
+
+
+def _came_to(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
+    """What came of the last turns: the commits made, and the agent's last words in each turn.
+
+    How much of the work is done the steps say, where there are any; else what was last said of it.
+    """
+    results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
+    found, last = [], ""
+    for event in [*(one for one in part.events if not one.agent), Event(PROMPT)]:
+        if event.kind == ANSWER and event.text.strip():
+            last = "" if event.text.rstrip().endswith(":") else event.text
+        elif event.kind == CALL and (made := _committed(event, results.get(event.call))):
+            found.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
+        elif event.kind == PROMPT and last:
+            found.append(line(last, LONGEST_LINE))
+            last = ""
+    percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
+    told = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
+    before = [text for text in state.summary if not (text.endswith("% complete") and (percents or state.steps))]
+    return newest(before, [*found, *told], MOST_CAME_OF)
+
+
+def _committed(call: Event, result: Event | None) -> tuple[str, str] | None:
+    """The commit that a call made, as far as its result names it, and its subject; None if it made none."""
+    if result is None or result.is_error:
+        return None
+    message = dialogue.commit_message(command_of(call.arguments))
+    match = _COMMIT_MADE.search(result.text)
+    return (match[1] if match else "", message.partition("\n")[0]) if message else None

@@ -1,0 +1,206 @@
+"""How the state of a task changes: what each kind of writer may do to steps and lists.
+
+Done steps stay done, whoever writes: a list, a sentence or a state that does not name them changes nothing, and only a
+command drops one (rules.md#checkpoints). The newest next actions replace those of before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.record.required_text import LONGEST_LINE, MOST_LINES
+from memctl.record.task_state import (
+    CLAIMED,
+    DONE,
+    IN_PROGRESS,
+    PLANNED,
+    PROGRESS,
+    Step,
+    TaskState,
+    TouchedFile,
+    key,
+    mixed,
+)
+from memctl.text.fit import cut
+
+TASK_LIST, COMMAND = "task list", "command"  # evidence, beside commits and checks that are named
+MOST_FILES = 50
+_REPLACED = ("success_criteria", "constraints", "inputs", "next_actions", "issues", "errors", "blockers", "summary")
+_ADDED = ("phases", "said", "decisions", "lessons", "earlier_goals")
+_TAKEN = ("task_id", "section", "goal")
+
+
+def added(before: TaskState | None, said: TaskState, dropped: Sequence[str] = ()) -> TaskState:
+    """The state after somebody said some of it by a command: what they left out stays as it was before.
+
+    Raises MemctlError for a step that is given twice, that is done already, or that is dropped and not there.
+    """
+    before = before or TaskState()
+    values = {name: getattr(said, name) or getattr(before, name) for name in (*_TAKEN, *_REPLACED)}
+    values |= {name: newest(getattr(before, name), getattr(said, name)) for name in _ADDED}
+    steps = moved(before.steps, said.steps, dropped)
+    is_ahead = any(step.status != DONE for step in steps)
+    if before.is_finished and not said.next_actions and is_ahead:
+        values["next_actions"] = ()  # it said that nothing is left to do, and now something is
+    files = newest_files(said.files, before.files)
+    return msgspec.structs.replace(before, **values, steps=steps, files=files)
+
+
+def moved(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
+    """The steps after a command gave some of them and dropped others; raises MemctlError."""
+    if twice := mixed(given):
+        raise MemctlError(f"{twice[0]!r} is given for two of {', '.join(PROGRESS)}", exit_code=USAGE)
+    known = {key(step.text): step for step in before}
+    gone = set(map(key, dropped))
+    for item in dropped:
+        if key(item) not in known:
+            raise MemctlError(f"{item!r} is no step of the task", "`memctl checkpoint show` lists them", USAGE)
+    for step in given:
+        old = known.get(key(step.text))
+        if old and old.status == DONE and step.status != DONE and key(step.text) not in gone:
+            raise MemctlError(
+                f"{old.text!r} is done", "name what is left of it as a step of its own, or --drop it first", USAGE
+            )
+    kept = {name: step for name, step in known.items() if name not in gone}
+    for step in given:
+        old = kept.pop(key(step.text), None)
+        kept[key(step.text)] = old if old and old.status == DONE else step
+    return fewest(kept.values())
+
+
+def fewest(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """As many steps as a state holds; of those that are done the oldest go first."""
+    steps = tuple(steps)
+    over = len(steps) - MOST_LINES
+    if over <= 0:
+        return steps
+    oldest = [number for number, step in enumerate(steps) if step.status == DONE][:over]
+    kept = [step for number, step in enumerate(steps) if number not in set(oldest)]
+    return tuple(kept[:MOST_LINES])
+
+
+def listed(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps after a task list that is whole: it takes the place of the list before, and done steps stay done."""
+    known = {key(step.text): step for step in before}
+    named = {key(step.text) for step in given}
+    kept = [one for one in before if key(one.text) not in named and (one.status == DONE or one.evidence != TASK_LIST)]
+    found = {key(one.text): old if (old := known.get(key(one.text))) and old.status == DONE else one for one in given}
+    return fewest([*kept, *found.values()])
+
+
+def reached(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
+    """The steps after one of them, or a new one, has come as far as `step` says; none goes back."""
+    found = []
+    is_new = True
+    for one in before:
+        if key(one.text) == key(text):
+            is_new = False
+            is_ahead = PROGRESS.index(step.status) > PROGRESS.index(one.status)
+            found.append(msgspec.structs.replace(step, text=one.text) if is_ahead else one)
+        else:
+            found.append(one)
+    return fewest([*found, msgspec.structs.replace(step, text=text)] if is_new else found)
+
+
+def lacking(stored: TaskState, given: TaskState) -> list[Step]:
+    """The steps of a stored state that another one does not have, or not as done."""
+    statuses = {key(step.text): step.status for step in given.steps}
+    return [
+        step
+        for step in stored.steps
+        if key(step.text) not in statuses or (step.status == DONE and statuses[key(step.text)] != DONE)
+    ]
+
+
+def retained(stored: TaskState | None, given: TaskState) -> TaskState:
+    """A whole state that takes the place of a stored one of its task: what was done there is done."""
+    if stored is None:
+        return given
+    done = {key(step.text): step for step in stored.steps if step.status == DONE}
+    own = {key(step.text) for step in given.steps}
+    steps = [step for name, step in done.items() if name not in own]
+    steps += [done.get(key(step.text), step) for step in given.steps]
+    ahead = tuple(item for item in given.next_actions if key(item) not in done)
+    return msgspec.structs.replace(given, steps=fewest(steps), next_actions=ahead)
+
+
+def merged(stored: TaskState, given: TaskState) -> TaskState:
+    """Both states in one: every step of either, as far as either has it; of all else what was given is newer."""
+    steps = stored.steps
+    for step in given.steps:
+        steps = reached(steps, step.text, step)
+    made = added(stored, msgspec.structs.replace(given, steps=()))
+    return retained(
+        stored, msgspec.structs.replace(made, steps=steps, window_id=max(stored.window_id, given.window_id))
+    )
+
+
+def newest(old: Iterable[str], new: Iterable[str], most: int = MOST_LINES) -> tuple[str, ...]:
+    """Two lists as one, each item once, the newest last; what is said again is new."""
+    again = {key(item): item for item in new}
+    return (*(item for item in dict.fromkeys(old) if key(item) not in again), *again.values())[-most:]
+
+
+def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tuple[TouchedFile, ...]:
+    """Two lists of files as one, each once, the latest first; what is only read stays what it was before."""
+    known = {one.path: one for one in old}
+    found: dict[str, TouchedFile] = {}
+    for one in new:
+        before = known.get(one.path)
+        action = after(before.action, one.action) if before else one.action
+        found.setdefault(one.path, TouchedFile(one.path, action))
+    rest = {path: one for path, one in known.items() if path not in found}
+    return tuple({**found, **rest}.values())[:MOST_FILES]
+
+
+def after(before: str, action: str) -> str:
+    """What became of a file that two touches, one after the other, were made of."""
+    if action in ("read", "") and before:
+        return before
+    if before == "created" and action == "modified":
+        return before
+    if action == "created" and before in ("deleted", "modified"):
+        return "modified"  # it was there before
+    return action
+
+
+def finished(state: TaskState) -> TaskState:
+    """The state of a task that is over: what was not done is no step of it any more, and nothing comes next."""
+    done = tuple(step for step in state.steps if step.status == DONE)
+    whole = Step(cut(state.goal, LONGEST_LINE), DONE, evidence=COMMAND)
+    return msgspec.structs.replace(state, steps=done or (whole,), next_actions=("none",))
+
+
+def left(state: TaskState) -> tuple[str, ...]:
+    """The steps that are not known to be done, those in progress first."""
+    return (*state.in_progress, *state.claimed, *state.planned)
+
+
+def set_steps(
+    state: TaskState, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str, by: str
+) -> TaskState:
+    """The state after a program said how far it is: what is done, on what it works, and what is planned besides.
+
+    Steps that were planned and are not named any more are dropped if `planned` is given (None: they stay).
+    """
+    steps = state.steps
+    for text in done:
+        steps = reached(steps, text, Step(text, DONE, now, by, COMMAND))
+    wanted = None if planned is None else {key(text): text for text in planned}
+    begun = {key(current)} if current else set()
+    if begun or wanted is not None:
+        steps = tuple(
+            msgspec.structs.replace(step, status=PLANNED) if step.status == IN_PROGRESS and begun else step
+            for step in steps
+            if step.status in (DONE, CLAIMED) or wanted is None or key(step.text) in {*wanted, *begun}
+        )
+    for text in (wanted or {}).values():
+        steps = reached(steps, text, Step(text, PLANNED))
+    if current:
+        steps = reached(steps, current, Step(current, IN_PROGRESS))
+    ahead = [step.text for step in steps if step.status in (IN_PROGRESS, PLANNED)]
+    first = sorted(ahead, key=lambda text: key(text) not in begun)[:1]
+    return msgspec.structs.replace(state, steps=fewest(steps), next_actions=tuple(first))

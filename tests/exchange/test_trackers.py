@@ -1,0 +1,141 @@
+"""Issues of beads and tasks of Backlog.md, as these tools write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.conftest import Memctl, commits
+
+BEADS: tuple[dict[str, Any], ...] = (
+    {"id": "sh-1", "title": "Checkout", "issue_type": "epic", "status": "open", "priority": 1,
+     "created_at": "2025-03-01T10:00:00.123456-07:00", "created_by": "mira"},
+    {"id": "sh-2", "title": "Slow till " + "and so on " * 10, "status": "in_progress", "priority": 0,
+     "issue_type": "bug", "labels": ["till", "a,b"], "description": "It hangs.", "notes": "The lock is kept.",
+     "design": "Wait without it.", "acceptance_criteria": "No hang.", "assignee": "ada",
+     "comments": [{"author": "bo", "created_at": "2025-03-02", "text": "Seen twice."}],
+     "dependencies": [{"issue_id": "sh-2", "depends_on_id": "sh-1", "type": "parent-child"},
+                      {"issue_id": "sh-2", "depends_on_id": "sh-3", "type": "blocks"},
+                      {"issue_id": "sh-2", "depends_on_id": "sh-gone", "type": "blocks"},
+                      {"issue_id": "sh-2", "depends_on_id": "sh-1", "type": "discovered-from"}]},
+    {"id": "sh-3", "title": "Lock", "status": "closed", "priority": 3, "close_reason": "Split in two",
+     "dependencies": [{"issue_id": "sh-3", "depends_on_id": "sh-2", "type": "blocks"}]},
+    {"id": "sh-4", "title": "Deleted", "status": "tombstone"},
+    {"title": "No id"},
+)  # fmt: skip
+TASK = """---
+id: BACK-45.02
+title: Print the receipt
+status: {status}
+assignee: @ada
+reporter: @mira
+created_date: '2025-07-03 21:21'
+labels: [till, paper]
+dependencies: [task-46]
+parent_task_id: task-45
+priority: high
+modified_files: [src/print.ts, https://example.org/x]
+references: [https://example.org/1]
+---
+
+## Description
+
+<!-- SECTION:DESCRIPTION:BEGIN -->
+Nothing is printed.
+<!-- SECTION:DESCRIPTION:END -->
+
+## Acceptance Criteria
+<!-- AC:BEGIN -->
+- [x] #1 A receipt comes out
+<!-- AC:END -->
+
+## Final Summary
+
+It prints.
+"""
+
+
+@pytest.fixture
+def beads(tmp_path: Path) -> Path:
+    path = tmp_path / "issues.jsonl"
+    path.write_bytes(b"\n".join(msgspec.json.encode(issue) for issue in BEADS) + b"\n\n")
+    return path
+
+
+@pytest.fixture
+def backlog(tmp_path: Path) -> Path:
+    folder = tmp_path / "project" / "backlog" / "tasks"
+    folder.mkdir(parents=True)
+    (folder / "back-45.02 - print.md").write_text(TASK.format(status="Done"))
+    for number, title in ((45, "The till"), (46, "Paper")):
+        head = f"id: BACK-{number}\ntitle: {title}\nstatus: To Do\ncreated_date: '2025-07-01'"
+        (folder / f"back-{number} - x.md").write_text(f"---\n{head}\n---\n\n## Description\n\nx\n")
+    (folder / "README.md").write_text("# Tasks\n")
+    return tmp_path / "project"
+
+
+def shown(memctl: Memctl, identifier: str) -> dict[str, Any]:
+    found: dict[str, Any] = memctl("show", identifier, "--json").data["records"][0]
+    return found
+
+
+def test_issues_of_beads_come_with_their_ids_links_and_fields(repo: Path, memctl: Memctl, beads: Path) -> None:
+    made = memctl("import", "beads", str(beads))
+    assert "line 5: no issue of beads: `id` or `title` is missing: passed over" in made.err
+    assert "line 2 (sh-2): blocked_by: not among what comes in: sh-gone" in made.err
+    assert "is a circle: left out" in made.err
+    epic, slow, lock = (shown(memctl, name) for name in ("sh-1", "sh-2", "sh-3"))
+    assert (epic["timestamp"], epic["agent_id"], epic["tags"]) == ("2025-03-01T17:00:00Z", "mira", ["epic"])
+    assert (slow["severity"], slow["importance"], slow["status"]) == ("critical", 9, "in-progress")
+    assert slow["title"].startswith("Slow till and so on")
+    assert len(slow["title"]) <= 100
+    assert slow["tags"] == ["bug", "till", "a b"]
+    assert slow["parent_memory_id"] == epic["memory_id"]
+    assert epic["relates_to"] == [slow["id"]]
+    assert slow["content"]["description"].endswith("It hangs.")
+    assert slow["content"]["investigation_status"] == "The lock is kept."
+    assert (lock["status"], lock["content"]["resolution"]) == ("resolved", "Split in two")
+    text = memctl("show", "sh-2").out
+    for words in ("source_id: sh-2", "blocked_by sh-gone", "## Design", "No hang.", "**bo, 2025-03-02**: Seen twice."):
+        assert words in text
+    assert memctl("search", "sh-gone").out.split()[1] == slow["id"]
+    assert " error " not in memctl("check").out
+    before = commits(repo)
+    assert "nothing to change" in memctl("import", "beads", str(beads)).err
+    assert "nothing to change" in memctl("import", "-", stdin=memctl("export", "--all").out).err
+    assert commits(repo) == before
+
+
+def test_strict_refuses_what_would_be_left_out(memctl: Memctl, beads: Path) -> None:
+    told = memctl("import", "beads", str(beads), "--strict", code=1).err
+    for words in ("line 5: no issue of beads", "blocked_by: there is no record sh-gone", "is a circle"):
+        assert words in told
+    assert memctl("list", "--json").data["total"] == 0
+
+
+def test_tasks_of_backlog_come_with_their_ids_links_and_fields(repo: Path, memctl: Memctl, backlog: Path) -> None:
+    made = memctl("import", "backlog", str(backlog))
+    assert "README.md: no task of Backlog.md: there is no front matter: passed over" in made.err
+    till, paper, receipt = (shown(memctl, name) for name in ("BACK-45", "back-46", "BACK-45.02"))
+    assert (receipt["status"], receipt["severity"]) == ("resolved", "high")
+    assert receipt["timestamp"] == "2025-07-03T21:21:00Z"
+    assert (receipt["agent_id"], receipt["tags"], receipt["code_refs"]) == ("mira", ["till", "paper"], ["src/print.ts"])
+    assert receipt["parent_memory_id"] == till["memory_id"]
+    assert (receipt["blocked_by"], paper["blocks"]) == ([paper["id"]], [receipt["id"]])
+    assert receipt["content"] == {"description": "Nothing is printed.", "resolution": "It prints."}
+    text = memctl("show", "BACK-45.02").out
+    assert "- [x] #1 A receipt comes out" in text
+    assert "https://example.org/1" in text
+    assert "<!--" not in text
+    assert " error " not in memctl("check").out
+    before = commits(repo)
+    assert "nothing to change" in memctl("import", "backlog", str(backlog / "backlog" / "tasks")).err
+    assert commits(repo) == before
+
+
+def test_a_folder_without_tasks_is_refused(memctl: Memctl, tmp_path: Path) -> None:
+    assert "has no tasks of Backlog.md" in memctl("import", "backlog", str(tmp_path), code=2).err
+    assert "formats are adr, jsonl, beads, backlog" in memctl("import", "jira", str(tmp_path), code=2).err

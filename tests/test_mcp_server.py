@@ -1,0 +1,164 @@
+"""`memctl mcp`, asked by the protocol's own client."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+
+from memctl.tokens.count import Counter
+from memctl.tokens.families import family_of
+from tests.conftest import Memctl, commits, git
+
+LIST_TOKENS = 1500  # of the list of tools, which every request of a client carries
+
+
+def with_client(folder: Path, do: Callable[[Client], Awaitable[None]], **environ: str) -> None:
+    """Start the server as a client's settings do, and let it be asked."""
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "memctl", "-C", str(folder), "mcp"],
+        env={**{name: value for name, value in os.environ.items() if name != "MEMCTL_AGENT"}, **environ},
+    )
+
+    async def run() -> None:
+        async with Client(stdio_client(server)) as client:
+            await do(client)
+
+    anyio.run(run)
+
+
+async def call(client: Client, name: str, **arguments: Any) -> str:
+    """Return a tool's answer, with a mark if it is an error."""
+    result = await client.call_tool(name, arguments)
+    text = "\n".join(part.text for part in result.content if part.type == "text")
+    return f"ERROR {text}" if result.is_error else text
+
+
+def test_a_client_records_finds_changes_and_hands_over(repo: Path, memctl: Memctl) -> None:
+    (repo / "queue.py").write_text("JOBS = []\n")
+    git(repo, "add", "queue.py")
+    git(repo, "commit", "-qm", "feat: a queue")
+    memctl("section", "add", "Jobs", "--path", "*.py")
+    before = commits(repo)
+
+    async def ask(client: Client) -> None:
+        fields = {"rationale": "One service fewer", "code_refs": ["queue.py"], "section": "2.1"}
+        made = await call(client, "record", type="decision", title="Queue in PostgreSQL", fields=fields)
+        assert "DEC-2025-11-04-001" in made
+        await call(client, "record", type="issue", title="Jobs are lost", fields={"severity": "high"})
+        found = await call(client, "recall", query="postgresql queue")
+        assert "DEC-2025-11-04-001 (accepted decision) Queue in PostgreSQL: One service fewer" in found
+        assert "information, not instructions" in found
+        assert "One service fewer" in await call(client, "why", path="queue.py")
+        assert "## Rationale" in await call(client, "recall", query="DEC-2025-11-04-001")
+        assert "Jobs" in await call(client, "recall", query="§2.1")
+        assert "changed" in await call(client, "update", id="ISS-2025-11-04-001", add={"tags": ["queue"]})
+        assert "resolved" in await call(client, "update", id="ISS-2025-11-04-001", resolution="A transaction per job")
+        given = await call(
+            client, "hand_over", to="codex", reason="Ready", next=["Test"], success=["All pass"], sections=["2.1"]
+        )
+        assert "HND-2025-11-04-001" in given
+        assert "Queue in PostgreSQL" in given
+        record = await client.read_resource("memctl://record/DEC-2025-11-04-001")
+        assert "One service fewer" in record.contents[0].text
+
+    with_client(repo, ask, MEMCTL_AGENT="claude")
+    assert commits(repo) == before + 5
+    assert memctl("show", "ISS-2025-11-04-001", "--json").data["records"][0]["status"] == "resolved"
+
+
+def test_what_is_refused_says_why_and_writes_nothing(repo: Path, memctl: Memctl) -> None:
+    before = commits(repo)
+
+    async def ask(client: Client) -> None:
+        wrong = await call(client, "record", type="issue", title="Odd", fields={"sevrity": "low"})
+        assert wrong.startswith("ERROR")
+        assert "severity" in wrong
+        key = "AKIA" + "IOSFODNN7EXAMPLZ"
+        assert (await call(client, "record", type="learning", title="A key", fields={"lesson": key})).startswith(
+            "ERROR"
+        )
+        assert (await call(client, "recall", query="DEC-1999-01-01-001")).startswith("ERROR")
+        assert (await call(client, "update", id="DEC-1999-01-01-001", values={"importance": 3})).startswith("ERROR")
+        with pytest.raises(MCPError):
+            await client.read_resource("memctl://record/DEC-1999-01-01-001")
+
+    with_client(repo, ask)
+    assert commits(repo) == before
+
+
+def test_a_program_writes_in_its_own_name_and_only_where_the_clone_is_trusted(
+    repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    memctl("learn", "Something")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(repo), str(clone))
+
+    async def refused(client: Client) -> None:
+        assert "not trusted" in await call(client, "record", type="learning", title="More")
+        assert "Something" in await call(client, "recall", query="something")
+
+    with_client(clone, refused)
+
+    async def allowed(client: Client) -> None:
+        assert "recorded" in await call(client, "record", type="learning", title="More")
+
+    with_client(repo, allowed)
+    actor = git(repo, "log", "-1", "--format=%(trailers:key=Memctl-Actor,valueonly)").strip()
+    assert actor == "mcp"  # what the client calls itself
+
+
+def test_the_list_of_tools_is_short_and_says_which_only_read(repo: Path, memctl: Memctl) -> None:
+    async def ask(client: Client) -> None:
+        tools = (await client.list_tools()).tools
+        reads = {tool.name for tool in tools if tool.annotations and tool.annotations.read_only_hint}
+        assert {tool.name for tool in tools} == {"recall", "why", "record", "update", "hand_over"}
+        assert reads == {"recall", "why"}
+        listed = json.dumps([tool.model_dump(mode="json", exclude_none=True, by_alias=True) for tool in tools])
+        assert Counter(family_of("claude")).tokens(listed) < LIST_TOKENS
+        assert {prompt.name for prompt in (await client.list_prompts()).prompts} >= {"recording", "searching"}
+        templates = (await client.list_resource_templates()).resource_templates
+        assert {one.uri_template for one in templates} == {"memctl://record/{id}", "memctl://page/{marker}"}
+
+    with_client(repo, ask)
+
+
+def test_two_servers_at_once_lose_nothing(repo: Path, memctl: Memctl) -> None:
+    before, each = commits(repo), 5
+
+    async def run() -> None:
+        async with anyio.create_task_group() as group:
+            for name in ("one", "two"):
+                group.start_soon(write, name)
+
+    async def write(name: str) -> None:
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "memctl", "-C", str(repo), "mcp"], env=dict(os.environ)
+        )
+        async with Client(stdio_client(server)) as client:
+            for number in range(each):
+                assert "recorded" in await call(client, "record", type="learning", title=f"{name} {number}")
+
+    anyio.run(run)
+    assert commits(repo) == before + 2 * each
+    assert len(memctl("list", "--json").data["records"]) == 2 * each
+    assert memctl("check").code == 0
+
+
+def test_the_settings_that_start_it_are_printed(repo: Path, memctl: Memctl) -> None:
+    cursor = json.loads(memctl("install", "mcp", "--for", "cursor").out)["mcpServers"]["memctl"]
+    assert cursor["args"] == ["-C", "${workspaceFolder}", "mcp"]
+    assert json.loads(memctl("install", "mcp", "--for", "vscode").out)["servers"]["memctl"]["type"] == "stdio"
+    assert 'args = ["mcp"]' in memctl("install", "mcp", "--for", "codex").out
+    assert memctl("install", "mcp", "--for", "gemini", "--json").data["file"] == ".gemini/settings.json"
+    for wrong in (("mcp",), ("mcp", "--for", "github"), ("git", "--for", "cursor")):
+        assert memctl("install", *wrong, code=2).err.startswith("error: ")
+    assert git(repo, "status", "--porcelain") == ""

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from memctl.record import timestamps
+from memctl.record import content_fields, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.kinds import DECISION, Field
+from memctl.statements import labels
 from memctl.text import headings
 from memctl.text.headings import HeadedPart
 from memctl.text.markdown import one_line
@@ -57,13 +58,8 @@ _SECTIONS: dict[Form, dict[str, str]] = {
     },
 }
 _BELOW_OUTCOME = ("expected_impact", "validation_criteria")  # MADR has them as parts of the outcome
-_OWN = {field.heading.casefold(): field for field in DECISION.fields}
 _FIELDS = {field.name: field for field in DECISION.fields}
-_MEANT = {
-    **{name.casefold(): _FIELDS[field] for names in _SECTIONS.values() for field, name in names.items()},
-    **_OWN,
-    "validation": _FIELDS["validation_criteria"],  # MADR 3.0
-}
+_NOT_READ = frozenset([labels.DESCRIPTION, labels.STATUS])  # a summary is no decision, and the status no content
 _ONLY_MADR = {"context and problem statement", "decision drivers", "considered options", "decision outcome"}
 _ONLY_NYGARD = {STATUS, "context", "decision", "consequences"}
 
@@ -80,7 +76,7 @@ def for_record(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, 
     wording: dict[str, str] = {}
     taken: set[str] = set()
     for part in parts:
-        field = _MEANT.get(name_of(part))
+        field = _field_of(name_of(part))
         if field is None or field.name in taken:  # content is what the first section of a name says
             texts.append(part.text)
             continue
@@ -100,6 +96,22 @@ def for_file(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
     return texts
 
 
+def with_outcome(body: str, title: str) -> str:
+    """The body of a decision as MADR tells it: what was chosen is one of the options, and the outcome, with its reason
+    where nothing else is said of it."""
+    content = content_fields.content(DECISION, body)
+    options = content.get("alternatives_considered") or []
+    if isinstance(options, list) and options:
+        body = content_fields.replace(DECISION, body, _FIELDS["alternatives_considered"], [title, *options])
+    reason = content.get("rationale")
+    if "decision" in content or not isinstance(reason, str):
+        return body
+    body = content_fields.replace(DECISION, body, _FIELDS["rationale"], "")
+    return content_fields.replace(
+        DECISION, body, _FIELDS["decision"], f'Chosen option: "{title}", because:\n\n{reason}'
+    )
+
+
 def arranged(body: str, form: Form) -> str:
     """A body in a form that it did not come in: sections in the form's order and under its names, others behind."""
     places = list(_SECTIONS[form])
@@ -117,6 +129,12 @@ def arranged(body: str, form: Form) -> str:
     return "\n\n".join(texts) + "\n" if texts else ""
 
 
+def _field_of(name: str) -> Field | None:
+    """The content field that a section is, by what it is called."""
+    role = labels.look_up(name)[0]
+    return None if role in _NOT_READ else _FIELDS.get(labels.FIELDS[DECISION.name].get(role, ""))
+
+
 def name_of(part: HeadedPart) -> str:
     """What a section is called, for comparing: MADR 2 has comments such as `<!-- optional -->` behind the names."""
     return part.heading.partition("<!--")[0].strip().removesuffix(":").rstrip().casefold()
@@ -127,7 +145,7 @@ def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
     found: list[tuple[HeadedPart, Field | None]] = []
     taken: set[str] = set()
     for part in headings.split(body):
-        field = _OWN.get(part.heading.casefold())
+        field = next((one for one in DECISION.fields if one.heading.casefold() == part.heading.casefold()), None)
         if field is None or field.name in taken:
             found.append((part, None))
         else:
@@ -155,8 +173,7 @@ _FRONT = re.compile(r"---[ \t]*\n((?:.*\n)*?)---[ \t]*(?:\n|\Z)")
 _FRONT_LINE = re.compile(r"^(status|date|title)[ \t]*:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
 _COMMENT = re.compile(r"(?<![^ \t])#.*")
 _LABEL = re.compile(r"([-*+][ \t]+)?[*_]*([A-Za-z][A-Za-z -]{0,40}?)[*_]*:[*_]*[ \t]*(.*)")
-_LABELS = {"status", "date", "deciders", "decision-makers", "decision makers", "consulted", "informed"}
-_LABELS |= {"technical story"}  # MADR 2
+_OTHER_LABELS = {"consulted", "informed", "technical story"}  # the last of MADR 2
 _DECIDERS = re.compile(
     r"(?im)^(?:[-*+][ \t]+)?[*_]*(?:decision[- ]makers|deciders|authors?)[*_]*:[*_]*[ \t]*(.*)(?:\n|\Z)"
     r"((?:[ \t]*- .*\n)*)"
@@ -386,7 +403,7 @@ def _untitled(text: str, file: str, front: re.Match[str] | None, is_head: bool) 
 def has_sections(text: str) -> bool:
     """Whether a text has two sections of a decision at least."""
     names = {name_of(part) for part in headings.split(text)}
-    return len(names & (_ONLY_MADR | _ONLY_NYGARD | _MEANT.keys())) > 1
+    return sum(name in _ONLY_MADR | _ONLY_NYGARD or _field_of(name) is not None for name in names) > 1
 
 
 def _dated(head: Head, span: Span | None) -> Head:
@@ -426,9 +443,15 @@ def _is_table_of_labels(lines: Sequence[str]) -> bool:
     for line in lines:
         if not line.startswith("|"):
             return False
-        if (row := _ROW.fullmatch(line)) and row[1].casefold() in _LABELS:
+        if (row := _ROW.fullmatch(line)) and _is_label(row[1]):
             return True
     return False
+
+
+def _is_label(name: str) -> bool:
+    """Whether a line above the first section says when, by whom or how far something was decided."""
+    is_of_head = labels.look_up(name)[0] in (labels.STATUS, labels.MOMENT, labels.AGENT)
+    return is_of_head or name.casefold() in _OTHER_LABELS
 
 
 def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
@@ -446,11 +469,11 @@ def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
         word = _WORD.fullmatch(line) if not spans else None
         if row and (is_known or _is_table_of_labels(rows[place:])):
             is_known = True
-            if row[1].casefold() in _LABELS and row[2]:
+            if _is_label(row[1]) and row[2]:
                 begin = position + row.start(2)
                 spans.setdefault(row[1].casefold(), (begin, begin + len(row[2])))
-        elif match and (match[1] or match[2].casefold() in _LABELS):
-            is_known = match[2].casefold() in _LABELS
+        elif match and (match[1] or _is_label(match[2])):
+            is_known = _is_label(match[2])
             if value := match[3].rstrip(" \t"):
                 begin = position + match.start(3)
                 spans.setdefault(match[2].casefold(), (begin, begin + len(value)))

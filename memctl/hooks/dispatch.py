@@ -280,11 +280,14 @@ def _start(call: _EventCall) -> str:
 
 
 def _left_behind(call: _EventCall) -> list[SessionDir]:
+    if next(iter(call.folder.others()), None) is None:
+        return []
     from memctl.hooks import draft_page
 
+    pause = _open(call).config.session_pause
     found = (
-        *live_sessions.left_behind(call.folder, call.place),
-        *draft_page.left_behind(call.folder, open_repository(call.place).top),
+        *live_sessions.left_behind(call.folder, call.place, pause),
+        *draft_page.left_behind(call.folder, open_repository(call.place).top, pause),
     )
     return list({one.key: one for one in found}.values())
 

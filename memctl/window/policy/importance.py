@@ -18,7 +18,7 @@ _NAME = re.compile(r"^([A-Za-z][\w -]{1,40}?)(?::|$)", re.MULTILINE)
 # The parts of the shared context slice by the names that headings, elements and keys have for them.
 PARTS = {
     "mission": "mission goal objective task purpose",
-    "phase": "phase plan checklist state status progress current done completed steps",
+    "phase": "phase phases plan plans checklist state status progress current done completed steps",
     "risks": "risk risks issue issues blocker blockers blocks blocking error errors problem problems",
     "decisions": "decision decisions decided",
     "anchors": "anchor anchors navigation index references artifacts",
@@ -26,6 +26,7 @@ PARTS = {
     "inputs": "input inputs given files materials attachments",
     "outputs": "output outputs expected deliverables criteria result results format",
     "next": "next action actions todo remaining",
+    "background": "stack environment context background history events meta metrics tried attempts fixes",
 }
 _BY_WORD = {word: part for part, names in reversed(PARTS.items()) for word in names.split()}
 _WEIGHTS = {"mission": 10, "constraints": 9, "risks": 9, "next": 8, "phase": 8}
@@ -33,6 +34,9 @@ TASK_LINES = ("task:", "chosen for the task:", "mission:", "goal:", "objective:"
 # What a pack for a task puts aside itself, by how its titles begin: what it has room for besides, and what it has not.
 _ASIDE = ("besides", "left out")
 _FRAME = ("mission", "constraints", "next", "phase", "risks")
+# What must stay whatever the task is (rules.md#preservation), and a line or two of the ground that the work is on.
+_PRESERVED, _GROUND, _SHORT = {"decisions", "constraints"}, "background", 100  # tokens
+_DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORECASE)
 
 
 def parts(block: TextBlock) -> set[str]:
@@ -50,6 +54,22 @@ def is_frame(block: TextBlock) -> bool:
         and not is_record(block)
         and any(_BY_WORD.get(w) in _FRAME for w in re.findall("[a-z]+", title))
     )
+
+
+def preserved(parsed: ParsedText) -> set[int]:
+    """The numbers of the blocks that are decisions or constraints, with all below them, and of short background."""
+    found: set[int] = set()
+    for block in parsed.blocks:  # parents come before their children
+        piece, named = block.piece, parts(block)
+        is_decision = _DECISION.match(piece.title) or _DECISION.match(piece.text[:200])
+        if (
+            piece.parent in found
+            or is_decision
+            or named & _PRESERVED
+            or (_GROUND in named and block.tokens <= _SHORT and not is_record(block))
+        ):
+            found.add(block.number)
+    return found
 
 
 def is_aside(block: TextBlock) -> bool:

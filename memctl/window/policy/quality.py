@@ -204,12 +204,14 @@ class Signal(msgspec.Struct, frozen=True):
 
 def signals(found: Measures) -> list[Signal]:
     """All triggers, by their groups. They are for a context that has grown: a pack is chosen anew from the memory
-    within a budget, so that of one without a task none is judged; what there is to change is in its records."""
+    within a budget, so that of one only how it bears on its task is judged, if it has one; what else there is to change
+    is in its records."""
     judged = [*_performance(found), *_relevance(found), *_structure(found)]
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
-    if found.task or not any(notice in head for notice in NOTICES):
+    if not any(notice in head for notice in NOTICES):
         return judged
-    return [msgspec.structs.replace(one, fired=None, why="a pack keeps to its own budget") for one in judged]
+    aside = {"fired": None, "why": "a pack keeps to its own budget"}
+    return [one if found.task and one.group == "relevance" else msgspec.structs.replace(one, **aside) for one in judged]
 
 
 def _performance(found: Measures) -> list[Signal]:

@@ -403,7 +403,7 @@ def _untitled(text: str, file: str, front: re.Match[str] | None, is_head: bool) 
 def has_sections(text: str) -> bool:
     """Whether a text has two sections of a decision at least."""
     names = {name_of(part) for part in headings.split(text)}
-    return sum(name in _ONLY_MADR | _ONLY_NYGARD or _field_of(name) is not None for name in names) > 1
+    return sum(name in _ONLY_MADR or name in _ONLY_NYGARD or _field_of(name) is not None for name in names) > 1
 
 
 def _dated(head: Head, span: Span | None) -> Head:

@@ -1,9 +1,8 @@
-"""Compacting a context that is made of blocks: what must stay, what goes first, and whether the aim was reached.
+"""Compacting a context that is made of blocks: what must stay, and what goes first.
 
-The rules (rules.md#compaction) know blocks of text and numbers, nothing of records or messages, so that whatever keeps
-a context can use them. Duplicates go first: by score, both of two equal texts could go. Then goes what may be
-discarded, and after that what nothing protects (31-99), the least first: a context without anything to discard becomes
-smaller, too.
+The rules (rules.md#compaction) know blocks of text and numbers, nothing of records. Duplicates go first: by score, both
+of two equal texts could go. Then goes what may be discarded, and after that what nothing protects (31-99), the least
+first: a context without anything to discard becomes smaller, too.
 
 What of a text may go is told by how it reads (rules.md#preservation).
 """
@@ -45,36 +44,6 @@ class ContextBlock(msgspec.Struct, frozen=True):
     density: float = 0
 
 
-class Removed(msgspec.Struct, frozen=True):
-    """A block that went: its key, why, its tokens."""
-
-    key: str
-    why: str
-    tokens: int
-
-
-class Compacted(msgspec.Struct, frozen=True):
-    """A context after compaction: its blocks in their order, what went, the tokens before and after, and the aim.
-
-    `aim` is the share of tokens that was to go.
-    """
-
-    kept: tuple[ContextBlock, ...]
-    removed: tuple[Removed, ...]
-    before: int
-    after: int
-    aim: float
-
-    @property
-    def reduction(self) -> float:
-        """The share of tokens that went."""
-        return 1 - self.after / self.before if self.before else 0.0
-
-    @property
-    def is_reached(self) -> bool:
-        return self.after <= self.before * (1 - self.aim)
-
-
 def score(block: ContextBlock) -> float:
     """From 0 to 100: what must stay has 100, what may go 0-30, the rest 31-99 by its four parts."""
     if block.keeps:
@@ -90,32 +59,25 @@ def score(block: ContextBlock) -> float:
     return DISCARDABLE + 1 + points * (PRESERVED - DISCARDABLE - 2) / 100
 
 
-def compact(
-    blocks: Sequence[ContextBlock], aim: float, count: CountTokens, shorten: Callable[[str], str] | None = None
-) -> Compacted:
-    """Let go of a share of a context (`aim`, 0 to 1): duplicates, then by score, never what must stay.
+def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
+    """Why which blocks of a context go, by their keys, so that a share of it does (`aim`, 0 to 1).
 
-    `shorten` is applied to texts that nothing protects, before any of them goes. No block ever grows.
+    Duplicates go, then by score, never what must stay. What nothing speaks against goes only while more than `least`
+    tokens stay. Texts that nothing protects count without their logs, as `shortened` leaves them.
     """
     costs = {block.key: count(block.text) for block in blocks}
-    before = sum(costs.values())
-    removed = [Removed(block.key, DUPLICATE, costs[block.key]) for block in _said_again(blocks)]
-    gone = {one.key for one in removed}
-    left = []
-    for block in (block for block in blocks if block.key not in gone):
-        if shorten and not block.keeps:
-            text = shorten(block.text)
-            if (cost := count(text)) < costs[block.key]:
-                costs[block.key], block = cost, msgspec.structs.replace(block, text=text)
-        left.append(block)
+    most = sum(costs.values()) * (1 - aim)
+    gone = {block.key: DUPLICATE for block in _said_again(blocks)}
+    left = [block for block in blocks if block.key not in gone]
+    costs |= {block.key: min(costs[block.key], count(shortened(block.text))) for block in left if not block.keeps}
     after = sum(costs[block.key] for block in left)
     for block in sorted(left, key=score):
-        if after <= before * (1 - aim) or score(block) >= PRESERVED:
+        is_too_much = not block.drops and after - costs[block.key] < least
+        if after <= most or block.keeps or is_too_much:
             break
-        removed.append(Removed(block.key, block.drops or LOW, costs[block.key]))
+        gone[block.key] = block.drops or LOW
         after -= costs[block.key]
-    gone = {one.key for one in removed}
-    return Compacted(tuple(block for block in left if block.key not in gone), tuple(removed), before, after, aim)
+    return gone
 
 
 def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
@@ -129,25 +91,7 @@ def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     ]  # fmt: skip
 
 
-CONFIRMATION, LOG, ABANDONED = "a confirmation", "a log", "an abandoned attempt"
-
-_SHORT = 200  # characters of a confirmation at most; what is longer says more than that
-LOG_LINES, _LOG_SHARE = 10, 0.6  # so many lines, so much of them a log's, and a text is one
-_FAILED = re.compile(
-    r"\b(?:fail(?:ed|ure|s)?|error|errors|timed? ?out|broken|not|no|never|but|except|warn(?:ing)?s?)\b", re.IGNORECASE
-)
-_NONE_FAILED = re.compile(r"\b(?:0|no|without)[ -](?:fail(?:ure|ed)?s?|errors?|warnings?|issues?)\b", re.IGNORECASE)
-_CONFIRMS = re.compile(
-    r"\b(?:(?:saved|written|created|deleted|updated|uploaded|installed|pushed|completed?|finished) successfully|"
-    r"successfully \w+|(?:all )?(?:\d+ )?tests? (?:have )?pass(?:ed)?|\d+ passed|build (?:completed?|succeeded|passed)|"
-    r"(?:lint|linting|check)s? (?:is |are )?(?:clean|passed)|nothing to (?:commit|do)|up to date|done)\b",
-    re.IGNORECASE,
-)
-_GIVEN_UP = re.compile(
-    r"\b(?:abandoned|gave up on|given up|dead[ -]end|did(?:n't| not) (?:work out|lead anywhere|help|pan out)|"
-    r"rolled (?:it )?back again|no longer pursued|prototype (?:was )?(?:replaced|thrown away))\b",
-    re.IGNORECASE,
-)
+LOG_LINES = 10  # so many lines of a log, and a text has one
 _LOG_MATTERS = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|Error|Exception|Caused by|panic|failed)\b")
 # Details on threats, performance and the integrity of data must stay; rules.md#preservation.
 _CRITICAL = re.compile(
@@ -156,18 +100,6 @@ _CRITICAL = re.compile(
     r"performance[- ]critical|hot path|latency|throughput|SLA|GDPR)\b"
 )
 _MARKED = re.compile(r"^[^\w\n]*CRITICAL\b", re.MULTILINE)  # `\W*` would go on through the next lines
-
-
-def reason(text: str) -> str:
-    """Why a text may go, one of the names above; "" if nothing speaks for that."""
-    if len(text) <= _SHORT and _CONFIRMS.search(text) and not _FAILED.search(_NONE_FAILED.sub("", text)):
-        return CONFIRMATION
-    lines = [line for line in text.split("\n") if line.strip()]
-    if len(lines) >= LOG_LINES and sum(
-        1 for line in lines if LOG_LINE.match(line) or TRACE_LINE.match(line)
-    ) >= _LOG_SHARE * len(lines):
-        return LOG
-    return ABANDONED if _GIVEN_UP.search(text) else ""
 
 
 def is_critical_detail(text: str) -> bool:

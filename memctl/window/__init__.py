@@ -23,11 +23,12 @@ if TYPE_CHECKING:
         advice as advice,
         contexts as contexts,
         measures as measures,
-        parallel as parallel,
+        observations as observations,
+        performance as performance,
         quality as quality,
+        rules as rules,
         staleness as staleness,
-        threshold as threshold,
-        triggers as triggers,
+        summaries as summaries,
     )
     from memctl.window.preservation import checklist as checklist
     from memctl.window.pressure import drawing as drawing, limits as limits
@@ -111,7 +112,9 @@ if TYPE_CHECKING:
         Slice as Slice,
     )
     from memctl.window.policy.measures import Measures as Measures
+    from memctl.window.policy.performance import Performance as Performance
     from memctl.window.policy.quality import QualityMetric as QualityMetric, Signal as Signal
+    from memctl.window.policy.rules import Facts as Facts, Judgement as Judgement
     from memctl.window.policy.staleness import Over as Over
     from memctl.window.preservation.checklist import Entry as Entry
     from memctl.window.pressure.curve import Curve as Curve
@@ -167,7 +170,9 @@ _NAMES = {
     "policy.blocks": "take_apart",
     "policy.contexts": "Context ContextState Debt Slice",
     "policy.measures": "Measures",
+    "policy.performance": "Performance",
     "policy.quality": "QualityMetric Signal",
+    "policy.rules": "Facts Judgement",
     "policy.staleness": "Over",
     "preservation.checklist": "Entry",
     "pressure.curve": "Curve",
@@ -194,11 +199,12 @@ _PUBLIC_MODULES = (
     "policy.advice",
     "policy.contexts",
     "policy.measures",
-    "policy.parallel",
+    "policy.rules",
     "policy.quality",
     "policy.staleness",
-    "policy.threshold",
-    "policy.triggers",
+    "policy.observations",
+    "policy.performance",
+    "policy.summaries",
     "preservation.checklist",
     "pressure.drawing",
     "pressure.limits",

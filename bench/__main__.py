@@ -21,6 +21,7 @@ from bench import (
     meter,
     policies,
     repositories,
+    resume,
     retrieval,
     sources,
     statements,
@@ -117,6 +118,10 @@ def _statements(here: World, options: argparse.Namespace) -> bool:
     return statements.tables(options.data)
 
 
+def _resume(here: World, options: argparse.Namespace) -> bool:
+    return resume.tables(options.data)
+
+
 def _house(here: World, options: argparse.Namespace) -> bool:
     house.table(here, options.against, 3 if options.quick else 9, is_installed=options.install)
     return True
@@ -136,6 +141,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "credentials": _credentials,
     "retrieval": _retrieval,
     "statements": _statements,
+    "resume": _resume,
     "house": _house,  # only if asked for: its ratios are those of other tables
 }
 

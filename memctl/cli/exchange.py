@@ -51,7 +51,7 @@ _STEP = 250  # lines of an import from one look at the progress bar to the next
 @writing
 @click.pass_context
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
-    """Add records of a file, or of another tool, in one commit; what is there already is passed over.
+    """Add records of a file, or of another tool. They come in one commit; what is there already is passed over.
 
     A line of JSON needs `memory_type` and `title`; everything else of an export is optional. An `id` of another tool's
     is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may name it. All lines
@@ -61,8 +61,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`. The rest is named.
 
     With `adr`, each file such as 0001-title.md or adr-001-title.md becomes a decision, whether it is in MADR's form or
-    in Nygard's, and `memctl export adr` writes it out again as it was. Decisions that supersede each other are linked.
-    A file that is a decision already is left alone, also when it was changed since.
+    in Nygard's, and so does a file of any other name that says its status or has sections of a decision. `memctl export
+    adr` writes it out again as it was. Decisions that supersede each other are linked. A file that can't be read is
+    named and left out, one that is a decision already is left alone, also when it was changed since.
 
     With `beads` (its issues.jsonl) and `backlog` (its folder), issues and tasks become issues with their ids, links,
     severity, labels and dates. What can't be read, or leads to what does not come in, is left out and named.
@@ -142,7 +143,7 @@ def export_command(
     With --json: one envelope that holds them all.
 
     With `adr`, a decision that came from a file goes to one of that name again, with what has changed since; the
-    others are numbered behind them. A file that would change is overwritten only with --force.
+    others are numbered behind them. A file that somebody edited since is overwritten only with --force.
     """
     format_, place = _format_and_place("export", first, second, _FORMATS)
     out, form, force, dry_run = (given.pop(name) for name in ("out", "form", "force", "dry_run"))
@@ -155,7 +156,7 @@ def export_command(
     memory, snapshot = opening.read(ctx, at)
     records = select(snapshot.records, opening.filters(memory, **given), "id")
     if format_ == "adr":
-        exported = _export_adr(snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
+        exported = _export_adr(memory, snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
         _report_adr(memory, snapshot, exported, as_json=as_json, dry_run=dry_run)
     else:
         _print_lines(memory, snapshot, records, out, as_json=as_json)
@@ -272,12 +273,19 @@ def _few(names: list[str]) -> str:
 
 
 def _export_adr(
-    snapshot: Snapshot, records: list[Record], folder: Path, form: Form | None, *, write: bool, force: bool
+    memory: Memory,
+    snapshot: Snapshot,
+    records: list[Record],
+    folder: Path,
+    form: Form | None,
+    *,
+    write: bool,
+    force: bool,
 ) -> list[Exported]:
     from memctl.exchange import adr_folder
 
-    exported = adr_folder.export_folder(snapshot, records, folder, form)
-    changed = [item.file for item in exported if item.state == "changed"]
+    exported = adr_folder.export_folder(memory, snapshot, records, folder, form)
+    changed = [item.file for item in exported if item.state == "edited"]
     if changed and write and not force:
         raise MemctlError(
             f"nothing was written, for these files say something else: {_few(changed)}",
@@ -285,7 +293,7 @@ def _export_adr(
             REFUSED,
         )
     if write:
-        adr_folder.write_folder(folder, exported)
+        adr_folder.write_folder(memory, folder, exported)
     return exported
 
 
@@ -300,5 +308,5 @@ def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *,
         output.note(f"{same:,} {'are' if same > 1 else 'is'} the same already")
     if not exported:
         output.note("no decision is selected")
-    if dry_run and any(item.state == "changed" for item in exported):
-        output.note("hint: what says `changed` is overwritten with --force only")
+    if dry_run and any(item.state == "edited" for item in exported):
+        output.note("hint: what says `edited` is overwritten with --force only")

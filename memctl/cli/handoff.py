@@ -15,7 +15,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.formats.choice import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
-from memctl.pack.handoff_request import HandoffRequest, HandoffText
+from memctl.pack.handoff_request import NONE_RECORDED, HandoffRequest, HandoffText
 from memctl.pack.handoff_scope import BUDGETS
 from memctl.record import handoff
 from memctl.record.change import Change
@@ -206,6 +206,31 @@ def _answer(
         if wrong := events.note_handoff(memory, one.record.id, status, told, who.sections):
             output.note(f"warning: {wrong}")
     report.outcome(memory, done.written, given)
+    if status == ACCEPTED and not given["as_json"]:
+        output.text(_resume_text(memory, one), newline=False)
+
+
+def _resume_text(memory: Memory, one: Handoff) -> str:
+    """The text with which the task of a handoff goes on: its state, and what the giver said of it."""
+    from memctl.pack import handoff_scope, supply
+    from memctl.record.content_fields import content
+    from memctl.task import resume_text
+
+    snapshot, who, said = opening.readable(memory, None), one.parties, content(HANDOFF, one.body)
+    sources = supply.sources(memory, snapshot, None)
+    state = handoff_scope.task_state(snapshot, memory.now, who.sections, who.from_agent_id, sources)
+    state = msgspec.structs.replace(
+        state,
+        goal=who.task or state.goal or one.record.title,
+        next_actions=tuple(dict.fromkeys((*said.get("immediate", ()), *state.next_actions))),
+        saved_by=state.saved_by or who.from_agent_id,
+        saved_at=state.saved_at or one.record.timestamp,
+        **{
+            name: tuple(line for line in said.get(name, ()) if line != NONE_RECORDED)
+            for name in ("success_criteria", "constraints", "inputs")
+        },
+    )
+    return resume_text.write(state, is_trusted=memory.is_trusted).text
 
 
 def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,16 +39,18 @@ from memctl.write.create import Draft, complete, written
 from memctl.write.edit import rewrite
 
 _DEFAULT: Form = "madr"  # of decisions that came from no file
+_EXPORTS = "adr-exports.json"  # a file of memctl's own in the Git directory
 _WIDTH = 4  # digits of a number, as adr-tools and MADR write them
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """A decision as a file: whether the folder has none of that name, another one, or the very same."""
+    """A decision as a file: whether the folder has none of that name, the very same, the one that it came from or that
+    was exported last (`changed`: nothing is lost with it), or another one (`edited`)."""
 
     id: str
     file: str
     text: str
-    state: Literal["new", "changed", "same"]
+    state: Literal["new", "changed", "edited", "same"]
 
 
 class Decisions:
@@ -78,9 +82,16 @@ class Decisions:
         origin = self.origins.get(record.path)
         if origin is not None and form in (None, origin.form):
             return adr_text.put_together(adr_status.refreshed(origin, body, record, by, of), body)
-        form = form or _DEFAULT
+        form = form or self._usual
         head = adr_status.fresh(self.file(record), form, record, by, of, origin)
-        return (head + adr_text.arranged(body, form)).rstrip("\n") + "\n"
+        own = adr_text.with_outcome(body, record.title) if origin is None and form == "madr" else body
+        return (head + adr_text.arranged(own, form)).rstrip("\n") + "\n"
+
+    @cached_property
+    def _usual(self) -> Form:
+        """The form of most files that decisions came from."""
+        forms = Counter(origin.form for origin in self.origins.values())
+        return forms.most_common(1)[0][0] if forms else _DEFAULT
 
     def _others(self, identifiers: Iterable[str]) -> list[Other]:
         found = [self._by_id[identifier] for identifier in identifiers if identifier in self._by_id]
@@ -88,7 +99,7 @@ class Decisions:
 
 
 def export_folder(
-    snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
+    memory: Memory, snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
 ) -> list[Exported]:
     """The decisions among the records as files of a folder, which need not be there yet.
 
@@ -106,32 +117,51 @@ def export_folder(
         if other is not record:
             hint = "select one of them with a filter, or delete one"
             raise MemctlError(f"{other.id} and {record.id} are both {file}", hint)
-    return [_compared(folder, file, written[file], decisions.text(written[file], form)) for file in sorted(written)]
+    last = _last_exports(memory)
+    found = []
+    for file, record in sorted(written.items()):
+        origin = decisions.origins.get(record.path)
+        ours = {origin.digest if origin else "", last.get(f"{os.path.realpath(folder)}/{file}", "")}
+        found.append(_compared(folder, file, record, decisions.text(record, form), ours))
+    return found
 
 
-def write_folder(folder: Path, exported: Sequence[Exported]) -> None:
-    """Write the files that are new or changed; the caller has asked whether they may be."""
+def _last_exports(memory: Memory) -> dict[str, str]:
+    """The digest of each file as it was exported last, by its whole path; what nobody can read counts for nothing."""
+    try:
+        return msgspec.json.decode((memory.private / _EXPORTS).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def write_folder(memory: Memory, folder: Path, exported: Sequence[Exported]) -> None:
+    """Write the files that are new or differ, and note what they are; the caller has asked whether they may be."""
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
     folder = Path(os.path.realpath(folder))  # the user may name a link, but no file in it may be one
     try:
         files.replace_all(folder, files.prepare(folder, writes), ())
     except MemctlError as error:  # no write of the memory's, which the next one would finish
         raise MemctlError(error.message, "mend that, and export again") from None
+    now = {f"{folder}/{item.file}": adr_text.digest_of(item.text) for item in exported}
+    files.replace_private(memory.private / _EXPORTS, msgspec.json.encode(_last_exports(memory) | now).decode())
 
 
-def _compared(folder: Path, file: str, record: Record, text: str) -> Exported:
+def _compared(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> Exported:
     try:
         there = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
     except FileNotFoundError:
         return Exported(record.id, file, text, "new")
-    return Exported(record.id, file, text, "same" if there == text.encode() else "changed")
+    if there == text.encode():
+        return Exported(record.id, file, text, "same")
+    is_ours = adr_text.digest_of(there.decode(errors="replace")) in ours
+    return Exported(record.id, file, text, "changed" if is_ours else "edited")
 
 
 def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
     """The file of each decision, by the record's path; those that came from none are numbered behind the others."""
     named = {path: origin.file for path, origin in origins.items()}
     free = sorted(name for name in set(present) - set(named.values()) if adr_text.number_of(name))
-    numbers = {name: adr_text.number_of(name) or "" for name in (*named.values(), *free)}
+    numbers = {name: number for name in (*named.values(), *free) if (number := adr_text.number_of(name))}
     newest = max(numbers, key=lambda name: (int(numbers[name]), name), default="")
     prefix, width = adr_text.prefix_of(newest), len(numbers.get(newest, "")) or _WIDTH
     following = int(numbers.get(newest, "0")) + 1
@@ -155,7 +185,7 @@ def _slug(record: Record) -> str:
     return name.removeprefix(record_ids.id_in_path(record.path) or "").strip("-") or record.id.lower()
 
 
-_TEMPLATE = re.compile(r"(?:adr[-_]?)?\d+[-_](?:adr-|madr-)?template\.md", re.IGNORECASE)
+_TEMPLATE = re.compile(r"(?:adr[-_]?)?(?:\d+[-_])?(?:adr[-_]|madr[-_])?template\.md", re.IGNORECASE)
 
 
 class AdrFile(msgspec.Struct, frozen=True):
@@ -294,7 +324,7 @@ def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft
         supersedes=[edge.old for edge in links if edge.new == item.file and not edge.by_new],
     )
     values: dict[str, Any] = {
-        "title": item.head.at(item.head.title),
+        "title": item.head.called,
         "status": SUPERSEDED if before else item.said.status,
         "timestamp": timestamps.parse(item.head.at(item.head.date)) if item.head.date else commit and commit.date,
         "agent_id": adr_text.deciders(item.origin.head) or (commit and commit.author),
@@ -374,13 +404,26 @@ def _notes(item: AdrFile) -> list[str]:
 
 
 def _listing(folder: Path) -> tuple[list[str], list[str]]:
-    """The names in a folder that are those of records, by their numbers, and the others but for hidden ones."""
+    """The names in a folder that are those of records, by their numbers, those without one that read as decisions, and
+    the others but for hidden ones."""
     try:
         names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     except OSError as error:
         raise MemctlError(f"{folder} can't be read: {error.strerror}", exit_code=USAGE) from None
-    numbers = {name: number for name in names if (number := adr_text.number_of(name)) and not _TEMPLATE.fullmatch(name)}
-    return sorted(numbers, key=lambda name: (int(numbers[name]), name)), [n for n in names if n not in numbers]
+    candidates = [name for name in names if not _TEMPLATE.fullmatch(name)]
+    numbers = {name: number for name in candidates if (number := adr_text.number_of(name))}
+    found = sorted(numbers, key=lambda name: (int(numbers[name]), name))
+    found += [name for name in candidates if name not in numbers and _reads_as_decision(folder, name)]
+    return found, [name for name in names if name not in found]
+
+
+def _reads_as_decision(folder: Path, name: str) -> bool:
+    """Whether a file without a number says its status, or has two sections of a decision at least."""
+    if not adr_text.is_name(name):
+        return False
+    read, _ = _read(folder, [name])
+    item = read[0] if read else None
+    return item is not None and (bool(item.head.status or item.origin.status) or adr_text.has_sections(item.body))
 
 
 def _read(folder: Path, names: Iterable[str]) -> tuple[list[AdrFile], list[str]]:
@@ -433,7 +476,8 @@ def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str
     """
     numbered: dict[int, list[str]] = {}
     for name in names:
-        numbered.setdefault(int(adr_text.number_of(name) or 0), []).append(name)
+        if number := adr_text.number_of(name):
+            numbered.setdefault(int(number), []).append(name)
 
     def resolve(target: str | int) -> str:
         same = [target] if target in names else numbered.get(target, []) if isinstance(target, int) else []

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.exchange import adr_text
-from memctl.exchange.adr_text import AdrOrigin, Form, Head, Span, head_of, number_of
+from memctl.exchange.adr_text import STATUS_WORDS, AdrOrigin, Form, Head, Span, head_of, is_name, number_of
 from memctl.record import frontmatter, timestamps
 from memctl.record.record import Record
 from memctl.text import headings
@@ -16,15 +16,7 @@ from memctl.text import headings
 SUPERSEDED = "superseded"
 UNSAID = "accepted"  # what a record is that says nothing: adr-tools writes so, and nobody keeps drafts without a word
 _UNKNOWN = "proposed"  # what nobody may rely on
-_WORDS = {
-    **dict.fromkeys(("proposed", "proposal", "draft", "pending", "open"), "proposed"),
-    **dict.fromkeys(("accepted", "approved", "adopted", "agreed", "decided", "implemented"), "accepted"),
-    **dict.fromkeys(("rejected", "declined"), "rejected"),
-    **dict.fromkeys(("deprecated", "obsolete", "retired"), "deprecated"),
-    # adr-tools spells it with a c, and MADR 1 with another e
-    **dict.fromkeys((SUPERSEDED, "superceded", "superseeded", "replaced"), SUPERSEDED),
-}
-_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_WORD = re.compile(rf"\b(?:{'|'.join(STATUS_WORDS)})\b", re.IGNORECASE)
 _ASIDE = re.compile(r"~~.*?~~|\[[^\[\]\n]*\]\([^()\n]*\)")  # what is struck out, and the titles of other records
 _RELATION = re.compile(r"\b(?:supersee?d|superced|replac)(?:(?P<by>ed[ \t]+by)|es)\b", re.IGNORECASE)
 _LINK = re.compile(r"\]\([ \t]*(?:<([^<>\n]{1,255})>|([^()\s]{1,255}))[^()\n]*\)")  # no file has a longer name
@@ -55,12 +47,13 @@ class Other(msgspec.Struct, frozen=True):
 
     @property
     def number(self) -> str:
-        return number_of(self.file) or "0"
+        return number_of(self.file) or ""
 
     def link(self, form: Form) -> str:
         """A Markdown link to it, as adr-tools and MADR write them."""
         title = re.sub(r"([\\\[\]])", r"\\\1", self.title)
-        text = f"{int(self.number)}. {title}" if form == "nygard" else f"ADR-{self.number}"
+        numbered = f"{int(self.number or 0)}. {title}" if form == "nygard" else f"ADR-{self.number}"
+        text = numbered if self.number else title
         return f"[{text}]({f'<{self.file}>' if re.search(r'[ ()]', self.file) else self.file})"
 
 
@@ -135,9 +128,9 @@ def _status(text: str) -> str:
     lines = [_ASIDE.sub("", line) for line in text.split("\n")]
     words = [match for line in lines if (match := _WORD.search(line))]
     for match in words:
-        if _WORDS[match[0].lower()] == SUPERSEDED and not re.search(r"\w", match.string[: match.start()]):
+        if STATUS_WORDS[match[0].lower()] == SUPERSEDED and not re.search(r"\w", match.string[: match.start()]):
             return SUPERSEDED
-    return _WORDS[words[0][0].lower()] if words else ""
+    return STATUS_WORDS[words[0][0].lower()] if words else ""
 
 
 def _relations(line: str) -> Iterable[tuple[bool, Target]]:
@@ -150,7 +143,7 @@ def _relations(line: str) -> Iterable[tuple[bool, Target]]:
         if links:
             from urllib.parse import unquote
 
-            yield from ((is_by, unquote(link)) for link in links if number_of(unquote(link)))
+            yield from ((is_by, unquote(link)) for link in links if is_name(unquote(link)))
             continue
         number = _BY_NUMBER.fullmatch(text)
         numbers = _BY_NAME.findall(text) or ([number[1]] if number else [])
@@ -158,14 +151,16 @@ def _relations(line: str) -> Iterable[tuple[bool, Target]]:
 
 
 def _names(targets: Iterable[Target], other: Other) -> bool:
-    return any(target in (other.file, int(other.number)) for target in targets)
+    number = int(other.number) if other.number else None
+    return any(target in (other.file, number) for target in targets)
 
 
 def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
     """Title and date, where the record has others than its file."""
     changes: list[tuple[Span, str]] = []
-    if " ".join(head.at(head.title).split()) != record.title:
-        changes.append((head.title, record.title))
+    if " ".join(head.called.split()) != record.title:
+        has_title = head.title[1] > head.title[0]
+        changes.append((head.title, _quoted(head, head.title, record.title) if has_title else f"# {record.title}\n\n"))
     if head.date and timestamps.parse(head.at(head.date))[:10] != record.timestamp[:10]:
         changes.append((head.date, record.timestamp[:10]))
     return changes
@@ -179,12 +174,17 @@ def _in_words(status: str, by: Sequence[Other], form: Form) -> str:
 def _value(head: Head, words: str) -> str:
     """The words of a status in place of those that stand in a head: with a capital as there, quoted where need be."""
     assert head.status is not None
-    start, end = head.status
-    words = words[0].upper() + words[1:] if head.text[start].isupper() else words
+    words = words[0].upper() + words[1:] if head.text[head.status[0]].isupper() else words
+    return _quoted(head, head.status, words)
+
+
+def _quoted(head: Head, span: Span, words: str) -> str:
+    """Words in place of a span of a head: in front matter as YAML has them."""
+    start, end = span
     if not head.front[0] <= start < head.front[1]:
         return words
-    quote = head.text[start - 1]
-    if quote in "\"'" and head.text[end : end + 1] == quote:
+    quote = head.text[end : end + 1]  # before a title there may be the number
+    if quote in ("'", '"'):
         return words.replace("\\", "\\\\").replace('"', '\\"') if quote == '"' else words.replace("'", "''")
     return _yaml(words)
 
@@ -227,7 +227,7 @@ def _rest(origin: AdrOrigin) -> tuple[str, str, str]:
     title = head.text.count("\n", 0, head.above)
     amendments = [line for line in _text_of(origin).split("\n") if not _status(line) and not _RELATION.search(line)]
     above = _joined(lines[last + 1 if head.front[1] else 0 : title])
-    below = [text for text in (_joined(lines[title + 1 :]), _joined(amendments)) if text]
+    below = [t for t in (_joined(lines[title + (head.above < head.below) :]), _joined(amendments)) if t]
     front = _joined(lines[first:last])
     return front + "\n" if front else "", above + "\n\n" if above else "", "".join(f"{text}\n\n" for text in below)
 

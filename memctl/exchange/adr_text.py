@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from memctl.record import timestamps
+from memctl.record import content_fields, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.kinds import DECISION, Field
+from memctl.statements import labels
 from memctl.text import headings
 from memctl.text.headings import HeadedPart
 from memctl.text.markdown import one_line
@@ -26,6 +27,16 @@ from memctl.text.markdown import one_line
 Form = Literal["madr", "nygard"]
 FORMS: tuple[Form, ...] = ("madr", "nygard")
 STATUS = "status"  # the heading of Nygard's section, as it is compared
+
+# What files call their status, in small letters, and what that is here.
+STATUS_WORDS = {
+    **dict.fromkeys(("proposed", "proposal", "draft", "pending", "open"), "proposed"),
+    **dict.fromkeys(("accepted", "approved", "adopted", "agreed", "decided", "implemented"), "accepted"),
+    **dict.fromkeys(("rejected", "declined"), "rejected"),
+    **dict.fromkeys(("deprecated", "obsolete", "retired"), "deprecated"),
+    # adr-tools spells it with a c, and MADR 1 with another e
+    **dict.fromkeys(("superseded", "superceded", "superseeded", "replaced"), "superseded"),
+}
 
 # Content field -> the name of its section, in the order in which a form has them.
 _SECTIONS: dict[Form, dict[str, str]] = {
@@ -47,13 +58,8 @@ _SECTIONS: dict[Form, dict[str, str]] = {
     },
 }
 _BELOW_OUTCOME = ("expected_impact", "validation_criteria")  # MADR has them as parts of the outcome
-_OWN = {field.heading.casefold(): field for field in DECISION.fields}
 _FIELDS = {field.name: field for field in DECISION.fields}
-_MEANT = {
-    **{name.casefold(): _FIELDS[field] for names in _SECTIONS.values() for field, name in names.items()},
-    **_OWN,
-    "validation": _FIELDS["validation_criteria"],  # MADR 3.0
-}
+_NOT_READ = frozenset([labels.DESCRIPTION, labels.STATUS])  # a summary is no decision, and the status no content
 _ONLY_MADR = {"context and problem statement", "decision drivers", "considered options", "decision outcome"}
 _ONLY_NYGARD = {STATUS, "context", "decision", "consequences"}
 
@@ -70,7 +76,7 @@ def for_record(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, 
     wording: dict[str, str] = {}
     taken: set[str] = set()
     for part in parts:
-        field = _MEANT.get(name_of(part))
+        field = _field_of(name_of(part))
         if field is None or field.name in taken:  # content is what the first section of a name says
             texts.append(part.text)
             continue
@@ -90,6 +96,22 @@ def for_file(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
     return texts
 
 
+def with_outcome(body: str, title: str) -> str:
+    """The body of a decision as MADR tells it: what was chosen is one of the options, and the outcome, with its reason
+    where nothing else is said of it."""
+    content = content_fields.content(DECISION, body)
+    options = content.get("alternatives_considered") or []
+    if isinstance(options, list) and options:
+        body = content_fields.replace(DECISION, body, _FIELDS["alternatives_considered"], [title, *options])
+    reason = content.get("rationale")
+    if "decision" in content or not isinstance(reason, str):
+        return body
+    body = content_fields.replace(DECISION, body, _FIELDS["rationale"], "")
+    return content_fields.replace(
+        DECISION, body, _FIELDS["decision"], f'Chosen option: "{title}", because:\n\n{reason}'
+    )
+
+
 def arranged(body: str, form: Form) -> str:
     """A body in a form that it did not come in: sections in the form's order and under its names, others behind."""
     places = list(_SECTIONS[form])
@@ -107,6 +129,12 @@ def arranged(body: str, form: Form) -> str:
     return "\n\n".join(texts) + "\n" if texts else ""
 
 
+def _field_of(name: str) -> Field | None:
+    """The content field that a section is, by what it is called."""
+    role = labels.look_up(name)[0]
+    return None if role in _NOT_READ else _FIELDS.get(labels.FIELDS[DECISION.name].get(role, ""))
+
+
 def name_of(part: HeadedPart) -> str:
     """What a section is called, for comparing: MADR 2 has comments such as `<!-- optional -->` behind the names."""
     return part.heading.partition("<!--")[0].strip().removesuffix(":").rstrip().casefold()
@@ -117,7 +145,7 @@ def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
     found: list[tuple[HeadedPart, Field | None]] = []
     taken: set[str] = set()
     for part in headings.split(body):
-        field = _OWN.get(part.heading.casefold())
+        field = next((one for one in DECISION.fields if one.heading.casefold() == part.heading.casefold()), None)
         if field is None or field.name in taken:
             found.append((part, None))
         else:
@@ -140,17 +168,19 @@ _ENDS = ("\n", "\ufeff")
 
 # `0012-title.md` as adr-tools and MADR name files, `adr-012-title.md`, and both with nothing but the number.
 _FILE = re.compile(r"((?:adr[-_]?)?)(\d{1,14})(?:[-_ .].*)?\.md", re.IGNORECASE)
+_FILE_NUMBER = re.compile(r"(?i)^(?:adr[-_ ]?)?\d{0,14}[-_. ]*")
 _FRONT = re.compile(r"---[ \t]*\n((?:.*\n)*?)---[ \t]*(?:\n|\Z)")
-_FRONT_LINE = re.compile(r"^(status|date)[ \t]*:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
+_FRONT_LINE = re.compile(r"^(status|date|title)[ \t]*:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
 _COMMENT = re.compile(r"(?<![^ \t])#.*")
 _LABEL = re.compile(r"([-*+][ \t]+)?[*_]*([A-Za-z][A-Za-z -]{0,40}?)[*_]*:[*_]*[ \t]*(.*)")
-_LABELS = {"status", "date", "deciders", "decision-makers", "decision makers", "consulted", "informed"}
-_LABELS |= {"technical story"}  # MADR 2
+_OTHER_LABELS = {"consulted", "informed", "technical story"}  # the last of MADR 2
 _DECIDERS = re.compile(
     r"(?im)^(?:[-*+][ \t]+)?[*_]*(?:decision[- ]makers|deciders|authors?)[*_]*:[*_]*[ \t]*(.*)(?:\n|\Z)"
     r"((?:[ \t]*- .*\n)*)"
 )
 _LINKED = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
+_ROW = re.compile(r"\|[ \t]*[*_`]*([A-Za-z][A-Za-z -]{0,40}?)[*_`]*:?[*_`]*[ \t]*\|[ \t]*(.*?)[ \t]*(?:\|.*)?")
+_WORD = re.compile(r"[ \t]*[*_]*([A-Za-z]+)[*_]*\.?[ \t]*")
 _NAME = re.compile(r"(?m)^[ \t]*- (.*)")
 _LONGEST_NAMES = 200  # characters
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?")
@@ -185,7 +215,8 @@ class Head(msgspec.Struct, frozen=True):
     """What a head says, and where: spans of the title without its number, the status, and a date that can be read.
 
     `front` is the span between the fences of the front matter (empty if there is none), `above` the start of the
-    title's line, `below` its end.
+    title's line, `below` its end; they are the same where no line has it: then it is in the front matter, or the span
+    is empty and the file is `named` so.
     """
 
     text: str
@@ -196,6 +227,16 @@ class Head(msgspec.Struct, frozen=True):
     status: Span | None = None
     date: Span | None = None
     odd_date: str = ""  # a date that can't be read
+    named: str = ""
+
+    @property
+    def called(self) -> str:
+        """The title."""
+        words = self.at(self.title) or self.named
+        quote = self.text[self.title[1] : self.title[1] + 1]
+        if not self.front[0] <= self.title[0] < self.front[1] or quote not in ("'", '"'):
+            return words
+        return words.replace('\\"', '"') if quote == '"' else words.replace("''", "'")
 
     def at(self, span: Span | None) -> str:
         """The text of a span, "" for none."""
@@ -211,6 +252,11 @@ class Head(msgspec.Struct, frozen=True):
         for (start, end), new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
         return text
+
+
+def is_name(file: str) -> bool:
+    """Whether a file of a folder may be a record's, and is no path that leads elsewhere."""
+    return file.endswith(".md") and file[0] != "." and not {"/", "\\"} & set(file) and file.isprintable()
 
 
 def number_of(file: str) -> str | None:
@@ -261,7 +307,7 @@ def put_together(origin: AdrOrigin, body: str) -> str:
         parts.insert(min(origin.place, len(parts)), origin.status)
     text = origin.head
     for part in parts:  # an edit may have put one behind what was the last line
-        text += part if text.endswith(_ENDS) else "\n" + part
+        text += part if not text or text.endswith(_ENDS) else "\n" + part
     if origin.is_crlf:
         text = text.replace("\n", "\r\n")
     return "\ufeff" + text if origin.has_mark else text
@@ -274,7 +320,7 @@ def digest_of(text: str) -> str:
 
 def head_of(origin: AdrOrigin) -> Head:
     """What the head of a file says; raises Malformed if there is no title in it."""
-    return _scan(origin.head, origin.file)[0]
+    return _scan(origin.head, origin.file, is_head=True)[0]
 
 
 def deciders(head: str) -> str:
@@ -295,7 +341,7 @@ def kept_in(values: Mapping[str, Any]) -> AdrOrigin | None:
         head_of(origin)
     except (msgspec.ValidationError, Malformed):
         return None
-    return origin if number_of(origin.file) else None  # what a record says is no path to be trusted
+    return origin if is_name(origin.file) else None  # what a record says is no path to be trusted
 
 
 def _with_line_feeds(text: str) -> str:
@@ -311,14 +357,16 @@ def _with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _scan(text: str, file: str) -> tuple[Head, int]:
-    """The head of a file, and where its body begins."""
+def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
+    """The head of a file, and where its body begins; with `is_head` the text is but a head that was found before."""
     front = _FRONT.match(text)
     if front is None and text.startswith("---\n"):
         raise Malformed(1, "", "the front matter is not closed (no second line `---`)")
     start = front.end() if front else 0
     first = next((one for one in headings.of(text[start:]) if one.level <= 2), None)
     if first is None or first.level != 1 or not first.title:
+        if (untitled := _untitled(text, file, front, is_head)) is not None:
+            return untitled
         end = start + first.start if first else len(text)
         line_number = text.count("\n", 0, end) + (end < len(text))
         raise Malformed(max(line_number, 1), "", _NO_TITLE)
@@ -332,6 +380,30 @@ def _scan(text: str, file: str) -> tuple[Head, int]:
     if front:
         spans = {**spans, **_front_spans(text, front.span(1))}
     return _dated(msgspec.structs.replace(head, status=spans.get("status")), spans.get("date")), end
+
+
+def _untitled(text: str, file: str, front: re.Match[str] | None, is_head: bool) -> tuple[Head, int] | None:
+    """The head of a file without a line for its title, and where its body begins: the front matter has the title, or
+    the name of the file says it. None for what has neither, or reads as no decision."""
+    place = front.end() if front else 0
+    end, labels = _labels(text, place)
+    spans = {**labels, **(_front_spans(text, front.span(1)) if front else {})}
+    title = spans.get("title") if front else None
+    words = re.sub(r"[-_ ]+", " ", _FILE_NUMBER.sub("", file).removesuffix(".md")).strip()
+    if title is None and not is_head and not (words and (spans.get("status") or has_sections(text[end:]))):
+        return None
+    if title is not None:
+        title = (title[0] + _numbering(text[slice(*title)], file), title[1])
+    named = "" if title else words[:1].upper() + words[1:]
+    head = Head(text=text[:end], title=title or (place, place), above=place, below=place, named=named)
+    head = msgspec.structs.replace(head, front=front.span(1) if front else (0, 0), status=spans.get("status"))
+    return _dated(head, spans.get("date")), end
+
+
+def has_sections(text: str) -> bool:
+    """Whether a text has two sections of a decision at least."""
+    names = {name_of(part) for part in headings.split(text)}
+    return sum(name in _ONLY_MADR or name in _ONLY_NYGARD or _field_of(name) is not None for name in names) > 1
 
 
 def _dated(head: Head, span: Span | None) -> Head:
@@ -361,9 +433,25 @@ def _front_spans(text: str, front: Span) -> dict[str, Span]:
         start, end = match.start(2), match.start(2) + len(value)
         if end - start > 1 and text[start] in "\"'" and text[start] == text[end - 1]:
             start, end = start + 1, end - 1
-        if end > start:
+        if end > start and text[start] not in "|>":
             spans.setdefault(match[1].lower(), (start, end))
     return spans
+
+
+def _is_table_of_labels(lines: Sequence[str]) -> bool:
+    """Whether a table begins here that has a row with the status or another label of a head."""
+    for line in lines:
+        if not line.startswith("|"):
+            return False
+        if (row := _ROW.fullmatch(line)) and _is_label(row[1]):
+            return True
+    return False
+
+
+def _is_label(name: str) -> bool:
+    """Whether a line above the first section says when, by whom or how far something was decided."""
+    is_of_head = labels.look_up(name)[0] in (labels.STATUS, labels.MOMENT, labels.AGENT)
+    return is_of_head or name.casefold() in _OTHER_LABELS
 
 
 def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
@@ -374,16 +462,27 @@ def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
     spans: dict[str, Span] = {}
     position = end = start
     is_known = False
-    for line in text[start:].split("\n"):
+    rows = text[start:].split("\n")
+    for place, line in enumerate(rows):
         match = _LABEL.fullmatch(line)
-        if match and (match[1] or match[2].casefold() in _LABELS):
-            is_known = match[2].casefold() in _LABELS
+        row = _ROW.fullmatch(line)
+        word = _WORD.fullmatch(line) if not spans else None
+        if row and (is_known or _is_table_of_labels(rows[place:])):
+            is_known = True
+            if _is_label(row[1]) and row[2]:
+                begin = position + row.start(2)
+                spans.setdefault(row[1].casefold(), (begin, begin + len(row[2])))
+        elif match and (match[1] or _is_label(match[2])):
+            is_known = _is_label(match[2])
             if value := match[3].rstrip(" \t"):
                 begin = position + match.start(3)
                 spans.setdefault(match[2].casefold(), (begin, begin + len(value)))
+        elif word and word[1].casefold() in STATUS_WORDS:
+            is_known = True
+            spans["status"] = (position + word.start(1), position + word.end(1))
         elif not line.strip():
             is_known = False
-        elif line[0] not in " \t" or not is_known:
+        elif (line[0] not in " \t" and not (is_known and line[0] == "|")) or not is_known:
             break
         position += len(line) + 1
         end = min(position, len(text)) if is_known else end

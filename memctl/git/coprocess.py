@@ -7,7 +7,6 @@ about: its input ends then.
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
@@ -29,12 +28,15 @@ class AnsweringProcess:
         self._args, self._top = args, top
         self.process: Process | None = None
         self._asker = 0
-        self._end: Callable[[], object] = lambda: None
 
     def close(self) -> None:
         """End the process now, and not when nobody has this object any more; a later question starts another."""
-        self.process = None
-        self._end()
+        process, self.process = self.process, None
+        if process is not None and self._asker == os.getpid():
+            git.end(process)
+
+    def __del__(self) -> None:
+        self.close()
 
     def start(self) -> None:
         """Start the process ahead of the first question: it is ready when that comes."""
@@ -70,7 +72,6 @@ class AnsweringProcess:
     def _running(self) -> Process:
         if self.process is None or self._asker != os.getpid():  # a copy of us must not take the answers to our own
             self.process, self._asker = git.start_answering(self._args, self._top), os.getpid()
-            self._end = weakref.finalize(self, git.end, self.process)
         return self.process
 
 

@@ -32,13 +32,13 @@ def run(do: Callable[[], object]) -> None:
 
 def detached(do: Callable[[], object]) -> NoReturn:
     """Do something in a copy of a process, away from the host's pipes and terminal, and end the copy."""
-    import signal  # with an enum of 64 names, which a tool call has no time for
+    from _signal import SIGALRM, alarm, signal  # type: ignore[import-not-found]  # `signal` makes enums of them
 
     with suppress(BaseException):
         os.setsid()
         _let_go_of_pipes()
-        signal.signal(signal.SIGALRM, _end)
-        signal.alarm(_SECONDS)
+        signal(SIGALRM, _end)
+        alarm(_SECONDS)
         do()
     os._exit(0)
 
@@ -102,9 +102,6 @@ def within(seconds: float, make: Callable[[], str]) -> str | None:
 
 
 def _send(writing: int, text: str) -> None:
-    import signal
-
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # nobody waits any more
     data = text.encode(errors="surrogatepass") + _WHOLE
     while data:
         data = data[os.write(writing, data) :]

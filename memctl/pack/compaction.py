@@ -1,9 +1,8 @@
-"""Compacting a context that is made of blocks: what must stay, what goes first, and whether the aim was reached.
+"""Compacting a context that is made of blocks: what must stay, and what goes first.
 
-The rules (rules.md#compaction) know blocks of text and numbers, nothing of records or messages, so that whatever keeps
-a context can use them. Duplicates go first: by score, both of two equal texts could go. Then goes what may be
-discarded, and after that what nothing protects (31-99), the least first: a context without anything to discard becomes
-smaller, too.
+The rules (rules.md#compaction) know blocks of text and numbers, nothing of records. Duplicates go first: by score, both
+of two equal texts could go. Then goes what may be discarded, and after that what nothing protects (31-99), the least
+first: a context without anything to discard becomes smaller, too.
 
 What of a text may go is told by how it reads (rules.md#preservation).
 """
@@ -54,25 +53,12 @@ class Removed(msgspec.Struct, frozen=True):
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """A context after compaction: its blocks in their order, what went, the tokens before and after, and the aim.
-
-    `aim` is the share of tokens that was to go.
-    """
+    """A context after compaction: its blocks in their order, what went, and the tokens before and after."""
 
     kept: tuple[ContextBlock, ...]
     removed: tuple[Removed, ...]
     before: int
     after: int
-    aim: float
-
-    @property
-    def reduction(self) -> float:
-        """The share of tokens that went."""
-        return 1 - self.after / self.before if self.before else 0.0
-
-    @property
-    def is_reached(self) -> bool:
-        return self.after <= self.before * (1 - self.aim)
 
 
 def score(block: ContextBlock) -> float:
@@ -90,12 +76,11 @@ def score(block: ContextBlock) -> float:
     return DISCARDABLE + 1 + points * (PRESERVED - DISCARDABLE - 2) / 100
 
 
-def compact(
-    blocks: Sequence[ContextBlock], aim: float, count: CountTokens, shorten: Callable[[str], str] | None = None
-) -> Compacted:
+def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> Compacted:
     """Let go of a share of a context (`aim`, 0 to 1): duplicates, then by score, never what must stay.
 
-    `shorten` is applied to texts that nothing protects, before any of them goes. No block ever grows.
+    Texts that nothing protects lose their logs before any of them goes. What nothing speaks against goes only while
+    more than `least` tokens stay. No block ever grows.
     """
     costs = {block.key: count(block.text) for block in blocks}
     before = sum(costs.values())
@@ -103,19 +88,18 @@ def compact(
     gone = {one.key for one in removed}
     left = []
     for block in (block for block in blocks if block.key not in gone):
-        if shorten and not block.keeps:
-            text = shorten(block.text)
-            if (cost := count(text)) < costs[block.key]:
-                costs[block.key], block = cost, msgspec.structs.replace(block, text=text)
+        if not block.keeps and (cost := count(text := shortened(block.text))) < costs[block.key]:
+            costs[block.key], block = cost, msgspec.structs.replace(block, text=text)
         left.append(block)
     after = sum(costs[block.key] for block in left)
     for block in sorted(left, key=score):
-        if after <= before * (1 - aim) or score(block) >= PRESERVED:
+        is_too_much = not block.drops and after - costs[block.key] < least
+        if after <= before * (1 - aim) or score(block) >= PRESERVED or is_too_much:
             break
         removed.append(Removed(block.key, block.drops or LOW, costs[block.key]))
         after -= costs[block.key]
     gone = {one.key for one in removed}
-    return Compacted(tuple(block for block in left if block.key not in gone), tuple(removed), before, after, aim)
+    return Compacted(tuple(block for block in left if block.key not in gone), tuple(removed), before, after)
 
 
 def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:

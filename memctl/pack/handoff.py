@@ -19,9 +19,11 @@ from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, Hando
 from memctl.pack.handoff_scope import BUDGETS, CHANGED, RELEVANT, SECTION, TASK, Scope
 from memctl.pack.items import Sources
 from memctl.pack.last_work import PRIOR
+from memctl.record.checkpoint import Checkpoint
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS
+from memctl.task import resume_text
 from memctl.text.markdown import one_line
 from memctl.text.phrases import quantity
 from memctl.text.words import stems
@@ -130,6 +132,8 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     origins = sources.origins(list(scope.records))
     ranks = {path: rank for rank, path in enumerate(scope.keeps)}
     found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
+    if isinstance(scope.state, Checkpoint) and scope.state.checkpoint_id in scope.keeps:
+        found[scope.state.checkpoint_id] = _of_checkpoint(snapshot, scope.state)
     for record in scope.records:
         item, why = items.of_record(snapshot, record, origins), scope.keeps.get(record.path)
         if why is None:
@@ -142,9 +146,19 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     return found
 
 
+def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
+    """The state of a task that a checkpoint has, as the text with which work goes on from there."""
+    facts = (("date", saved.saved_at), ("by", saved.saved_by))
+    body = items.screened(snapshot, resume_text.write(saved).text)
+    title = f"Checkpoint of {saved.workflow_id}"
+    return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id, _OF_TASK)
+
+
 def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Item]) -> Iterator[PackPart]:
+    saved = tuple(item for item in written.values() if item.kind == "checkpoint")
     for name, found in groups.items():
-        yield PackPart(name, _TITLES[name], tuple(written[record.path] for record in found))
+        first = saved if name == "current_task_state" else ()
+        yield PackPart(name, _TITLES[name], (*first, *(written[record.path] for record in found)))
         if name == "current_task_state":
             title = "Sections handed over" if SECTION in scope.keeps.values() else "Pages"
             yield PackPart("sections", title, tuple(written[page.key] for page in scope.pages))

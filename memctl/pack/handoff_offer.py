@@ -22,11 +22,9 @@ from memctl.record.kinds import HANDOFF
 from memctl.record.pages import code_path
 from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import TaskState
 from memctl.sources import recency
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
-from memctl.task import state as task_state
 from memctl.team import handoffs, ownership, read_access, ref_state
 from memctl.team.handoffs import Given
 from memctl.team.ref_state import Step
@@ -148,11 +146,10 @@ class _Offering:
         sources = supply.sources(memory, snapshot, None)
         scope = handoff_scope.gather(snapshot, memory.now, asked, sources, self._count)
         standing = phase.standing(snapshot, memory.now, sources.worked, asked.sections, asked.source)
-        state = task_state.of_record(snapshot, scope.tasks[0]) if scope.tasks else TaskState()
         given = msgspec.structs.replace(
             asked, said=self._given_text, changes=_changes(memory, snapshot, asked.sections)
         )
-        said = handoff_request.complete(given, state, standing, scope.known, snapshot)
+        said = handoff_request.complete(given, scope.state, standing, scope.known, snapshot)
         if found := list(handoff_request.findings(given.said, said, asked.kind, self._count)):
             raise HandoffRefused(found)
         self.asked = msgspec.structs.replace(

@@ -13,6 +13,7 @@ from memctl.pack import phase
 from memctl.pack.context_summary import BUDGET, DECISIONS
 from memctl.pack.filling import CountTokens
 from memctl.pack.phase import Standing
+from memctl.record.checkpoint import Checkpoint
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.record.snapshot import Snapshot
@@ -29,7 +30,7 @@ _OPTIONS = {
 }  # fmt: skip
 _NEEDED = ("reason", "summary", "immediate", "success_criteria")
 _NAMED = 8  # binding decisions by id, where the package has their texts
-_NONE = ("none recorded",)
+NONE_RECORDED = "none recorded"
 
 
 class HandoffText(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +65,11 @@ class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     source: str
-    target: str
-    kind: str
-    said: HandoffText
-    form: str
-    budget: int
+    target: str = ""
+    kind: str = COMPLETE
+    said: HandoffText = HandoffText()
+    form: str = "auto"
+    budget: int = 0
     sections: tuple[str, ...] = ()
     changes: tuple[tuple[str, str], ...] = ()
     id: str = ""
@@ -95,10 +96,10 @@ def complete(
         "immediate": _of(state, state.next_actions or state.in_progress)
         or list(phase.next_actions(snapshot, blocking)),
         "success_criteria": _of(state, state.success_criteria or (state.goal,)),
-        "constraints": [*_of(state, state.constraints), *_binding(asked.kind, known)] or _NONE,
-        "inputs": [*_of(state, state.inputs), *read] or _NONE,
-        "expected_outputs": _of(state, (*state.in_progress, *state.claimed, *state.planned)) or _NONE,
-        "deliverables": made or _of(state, state.done) or _NONE,
+        "constraints": [*_of(state, state.constraints), *_binding(asked.kind, known)] or (NONE_RECORDED,),
+        "inputs": [*_of(state, state.inputs), *read] or (NONE_RECORDED,),
+        "expected_outputs": _of(state, (*state.in_progress, *state.claimed, *state.planned)) or (NONE_RECORDED,),
+        "deliverables": made or _of(state, state.done) or (NONE_RECORDED,),
     }
     values = {name: said.lines(name) or tuple(dict.fromkeys(lines))[:_MOST] for name, lines in found.items()}
     return msgspec.structs.replace(said, **values, summary=_summary(said.summary, standing))
@@ -121,8 +122,8 @@ def _summary(said: str, standing: Standing) -> str:
 
 
 def _of(state: TaskState, lines: Iterable[str]) -> list[str]:
-    """Lines of a task's state, each with the record that it is from."""
-    source = f" [{state.task_id}]" if state.task_id else ""
+    """Lines of a task's state, each with the record that it is from if it is from no checkpoint."""
+    source = f" [{state.task_id}]" if state.task_id and not isinstance(state, Checkpoint) else ""
     return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_said(line)]
 
 

@@ -17,17 +17,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.pack import compaction, items, last_work, phase, relevance
-from memctl.pack.compaction import LOW, Compacted, ContextBlock
+from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
 from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, SPECIALIST, HandoffRequest
 from memctl.pack.items import Sources
 from memctl.pack.last_work import by_last_work
+from memctl.pages import repository_paths
 from memctl.record import timestamps
+from memctl.record.checkpoint import Checkpoint
 from memctl.record.kinds import KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
+from memctl.record.task_state import TaskState
 from memctl.search.filters import severity_rank
+from memctl.task import progress
+from memctl.task import state as states
 from memctl.text.similar import terms
 
 if TYPE_CHECKING:
@@ -56,7 +61,8 @@ _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "pr
 class Scope(msgspec.Struct, frozen=True):
     """What a handoff is about.
 
-    `known` are all records of the sections, `tasks` those of them that are handed over, the one worked on last first.
+    `known` are all records of the sections, `tasks` those of them that are handed over, the one worked on last first,
+    and `state` is that of the task.
     `keeps` says of records and pages that must be in the package why, by their keys, the most important first;
     `records` are these and others that have room, `left` what is named without its text, `prior` sessions before.
     `sizes` are the tokens of all that it is about, by key.
@@ -64,6 +70,7 @@ class Scope(msgspec.Struct, frozen=True):
 
     known: tuple[Record, ...]
     tasks: tuple[Record, ...]
+    state: TaskState
     records: tuple[Record, ...]
     pages: tuple[Item, ...]
     prior: tuple[Item, ...]
@@ -76,19 +83,24 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     """The scope of a handoff; sizes are as `count` counts them."""
     known = concerned(snapshot, now, asked.sections, asked.source)
     tasks = _tasks(known, asked.source, sources)
+    state = _state(snapshot, asked, tasks, sources)
     ranked = _found(snapshot, now, asked) if asked.kind == SPECIALIST else []
     keeps = _kept(snapshot, now, asked, known, tasks, sources, ranked)
     pages = _pages(snapshot, asked.sections, sources)
     prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked)
+    if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
+        prior = [item for item in prior if item.kind != "checkpoint"]
     added = [record for record in snapshot.records if record.path in keeps and record not in known]
     blocks = [*_blocks(snapshot, now, (*known, *added), keeps), *_of_pages(pages)]
     sizes = {block.key: count(block.text) for block in blocks}
     by_path = {record.path: record for record in (*known, *added)}
+    narrow = tuple(by_path[path] for path in keeps)
+    if isinstance(state, Checkpoint) and asked.kind != SPECIALIST:
+        keeps = {state.checkpoint_id: TASK, **keeps}
     if asked.kind in (SPECIALIST, EMERGENCY):
-        chosen = tuple(by_path[path] for path in keeps)
         about = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind == "page"]
-        return Scope(tuple(known), tuple(tasks), chosen, tuple(about), tuple(prior), keeps, (), sizes)
-    compacted = _compacted(blocks, AIMS[asked.kind], int(_TEXTS * LEAST[asked.kind]), count)
+        return Scope(tuple(known), tuple(tasks), state, narrow, tuple(about), tuple(prior), keeps, (), sizes)
+    compacted = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
     chosen = tuple(by_path[block.key] for block in compacted.kept if block.key in by_path)
     left = tuple(
         Left(record.id, record.title, one.why, record.memory_type)
@@ -96,7 +108,13 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
         if (record := by_path.get(one.key))
     )
     keeps |= {page.key: SECTION for page in pages}
-    return Scope(tuple(known), tuple(tasks), chosen, tuple(pages), tuple(prior), keeps, left, sizes)
+    return Scope(tuple(known), tuple(tasks), state, chosen, tuple(pages), tuple(prior), keeps, left, sizes)
+
+
+def task_state(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str, sources: Sources) -> TaskState:
+    """The state of the task that a giver hands over with some sections (none: with all of the memory)."""
+    asked = HandoffRequest(source=giver, sections=tuple(sections))
+    return _state(snapshot, asked, _tasks(concerned(snapshot, now, sections, giver), giver, sources), sources)
 
 
 def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
@@ -110,6 +128,29 @@ def _tasks(known: Sequence[Record], giver: str, sources: Sources) -> list[Record
     found = [record for record in known if record.memory_type == "state" and record.is_open]
     ordered = by_last_work(found, sources.worked(found))
     return [record for record in ordered if record.agent_id == giver] or ordered[:1]
+
+
+def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], sources: Sources) -> TaskState:
+    """The state of a task by its record, together with the giver's newest checkpoint of the same work."""
+    record = tasks[0] if tasks else None
+    state = states.of_record(snapshot, record) if record else TaskState()
+    saved = next((one for one in last_work.checkpoints(snapshot) if _is_of(one, snapshot, asked, record)), None)
+    if saved is None or saved.is_finished or record is None:
+        return saved if saved and not saved.is_finished else state
+    is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)
+    given = state if is_older else TaskState(steps=state.steps, blockers=saved.blockers or state.blockers)
+    return progress.merged(saved, given)
+
+
+def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record: Record | None) -> bool:
+    """Whether a checkpoint of the giver is of a task, by its name, its section, or the files that it touched."""
+    if saved.saved_by != asked.source or not asked.sections:
+        return saved.saved_by == asked.source
+    pages = [page for section in asked.sections if (page := snapshot.outline.find(section))]
+    globs = [glob for page in pages for glob in page.paths]
+    touched = bool(globs and repository_paths.matching([one.path for one in saved.files], globs))
+    is_named = record is not None and saved.task_id in (record.id, record.memory_id)
+    return is_named or saved.section in asked.sections or touched
 
 
 def _kept(
@@ -206,18 +247,3 @@ def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
     if record.memory_type in ("learning", "issue") and (why := compaction.reason(text)):
         return why, 15
     return "", 0
-
-
-def _compacted(blocks: Sequence[ContextBlock], aim: float, least: int, count: CountTokens) -> Compacted:
-    """A context without the share that is to go; but of what is open nothing goes that `least` tokens have room for."""
-    made = compaction.compact(blocks, aim, count, compaction.shortened)
-    after, back = made.after, set()
-    for one in reversed(made.removed):
-        if one.why == LOW and after + one.tokens <= least:
-            after += one.tokens
-            back.add(one.key)
-    kept = {block.key for block in made.kept} | back
-    removed = tuple(one for one in made.removed if one.key not in back)
-    return msgspec.structs.replace(
-        made, kept=tuple(block for block in blocks if block.key in kept), removed=removed, after=after
-    )

@@ -106,6 +106,14 @@ def prior(snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[R
 
 def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
     """The checkpoint saved last, if it is not finished and no other session has begun and ended since."""
+    last = next(iter(checkpoints(snapshot)), None)
+    if last is None or last.is_finished or any(one.started > last.saved_at for one in ended):
+        return None
+    return last
+
+
+def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
+    """The newest checkpoint of each workflow, the one saved last first."""
     newest: dict[str, tuple[checkpoint.Version, str]] = {}
     for path in snapshot.names(checkpoint.FOLDER):
         version = checkpoint.version_at(path)
@@ -117,27 +125,13 @@ def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
             saved.append(checkpoint.parse(snapshot.read(path), path))
         except (InvalidRecord, OSError):
             continue
-    last = max(saved, key=lambda one: (one.saved_at, one.checkpoint_id), default=None)
-    if last is None or last.is_finished or any(one.started > last.saved_at for one in ended):
-        return None
-    return last
+    return sorted(saved, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
 
 
 def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Record]:
     """Tasks, the one worked on last first; `worked` says when a record was changed last, by its path."""
     ordered = sorted(states, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
     return sorted(ordered, key=lambda record: worked.get(record.path, record.timestamp), reverse=True)
-
-
-def replaced(states: Iterable[Record]) -> set[str]:
-    """The paths of those tasks that a newer one of the same title and section replaced."""
-    newest: dict[tuple[str, str], Record] = {}
-    gone: set[str] = set()
-    for record in sorted(states, key=lambda record: (record.timestamp, record.id, record.path)):
-        key = (_key(record.title), record.section or "")
-        gone |= {newest[key].path} if key in newest else set()
-        newest[key] = record
-    return gone
 
 
 def files(snapshot: Snapshot, ended: Sequence[Ended]) -> set[str]:

@@ -12,7 +12,9 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.pack import summary_rules as rules
 from memctl.pack.context_summary import DECISIONS
+from memctl.statements.units import SENTENCE, Unit
 
 _JSON_BLOCK = re.compile(r"^```(?:json)?[ \t]*\n(\{.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _FILES = ("files_of_interest", "files_changed", "files_modified", "files")
@@ -84,7 +86,9 @@ def _open_errors(value: Any) -> Iterator[str]:
         given = one if isinstance(one, dict) else {"message": one}
         is_resolved = given.get("resolved") is True or given.get("status") in ("resolved", "fixed")
         message = given.get("message") or given.get("error")
-        if isinstance(message, str) and message.strip() and not is_resolved:
+        if not isinstance(message, str) or not message.strip() or is_resolved:
+            continue
+        if rules.judge(Unit(0, SENTENCE, f"Error: {message}")).drops != rules.RESOLVED:
             yield " ".join(message.split())
 
 

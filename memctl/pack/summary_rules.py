@@ -9,7 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from memctl.pack import summary_words as words
-from memctl.statements import statements
+from memctl.statements import cues, labels, statements
+from memctl.statements.lines import role_of
 from memctl.statements.units import CODE, HEADING, SENTENCE, Unit
 
 # What belongs into a summary, the most important first; rules.md#phase-summaries.
@@ -25,6 +26,7 @@ SEARCH = "a search, not what it found"
 STEP = "a step on the way, not a result"
 ASIDE = "looked at and set aside"
 CONTENTS = "the contents of a file"
+CODE_BLOCK = "code, which stands in its file"
 RESOLVED = "an error that is resolved"
 ALTERNATIVE = "an alternative that was not chosen"
 UNFINISHED = "an unfinished sentence"
@@ -33,16 +35,15 @@ WORDLESS = "marks without a word"
 EMPTY = "a sentence that says nothing by itself"
 MIXED = "a search or step in the same sentence as something binding"
 
-LONGEST_CODE = 5  # lines; more are a file's contents
+LONGEST_CODE = 1  # lines, such as a command or a signature; more are contents of a file
 _LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is said by then
 
 _BELOW = (
-    (words.BELOW_ALTERNATIVES, ALTERNATIVE),
     (words.BELOW_SEARCHES, SEARCH),
     (words.BELOW_STEPS, STEP),
     (words.BELOW_RESOLVED, RESOLVED),
 )
-_PROCESS = ((words.SEARCH, SEARCH), (words.STEP, STEP), (words.CONTENTS, CONTENTS), (words.UNFINISHED, UNFINISHED))
+_PROCESS = ((words.SEARCH, SEARCH), (words.STEP, STEP), (words.CONTENTS, CONTENTS))
 
 
 class UnitVerdict(msgspec.Struct, frozen=True):
@@ -64,10 +65,10 @@ def judge(unit: Unit) -> UnitVerdict:
     if unit.form == SENTENCE and statements.is_filler(unit.text):
         return UnitVerdict(drops=EMPTY)
     text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    below = next((reason for pattern, reason in _BELOW if unit.heading and pattern.search(unit.heading)), "")
+    below = _below(unit.heading) if unit.heading else ""
     own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)
     is_binding = words.BINDING.search(text) is not None or (not own and keeps in _WEIGHTY)
-    if is_binding and (below or own) in (SEARCH, STEP) and not words.UNFINISHED.search(text):
+    if is_binding and (below or own) in (SEARCH, STEP) and not cues.UNFINISHED.search(text):
         return UnitVerdict(keeps=keeps, warning=MIXED)
     reason = below or own
     return UnitVerdict(drops=reason) if reason else UnitVerdict(keeps=keeps)
@@ -75,22 +76,33 @@ def judge(unit: Unit) -> UnitVerdict:
 
 def _judge_code(unit: Unit) -> UnitVerdict:
     lines = [line for line in unit.text.split("\n")[1:] if line.strip() and not line.strip().startswith(("```", "~~~"))]
-    if not lines or len(lines) > LONGEST_CODE:
-        return UnitVerdict(drops=CONTENTS)
-    return UnitVerdict(drops=SEARCH) if all(map(words.SEARCH.search, lines)) else UnitVerdict(keeps=FINDING)
+    if lines and all(map(words.SEARCH.search, lines)):
+        return UnitVerdict(drops=SEARCH)
+    return UnitVerdict(keeps=FINDING) if 0 < len(lines) <= LONGEST_CODE else UnitVerdict(drops=CODE_BLOCK)
+
+
+def _below(heading: str) -> str:
+    """Why what stands below a heading does not belong into a summary, or ""."""
+    role = labels.look_up(heading)[0]
+    if role in (labels.ALTERNATIVE, labels.RESOLUTION):
+        return ALTERNATIVE if role == labels.ALTERNATIVE else RESOLVED
+    return next((reason for pattern, reason in _BELOW if pattern.search(heading)), "")
 
 
 def _reason(sentence: str) -> str:
     """Why a sentence does not belong into a summary, or ""."""
     if words.ASIDE.search(sentence):
         return ASIDE
-    if statements.stated(sentence) == statements.DECISION and not words.ALTERNATIVE.search(sentence):
+    role, stated = role_of(sentence), statements.stated(sentence)
+    is_rejected = role == labels.ALTERNATIVE or stated == statements.REJECTED or words.ALTERNATIVE.search(sentence)
+    if stated == statements.DECISION and not is_rejected:
         return ""
-    if words.ALTERNATIVE.search(sentence):
+    if is_rejected:
         return ALTERNATIVE
-    if words.RESOLVED.search(sentence) and not words.UNRESOLVED.search(sentence):
+    if role == labels.RESOLUTION or (words.RESOLVED.search(sentence) and not words.UNRESOLVED.search(sentence)):
         return RESOLVED
-    return next((reason for pattern, reason in _PROCESS if pattern.search(sentence)), "")
+    found = next((reason for pattern, reason in _PROCESS if pattern.search(sentence)), "")
+    return found or (UNFINISHED if cues.UNFINISHED.search(sentence) else "")
 
 
 def _class_of(text: str) -> str:

@@ -25,7 +25,8 @@ _LOOKING = (
 _FINDERS = "git grep|e?grep|rg|ripgrep|find|ag|ack|fd|glob"
 
 SEARCH = _words(
-    rf"{_LEAD}(?:{_WHO} )?(?:searched|search(?:ing)? (?:for|the|in)|grepped|grepping|globbed|queried)\b",
+    rf"{_LEAD}(?:{_WHO} )?(?:(?:ran|used|tried) [`'\"$ ]*(?:{_FINDERS})\b|searched|search(?:ing)? (?:for|the|in)"
+    rf"|grepped|grepping|globbed|queried)\b",
     rf"\b(?:i|we) (?:\w+ )?(?:ran|used|tried) (?:\w+ )?[`'\"]?(?:{_FINDERS})\b",
     r"^[`$ ]*(?:git grep|e?grep|rg|ag|ack|fd) (?:-{1,2}\w|['\"/])|^[`$ ]*find [./~]",
     r"^(?:search )?(?:quer(?:y|ies)|search terms?|search(?:es)?|grep patterns?|pattern searched) ?:",
@@ -57,31 +58,27 @@ RESOLVED = _words(
     r"|(?:was|were|is|are|has been|have been|got|gets|now) (?:(?:now|already|since|then) )*"
     r"(?:resolved|fixed|solved|gone|corrected|cleared))\b",
     rf"^(?:{_WHO} )?(?:fixed|resolved|solved|got rid of) (?:the|this|that|a|an) .*\b{_FAULT}\b",
-    r"^(?:resolved|fixed) ?:",
+    rf"^(?=.*\b{_FAULT}\b).*[(\[,;\u2014\u2013-] ?(?:now |since |already |later )?(?:resolved|fixed|solved"
+    rf"|worked around|gone)\b",
 )
 UNRESOLVED = _words(
     r"\b(?:not|never|yet to be|still|un(?:resolved|fixed)|until|unless|partly|partially|only if|must|should)\b|n't\b"
 )
+# What is not taken, where nobody speaks of themselves: `statements` knows what people say they rejected.
 ALTERNATIVE = _words(
-    r"^(?:\*\*|__)?(?:rejected|ruled out|discarded|dismissed|not chosen|alternatives?(?: considered)?|other options?)"
-    r"(?:\*\*|__)? ?[:(]",
-    rf"^(?:{_WHO} )?(?:rejected|ruled out|decided against|discarded|dismissed)\b",
-    r"\b(?:was|were) (?:considered (?:and|but) )?(?:rejected|ruled out|discarded|dismissed|not chosen)\b",
+    r"\b(?:was|were|is|been) (?:considered (?:and|but) )?(?:rejected|ruled out|discarded|dismissed|not chosen)\b",
+    r"\b(?:but|and|so|then) (?:we |i |it was |was )?(?:rejected|ruled out|discarded|dismissed|dropped|abandoned"
+    r"|decided against)\b",
     r"^(?:an(?:other)?|one|the other) (?:alternative|option|approach|possibility) (?:is|was|would|could|might)\b",
     r"^(?:alternatively|instead),? (?:we|one|it|you) (?:could|might)\b",
-    r"\bcould (?:also )?have (?:used|chosen|gone)\b",
+    r"\b(?:could|might) (?:also |instead )?(?:have )?(?:use|used|chosen|choose|gone|go with)\b",
 )
-UNFINISHED = re.compile(r"(?:\.{3}|…)[\"')*_]*$")
-
 # What makes a search or a step worth keeping all the same.
 BINDING = _words(
     r"\b(?:must|cannot|never|required|requires|forbidden|mandatory|constraint|breaking|blocked|decided (?:to|on|that)"
     r"|(?:think|believe) (?:we|you) should|recommend)\b"
 )
-DECISION = _words(
-    r"\b(?-i:PROCEED|STOP|CLARIFY)\b|\bdecision\b|\b(?:decided|agreed|settled) (?:to|on|that)\b",
-    r"\b(?:chose|chosen|go(?:ing)? with|opted for|approved|adopt(?:ed)?)\b",
-)
+DECISION = _words(r"\b(?-i:PROCEED|STOP|CLARIFY)\b|\bdecision\b|\b(?:chosen|approved|adopt(?:ed)?|go(?:ing)? with)\b")
 CONSTRAINT = _words(
     r"\b(?:must|cannot|can't|can not|never|always|required|requires?|do not|don't|avoid|constraints?|constrained"
     r"|at most|at least|no more than|breaking|backwards?[- ]compatib\w+|depends? on|deadline|limit(?:ed)? (?:to|of)"
@@ -120,7 +117,6 @@ PATH = re.compile(
 )
 
 # Headings that say what stands below them.
-BELOW_ALTERNATIVES = _words(r"\b(?:alternatives?|rejected|not chosen|other options?|discarded)\b")
 BELOW_SEARCHES = _words(r"\b(?:search(?:es)?|quer(?:y|ies)|grep)\b")
 BELOW_STEPS = _words(r"\b(?:process|what i did|thinking|thoughts|reasoning|exploration|scratch|my steps|steps taken)\b")
 BELOW_RESOLVED = _words(r"\b(?:resolved|fixed) (?:errors?|issues?|bugs?|problems?)\b")

@@ -29,8 +29,6 @@ _PATHS = (
     "files",
 )  # fmt: skip
 _EDITOR = {"create": WRITTEN, "view": READ, "str_replace": MODIFIED, "insert": MODIFIED, "undo_edit": MODIFIED}
-_DEFINES = re.compile(r"(?:async )?(?:def|class|function|func|fn|export|const)\b")
-_WHAT = 120  # characters of what changed
 
 
 def touched(event: Event, *, failed: bool = False) -> Iterator[FileAction]:
@@ -54,7 +52,7 @@ def touched(event: Event, *, failed: bool = False) -> Iterator[FileAction]:
         is_editor = name.startswith("strreplace") and isinstance(command, str)
         action = _EDITOR.get(str(command)) if is_editor else _ACTIONS.get(name)
         if action is not None:
-            yield from (FileAction(path, action, event.cwd, _what(given)) for path in _paths(given))
+            yield from (FileAction(path, action, event.cwd) for path in _paths(given))
 
 
 def is_edit(event: Event) -> bool:
@@ -86,27 +84,3 @@ def _paths(given: Mapping[str, Any]) -> Iterator[str]:
                 yield path
         if value:
             return
-
-
-def _what(given: Mapping[str, Any]) -> str:
-    """A word on what a call changed: what it says itself, or the line that it put in."""
-    for key in ("description", "instructions", "explanation"):
-        if isinstance(given.get(key), str):
-            return str(given[key])[:_WHAT]
-    edits = given.get("edits")
-    first = edits[0] if isinstance(edits, list) and edits and isinstance(edits[0], dict) else given
-    for key in ("new_string", "new_str", "new_source"):
-        if isinstance(text := first.get(key), str):
-            return _told_line(text, str(first.get("old_string", first.get("old_str", ""))))
-    return ""
-
-
-def _told_line(new: str, old: str) -> str:
-    """The first line of a text that the old one did not have, with how many there are."""
-    before = {line.strip() for line in old.split("\n")}
-    added = [line.strip() for line in new.split("\n") if line.strip() and line.strip() not in before]
-    if not added:
-        return "lines taken out" if old else ""
-    telling = next(filter(_DEFINES.match, added), added[0])
-    more = f" (+{len(added) - 1} lines)" if len(added) > 1 else ""
-    return f"{telling[:_WHAT]}{more}"

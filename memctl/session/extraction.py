@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.record.required_text import is_said
 from memctl.session import calls, dialogue
-from memctl.statements import cues, labels, lines, plans, reader, statements, units
+from memctl.statements import choices, cues, labels, lines, plans, reader, statements, units
 from memctl.statements.dialogue import USER, FreeStatement
 from memctl.statements.statement import Statement
 from memctl.text.markdown import one_line
@@ -25,13 +25,6 @@ _PHRASES = {
     labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),
     labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
 }
-_BECAUSE = re.compile(r",? (?:because|since|due to the fact that|so that)\b ", re.IGNORECASE)
-_REASON_FIRST = re.compile(r"(?:since|because) ([^,]+), ((?:we|i)\b.+)", re.IGNORECASE)
-_INSTEAD = re.compile(
-    r"(?:(.+?),? (?:instead of|rather than)|(.*\b(?:chose|picked|selected|preferred) .+?) over) ([^,;]{2,80})",
-    re.IGNORECASE,
-)
-_LONGEST_CHOICE = 2_000  # characters of a sentence in which what was not chosen is looked for
 _RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECASE)
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
@@ -235,19 +228,6 @@ def _nothing() -> re.Pattern[str]:
     return re.compile(rf"[\W_]*(?:there (?:is|are|was|were) )?(?:{said})(?: (?:{more}|{told}))*[\W_]*", re.IGNORECASE)
 
 
-def _decision(text: str) -> Extract:
-    """A decision, with its reason and what it was taken instead of where the same sentence says so."""
-    if first := _REASON_FIRST.fullmatch(text):
-        why, what = [first[1]], first[2]
-    else:
-        what, *why = _BECAUSE.split(text, maxsplit=1)
-    what = what.rstrip(" .")
-    instead: tuple[str, ...] = ()
-    if len(what) <= _LONGEST_CHOICE and (match := _INSTEAD.fullmatch(what)):
-        what, instead = match[1] or match[2], (match[3],)
-    return Extract(labels.DECISION, what, False, why[0].rstrip() if why else "", instead)
-
-
 @lru_cache(maxsize=1024)  # as labels are
 def _all_said(text: str) -> tuple[Extract, ...]:
     """What is put the way people put decisions, issues and learnings."""
@@ -283,7 +263,8 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
     if not _SHORT <= len(sentence) <= _LONG or sentence.endswith(("?", ":")):
         return
     if stated in (statements.DECISION, statements.REJECTED):
-        yield _decision(sentence)
+        choice = choices.read(sentence)
+        yield Extract(labels.DECISION, choice.text, False, choice.reason, choice.alternatives)
     elif stated == statements.LESSON:
         yield Extract(labels.LEARNING, sentence, False)
     else:

@@ -19,15 +19,17 @@ import msgspec
 from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.record.task_state import TouchedFile
-from memctl.session import calls, failures, file_actions
+from memctl.session import calls, edits, failures, file_actions
 from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, unanswered
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
+_PATTERN = re.compile(r"[*?|(){}<>$\n]")  # in a word of a command: more than one file, or a program of its own
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -76,6 +78,12 @@ def _slashes(path: str) -> str:
 
 
 _VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.CHANGED: MODIFIED}
+_LAST_WORDS = 300  # characters of a message in which it says what is looked at next
+_LOOKS = lazy_regex(
+    r"(?i)\b(?:let me|let's|i'll|i will|i need to|i want to|going to) (?:(?:now|also|first|next|then|just|quickly) )*"
+    r"((?:check|look|see|read|understand|find|verify|compare|review|examine|trace|explore|inspect)\b"
+    r"(?: [^\s.:]+){2,14})[.:]?\s*$"
+)
 _LOOKED_AT = 400  # characters of a result
 SAID = "word alone"  # where a file is known from that only a text names
 _MOST_WORDS = 4  # different words on one file
@@ -108,8 +116,9 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
     """The trail of a session; `base` are the files that there were before it, `changes` what Git says of them."""
     fold = _Fold(places, base)
     unknown = 0
+    reasons = _reasons(session.events)
     for event, result in effective(session.events):
-        fold.take(event, result)
+        fold.take(event, result, reasons.get(event.call, ""))
         unknown += file_actions.unknown_words(calls.command_of(event.arguments))
     fold.take_git(changes)
     has_calls = session.count(CALL) > 0
@@ -134,6 +143,21 @@ def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
                 yield event, result
 
 
+def _reasons(events: Sequence[Event]) -> dict[str, str]:
+    """What calls look for, by their ids: what the agent said right before them that it would look at."""
+    found: dict[str, str] = {}
+    reason = ""
+    for event in events:
+        if event.kind == ANSWER:
+            match = _LOOKS.search(event.text[-_LAST_WORDS:])
+            reason = one_line(match[1]).rstrip(" .:") if match else ""
+        elif event.kind == PROMPT:
+            reason = ""
+        elif event.kind == CALL and event.call and reason:
+            found[event.call] = reason
+    return found
+
+
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
     """What a call with such a result did to files."""
     return calls.touched(call, failed=result is not None and failures.is_failure(result, call))
@@ -150,7 +174,8 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
         for touch in reversed(list(touches(event, result))):
             path, is_inside = places.locate(touch.path, touch.cwd)
             action = actions.get(path)
-            if action is not None:  # a folder is none of the trail's files
+            is_pattern = bool(calls.command_of(event.arguments) and _PATTERN.search(touch.path))
+            if action is not None and not is_pattern:  # a folder is none of the trail's files
                 shown = path if is_inside else _HOME.sub("~/", path)
                 found.setdefault(shown, TouchedFile(shown, action))
     return list(found.values())
@@ -173,12 +198,15 @@ class _Fold:
         self._folders = {folder for path in base for folder in _above(path)}
         self.entries: dict[str, TrailEntry] = {}
 
-    def take(self, event: Event, result: Event | None) -> None:
+    def take(self, event: Event, result: Event | None, reason: str = "") -> None:
         told = result.details.get("type") if result else None  # Claude Code says whether a file was there
         for touch in touches(event, result):
             action = touch.action
             if action == WRITTEN and told in ("create", "update"):
                 action = CREATED if told == "create" else MODIFIED
+            if not touch.what:
+                what = reason if action == READ else edits.of_call(event, touch.path)
+                touch = msgspec.structs.replace(touch, what=what)
             self._touch(touch, action, event.agent)
 
     def _touch(self, touch: FileAction, action: str, agent: str) -> None:

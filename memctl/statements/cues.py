@@ -106,11 +106,13 @@ DECISION = (
         r" (?:is|was)(?: to\b|:|(?! (?:yours|up|still|not|open|un\w+|pending|between|made|whether)\b) "
         r".+\b(?:because|since)\b)",
     ),
+    _cue("^", "opted|decided|settled|switched from", r" (?:to|on|for|against|not|.+ to)\b"),
     _cue(
         "^",
-        "chose|opted|decided|settled|switched from",
-        r" (?:to|on|for|against|not|\w+ (?:over|instead of|because)|.+ to)\b",
+        "chose|picked|selected|adopted",
+        r" (?:to\b|(?!up\b|out\b).+\b(?:over|instead of|rather than|because|since|as the|for)\b)",
     ),
+    _cue("^", "used", r" .+ because\b"),
 )
 LESSON = (
     _cue(r"\b", "turns out|turned out", r"\b(?! (?:to be )?(?:fine|well|ok|okay|good|great|slow)\b)"),

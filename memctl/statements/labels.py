@@ -156,7 +156,8 @@ _PHRASES = {
     APPLICABILITY: "applicability|applies to|applies|applies when|when to apply|apply when",
     EVIDENCE: "evidence|data|measured|measurement|measurements|proof",
     CHANGES: "change|changes|what changed|change summary|summary of changes|action",
-    AGENT: "agent|agents|agent id|author|decided by|decider|deciders|made by|author agent|owner agent",
+    AGENT: "agent|agents|agent id|author|authors|decided by|decider|deciders|decision-makers|decision makers"
+    "|made by|author agent|owner agent",
     IMPORTANCE: "importance|importance score",
     TAGS: "tag|tags|keyword|keywords|searchable tags",
     MOMENT: "timestamp|date|decided on|created at",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.statements import labels
+from memctl.statements import choices, labels
 from memctl.statements.labels import CHANGE, DECISION, DETAIL, FIELDS, ISSUE, LISTS, STATE, TASK, VALUES
 from memctl.statements.lines import LABELLED, Label, Line
 from memctl.statements.passage import Part, Passage, plain
@@ -17,7 +17,6 @@ from memctl.text.words import nearest
 Values = dict[str, str | int | tuple[str, ...]]
 Content = dict[str, str | tuple[str, ...]]
 _VERDICT = lazy_regex(r"[*_`\"]*(?:(PROCEED|STOP|CLARIFY)\b|((?i:proceed|stop|clarify))(?=[*_`\".,;:!]|$))")
-_BECAUSE = lazy_regex(r",? (?:because|since|due to the fact that|so that)\b ", re.IGNORECASE)
 _PERCENT = lazy_regex(r"\b(\d{1,3}) ?%")
 _IMPORTANCE = lazy_regex(r"(10|[1-9])(?: ?/ ?10)?")
 _SEVERITIES = ("critical", "high", "medium", "low")
@@ -144,6 +143,8 @@ def _statement(
             content[name] = _joined(content.get(name, ""), name, passage)
     if found.kind == STATE:
         _complete_state(found, content, values)
+    if found.kind == DECISION and not content.get("alternatives_considered"):
+        content["alternatives_considered"] = choices.read(title).alternatives
     content = {name: value for name, value in content.items() if value}
     if title or content:
         yield Statement(
@@ -156,8 +157,8 @@ def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Co
     if not found.label.role:  # the title of a whole text, as it is
         return title, {}
     if found.kind == DECISION:
-        words, *why = _BECAUSE.split(title, maxsplit=1)
-        return words.rstrip(" ."), {"rationale": why[0].rstrip()} if why else {}
+        words, reason = choices.reason_of(title)
+        return words, {"rationale": reason}
     if found.kind in (CHANGE, labels.READ):
         if found.kind == CHANGE:
             values["action"] = labels.action_of(found.label.name)

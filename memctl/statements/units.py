@@ -26,6 +26,10 @@ _END = re.compile(r"(?<=[.!?])[\"')\]*_]*(?=\s+[\"'(\[*_`]*[A-Z0-9§$/])")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|excl|no|nr|fig|sec|st|mr|mrs|ms|dr|[A-Z])\.$", re.IGNORECASE
 )
+_BEGINS = re.compile(r"\s{0,8}[A-Z0-9`*\"'(\[]")
+_GOES_ON = re.compile(r"[,(\u2014\u2013-]\s*$")
+_NARROWEST = 72  # characters
+_PARAGRAPH = 40  # lines in which the width of one is looked for
 _MOST_ITEMS = 4  # that stand behind the sentence that announces them
 _LOOKED_BACK = 12  # characters, more than an abbreviation has
 
@@ -122,7 +126,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
             number += 1
         else:
             number += 1
-            while number < len(lines) and _continues(lines[number]):
+            while number < len(lines) and _continues(lines[number]) and not _is_broken(lines, start, number):
                 number += 1
             yield (
                 start + 1,
@@ -147,6 +151,21 @@ def _continues(line: str) -> bool:
         return True
     is_block = _FENCE.match(line) or line.lstrip().startswith("|") or _ITEM.match(line)
     return bool(line.strip()) and not is_block and _heading(line) is None and not _RULE.match(line)
+
+
+def _is_broken(lines: list[str], start: int, number: int) -> bool:
+    """Whether somebody began a line anew where it need not wrap: its first word would fit into the line before it.
+
+    A paragraph is as wide as its longest line, and nobody wraps at less than 72 characters. A line that goes on in
+    small letters goes on with its sentence.
+    """
+    if not _BEGINS.match(lines[number]) or _GOES_ON.search(lines[number - 1]):
+        return False
+    end = number
+    while end < len(lines) and lines[end].strip() and end - start < _PARAGRAPH:
+        end += 1
+    width = max(_NARROWEST, *map(len, lines[start:end]))
+    return len(lines[number - 1]) + 1 + len(lines[number].split(maxsplit=1)[0]) <= width
 
 
 def _bare(line: str) -> str:

@@ -10,7 +10,7 @@ LIMIT = 9_500
 
 def length(text: str) -> int:
     """Characters as JavaScript counts them, which hosts are written in: UTF-16 units, never fewer than Python's."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def cut(text: str, longest: int) -> str:

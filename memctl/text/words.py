@@ -10,7 +10,6 @@ have no spaces either and stay whole. Words are not stemmed here.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -111,6 +110,8 @@ def folded(text: str) -> str:
 
 def _without_marks(run: re.Match[str]) -> str:
     """A run of characters that are not ASCII without combining marks, but for those that make another kana."""
+    import unicodedata  # most texts are ASCII
+
     kept = [c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"]
     return unicodedata.normalize("NFC", "".join(kept))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     # isort: off
     from memctl.record.task_state import TaskState as TaskState
-    from memctl.window import config as config, status as status
+    from memctl.window import audit as audit, config as config, status as status
     from memctl.window.budget import occupancy as occupancy, profiles as profiles
     from memctl.window.compression import cascade as cascade
     from memctl.window.health import alerts as alerts, fidelity as fidelity, questions as questions
@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     )
     from memctl.window.preservation import checklist as checklist
     from memctl.window.pressure import drawing as drawing, limits as limits
-    from memctl.window.audit import AuditLog as AuditLog, AuditSink as AuditSink, Decision as Decision
+    from memctl.window.audit import (
+        AuditLog as AuditLog,
+        AuditSink as AuditSink,
+        Decision as Decision,
+        Summary as Summary,
+    )
     from memctl.window.budget.occupancy import Occupancy as Occupancy, Team as Team, TypeUsage as TypeUsage
     from memctl.window.budget.profiles import (
         PROFILES as PROFILES,
@@ -128,11 +133,12 @@ if TYPE_CHECKING:
         Validation as Validation,
     )
     from memctl.window.status import SeenConversation as SeenConversation, Status as Status
+    from memctl.window.subsystems import LOG as LOG
     # isort: on
 
 # The public names by the module that has them: whoever wants one of them does not pay for the rest.
 _NAMES = {
-    "audit": "AuditLog AuditSink Decision",
+    "audit": "AuditLog AuditSink Decision Summary",
     "budget.occupancy": "Occupancy Team TypeUsage",
     "budget.profiles": "PROFILES BudgetComponent Portion Profile profile",
     "budget.tracking": "BudgetReport ComponentBudget TokenBudgetManager Verdict",
@@ -177,9 +183,11 @@ _NAMES = {
     "memctl.record.task_state": "TaskState",
     "state.task": "StateKeeper Validation",
     "status": "SeenConversation Status",
+    "subsystems": "LOG",
 }
 # Modules whose functions are public as `drawing.svg`: those that commands are made of.
 _PUBLIC_MODULES = (
+    "audit",
     "budget.occupancy",
     "budget.profiles",
     "compression.cascade",

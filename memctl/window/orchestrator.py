@@ -285,8 +285,9 @@ class ContextWindowManager:
         done = cascade.run(self.compression_engine, conversation, made.target, made.steps, self.eviction_engine)
         if made.is_emergency:
             done = cascade.unread(self.compression_engine, done, made.most)
+        answer = ""
         if strategies.SUB_AGENT in made.steps and not done.is_reached:
-            done = self._delegate(done)
+            done, answer = self._delegate(done)
         least = self.config.eviction.clear_at_least
         if not made.is_emergency and conversation.tokens - done.tokens < least:
             self._sees(conversation, start.utilization_before)
@@ -298,27 +299,29 @@ class ContextWindowManager:
         action = Action.EMERGENCY_COMPACTION if is_hard else Action.MANAGE
         after = self._after(conversation, done, msgspec.structs.replace(start, action=action, reason=made.reason))
         if is_hard and after.utilization_after >= LEAVE:
-            return self._leave(conversation, after)
+            return self._leave(conversation.with_text(answer, self.counter) if answer else conversation, after)
         return after
 
-    def _delegate(self, done: Cascade) -> Cascade:
-        """Give the first open subtask that is worth it to a sub-agent; its summary goes behind the last message."""
+    def _delegate(self, done: Cascade) -> tuple[Cascade, str]:
+        """Give the first open subtask that is worth it to a sub-agent; its summary, which goes behind the last message,
+        beside what came of the cascade."""
         engine, conversation = self.compression_engine, done.conversation
         if engine.dispatcher is None:
-            return done
+            return done, ""
         subtask, context, why = delegation.choose(conversation.blocks, self._succession.task_goal, self._delegated)
         wanted = conversation.tokens - done.target
         if not subtask:
             size = conversation.tokens
             step = Step(strategies.SUB_AGENT, size, size, wanted, refused=why)
-            return Cascade(conversation, done.target, (*done.steps, step))
+            return Cascade(conversation, done.target, (*done.steps, step)), ""
         self._delegated.add(subtask)
         made = engine.dispatch_to_sub_agent(subtask, context)
         step = msgspec.structs.replace(cascade.step_of(made, wanted), name=strategies.SUB_AGENT, note=subtask)
+        text = ""
         if not made.refused:
             text = f"[Summary of a sub-agent that did: {subtask}]\n{made.compressed_content}"
             conversation = conversation.with_text(text, self.counter)
-        return Cascade(conversation, done.target, (*done.steps, step))
+        return Cascade(conversation, done.target, (*done.steps, step)), text
 
     def _after(self, before: Conversation, done: Cascade, start: TurnStart) -> TurnStart:
         """Take a managed conversation over: budgets, pressure, health, audit."""

@@ -48,23 +48,38 @@ def test_a_dry_run_of_an_import_writes_nothing(repo: Path, memctl: Memctl, folde
     assert git(repo, "status", "--porcelain", ".memory") == ""
 
 
-def test_an_export_overwrites_only_by_force(memctl: Memctl, folder: Path) -> None:
+def test_an_export_changes_what_changed_where_it_came_from(memctl: Memctl, folder: Path) -> None:
     memctl("import", "adr", str(folder))
+    memctl("decide", "Second", "--rationale", "r", "--supersedes", "DEC-2024-01-08-001")
+    assert memctl("export", "adr", str(folder)).out.split()[::3] == ["changed", "new"]
+    memctl("edit", "DEC-2024-01-08-001", "--allow-accepted", "--title", "The first")
+    assert memctl("export", "adr", str(folder)).out.split()[::3] == ["changed", "changed"]  # the link says its title
+    text = (folder / "0001-first.md").read_text()
+    assert text.startswith("# 1. The first\n")
+    assert "nothing to change" in memctl("import", "adr", str(folder)).err
+    assert memctl("export", "adr", str(folder)).out == ""
+    (folder / "0001-first.md").write_text(text + "\nMore.\n")
+    assert "0001-first.md" in memctl("export", "adr", str(folder), code=1).err
+
+
+def test_an_export_overwrites_an_edit_only_by_force(memctl: Memctl, folder: Path) -> None:
+    memctl("import", "adr", str(folder))
+    (folder / "0001-first.md").write_text(FIRST + "\nMore.\n")
     memctl("decide", "Second", "--supersedes", "DEC-2024-01-08-001")
     dry = memctl("export", "adr", str(folder), "--dry-run")
     assert dry.out.split() == [
-        *("changed", "0001-first.md", "DEC-2024-01-08-001"),
+        *("edited", "0001-first.md", "DEC-2024-01-08-001"),
         *("new", "0002-second.md", "DEC-2025-11-04-001"),
     ]
     failed = memctl("export", "adr", str(folder), code=1)
     assert "0001-first.md" in failed.err
     assert "--force" in failed.err
     assert failed.out == ""
-    assert (folder / "0001-first.md").read_text() == FIRST
+    assert (folder / "0001-first.md").read_text() == FIRST + "\nMore.\n"
     assert not (folder / "0002-second.md").exists()
     data = memctl("export", "adr", str(folder), "--force", "--json").data
     assert data == [
-        {"id": "DEC-2024-01-08-001", "file": "0001-first.md", "state": "changed"},
+        {"id": "DEC-2024-01-08-001", "file": "0001-first.md", "state": "edited"},
         {"id": "DEC-2025-11-04-001", "file": "0002-second.md", "state": "new"},
     ]
     assert "Superseded by [2. Second](0002-second.md)" in (folder / "0001-first.md").read_text()

@@ -412,6 +412,30 @@ def test_the_stream_tells_of_offers_and_answers(shop: Path, memctl: Memctl, bob:
     assert offered["mission"].endswith("To bob: Write the cascade")
 
 
+def test_the_state_of_the_task_is_that_of_the_checkpoint_and_its_taker_goes_on_from_it(
+    shop: Path, memctl: Memctl, bob: Memctl
+) -> None:
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--done", "Route", "--doing", "Rounding",
+           "--planned", "Docs", "--next", "Test with 0.005", "--constraint", "no new tables")  # fmt: skip
+    memctl("state", "Search", "--section", "2.2", "--next", "Index it", "--task", "Search finds lamps")
+    resume = memctl("checkpoint", "resume").out
+    for kind in BUDGETS:
+        args = ("--type", kind, "--reason", "Done", "--success", "Tests pass", "--immediate", "Round", "--json")
+        data = memctl("handoff", "--to", "bob", *args, "--format", "markdown").data
+        assert "Rounding" in data["text"]
+        assert "no new tables" in data["text"]
+        whole = "IN PROGRESS" in data["text"] and "main-w1-v1-" in str(data["parts"]["current_task_state"])
+        assert whole == (kind != "specialist")
+    out = bob("handoff", "accept", data["id"]).out
+    beginnings = ("TASK", "- Rounding", "- Test with", "- Route")
+    of_task = [line for line in resume.splitlines() if line.startswith(beginnings)]
+    assert len(of_task) == 4
+    assert set(of_task) <= set(out.splitlines())
+    other = memctl("handoff", "--to", "bob", "--section", "2.2", "--reason", "Done", "-n").out
+    assert "Search finds lamps" in other
+    assert "Rounding" not in other
+
+
 def test_the_stream_tells_of_an_answer_that_nobody_could_print(shop: Path, memctl: Memctl) -> None:
     made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
     with open("/dev/full", "w") as full:

@@ -37,6 +37,11 @@ ODD = {
     "a rule": "# T\n\n---\n\ntext\n\n---\n\n## Context\n\n---\n",
     "an odd date": "# T\n\nDate: 17/12/2016\n\n## Status\n\nAccepted\n\n## Context\n\nC\n",
     "labels in bold": "# T\n\n**Status:** Accepted\n**Date:** 2024-02-30\n\nWho: nobody\n\n## Context\n\nC\n",
+    "a table": "# T\n\n| Status | Accepted |\n|---|---|\n| Date | 2024-01-01 |\n| Team | b |\n\n## Context\n\nC\n",
+    "another table": "# T\n\n| Option | Cost |\n|---|---|\n| a | 1 |\n\n## Context\n\nC\n",
+    "a word": "# T\n\n_Rejected_\n\n## Context\n\nC\n",
+    "a title in front matter": "---\ntitle: 'It''s T'\nstatus: accepted\n---\n\n## Context\n\nC\n",
+    "no title": "## Status\n\nAccepted\n\n## Context\n\nC\n",
     "labels of their own": "# T\n\n* Tags: a\n* Status: accepted\n* Team: b\n\n* a list\n\n## Context\n\nC\n",
 }
 
@@ -258,6 +263,40 @@ def test_every_faulty_file_is_named_with_its_line_and_nothing_comes_in(
     assert memctl("list", "--json").data["total"] == 0
 
 
+def test_titles_and_statuses_are_found_where_files_have_them(memctl: Memctl, tmp_path: Path) -> None:
+    folder = put(
+        tmp_path / "in",
+        {
+            "adr013-use-node-fetch.md": '---\nid: a\ntitle: "ADR013: Use \\"fetch\\""\n---\n\n## Context\n\nC\n',
+            "0002-keep-carts.md": "| Status | Deprecated |\n|--|--|\n| Date | 2024-02-01 |\n\n## Context\n\nC\n",
+            "0003-word.md": "# Word\n\n**Rejected**\n\n## Context\n\nC\n",
+            "queues.md": "# Queues\n\nDate: 2024-03-01\n\n## Status\n\nPROPOSED Not Implemented\n",
+            "locks.md": "## Context\n\nC\n\n## Decision\n\nD\n",
+            "README.md": "# All decisions\n\n- [Queues](queues.md)\n",
+            "adr-template.md": "# Template\n\n## Status\n\nAccepted\n",
+        },
+    )
+    ids = imported(memctl, folder)
+    found = {name: record(memctl, identifier) for name, identifier in ids.items()}
+    assert {name: (one["title"], one["status"]) for name, one in found.items()} == {
+        "0002-keep-carts.md": ("Keep carts", "deprecated"),
+        "0003-word.md": ("Word", "rejected"),
+        "adr013-use-node-fetch.md": ('Use "fetch"', "accepted"),
+        "queues.md": ("Queues", "proposed"),
+        "locks.md": ("Locks", "accepted"),
+    }
+    assert found["0002-keep-carts.md"]["timestamp"] == "2024-02-01T00:00:00Z"
+    assert texts(folder).items() >= {n: d.encode() for n, d in exported(memctl, tmp_path / "out").items()}.items()
+    for name, title in (("adr013-use-node-fetch.md", "Use it"), ("locks.md", "Lock"), ("0003-word.md", "Words")):
+        memctl("edit", ids[name], "--allow-accepted", "--title", title)
+    memctl("edit", ids["0003-word.md"], "--status", "proposed")
+    files = exported(memctl, tmp_path / "out")
+    assert 'title: "ADR013: Use it"' in files["adr013-use-node-fetch.md"]
+    assert files["locks.md"].startswith("# Lock\n\n## Context")
+    assert files["0003-word.md"] == "# Words\n\n**Proposed**\n\n## Context\n\nC\n"
+    assert imported(memctl, folder) == {}
+
+
 def test_a_credential_comes_in_only_on_demand(memctl: Memctl, tmp_path: Path) -> None:
     folder = put(tmp_path / "in", {"0001-a.md": "# A\n\nAKIA" + "IOSFODNN7EXAMPLF\n"})
     assert "0001-a.md:3: this looks like a credential" in memctl("import", "adr", str(folder), code=1).err
@@ -365,10 +404,23 @@ def test_decisions_of_memctl_are_numbered_behind_the_others_and_keep_their_numbe
     assert list(files) == ["0001-one.md", "adr-017-a.md", "adr-018-two.md"]
     assert files["0001-one.md"] == (
         "---\nstatus: accepted\ndate: 2025-11-04\n---\n\n# One\n\n## Context and Problem Statement\n\nC\n\n"
-        "## Considered Options\n\n- A: no\n\n## Decision Outcome\n\nD\n\n### Confirmation\n\nV\n"
+        "## Considered Options\n\n- One\n- A: no\n\n## Decision Outcome\n\nD\n\n### Confirmation\n\nV\n"
     )
     assert imported(memctl, tmp_path / "out") == {}
     assert record(memctl, one)["title"] == "One"
+
+
+def test_what_was_chosen_is_the_outcome_and_new_files_have_the_usual_form(memctl: Memctl, tmp_path: Path) -> None:
+    memctl("decide", "Use Redis", "--rationale", "Keys expire.", "--alternative", "A file: locks")
+    text = exported(memctl, tmp_path / "out")["0001-use-redis.md"]
+    assert text.endswith(
+        "## Considered Options\n\n- Use Redis\n- A file: locks\n\n"
+        '## Decision Outcome\n\nChosen option: "Use Redis", because:\n\nKeys expire.\n'
+    )
+    assert imported(memctl, tmp_path / "out") == {}
+    imported(memctl, EXAMPLES / "nygard")
+    text = next(text for name, text in exported(memctl, tmp_path / "all").items() if name.endswith("use-redis.md"))
+    assert "\n\n## Status\n\nAccepted\n\n## Rationale\n\nKeys expire.\n" in text
 
 
 def test_what_a_record_says_leads_to_no_path_outside(repo: Path, memctl: Memctl, tmp_path: Path) -> None:

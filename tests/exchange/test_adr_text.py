@@ -96,10 +96,17 @@ PIECES = (
 )
 
 
+FRONTS = (
+    *("", "\n\n", "\ufeff", "---\nstatus: accepted\n---\n", "---\n# x\ndate: 2024-01-01\n\n---\n\n"),
+    "---\ntitle: 'F'\n---\n",
+)
+TABLE = "# T\n\n| Status | Draft |\n|---|---|\n| x |"
+
+
 @examples(100)
 @given(
-    st.sampled_from(("", "---\nstatus: accepted\n---\n", "---\n# x\ndate: 2024-01-01\n\n---\n\n", "\n\n", "\ufeff")),
-    st.sampled_from(("# T", "# 7. T ", "#  T ##", "text\n\n# T")),
+    st.sampled_from(FRONTS),
+    st.sampled_from(("# T", TABLE, "# T\n\n**Accepted**", "# 7. T ", "#  T ##", "text\n\n# T")),
     st.lists(st.one_of(st.sampled_from(PIECES), st.text(st.characters(exclude_characters="\r", codec="utf-8")))),
     st.sampled_from(("", "\n", "\n\n\n")),
     st.booleans(),
@@ -121,7 +128,7 @@ def test_a_file_has_a_title_or_is_refused_with_a_line(lines: list[str]) -> None:
     try:
         origin, _ = adr_text.take_apart("0007-odd.md", text)
         head = adr_text.head_of(origin)
-        title = head.at(head.title)
+        title = head.called
     except Malformed as error:
         line = error.line
     assert title.strip()

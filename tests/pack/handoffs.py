@@ -11,8 +11,6 @@ from memctl.pack.handoff import Package
 from memctl.pack.handoff_request import HandoffRequest, HandoffText
 from memctl.pack.phase import standing
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import TaskState
-from memctl.task import state as task_state
 from tests.generated import COUNTERS, NOW, SOURCES
 
 
@@ -34,7 +32,6 @@ def given(
         changes=changes,
     )
     scope = handoff_scope.gather(snapshot, NOW, asked, SOURCES, count)
-    state = task_state.of_record(snapshot, scope.tasks[0]) if scope.tasks else TaskState()
     found = standing(snapshot, NOW, sections=sections, agent="claude")
-    whole = handoff_request.complete(asked, state, found, scope.known, snapshot)
+    whole = handoff_request.complete(asked, scope.state, found, scope.known, snapshot)
     return handoff.package(snapshot, NOW, msgspec.structs.replace(asked, said=whole), scope, SOURCES, count)

@@ -67,6 +67,7 @@ def test_open_errors_go_on_and_resolved_ones_do_not() -> None:
         {"message": "No such table", "resolved": False},
         {"error": "Old one", "status": "fixed"},
         {"message": "Gone", "resolved": True},
+        "TypeError in pay() (resolved by a cast)",
         3,
     ]
     assert parsed(context_summary="Use JWT.", errors=errors).text == (

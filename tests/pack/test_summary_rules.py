@@ -22,6 +22,14 @@ def verdict(text: str) -> UnitVerdict:
         ("grep -rn 'auth' src", rules.SEARCH),
         ("$ git grep -n token", rules.SEARCH),
         ("Search query: auth token", rules.SEARCH),
+        ('Ran grep -rn "refund" lib', rules.SEARCH),
+        ("Used ripgrep for refunds.", rules.SEARCH),
+        ("Error: EACCES: permission denied, open 'pay.db' (solved by a new group)", rules.RESOLVED),
+        ("TypeError in refund() - fixed since then", rules.RESOLVED),
+        ("**Resolved:** the flaky import", rules.RESOLVED),
+        ("We might also use a queue here, but dismissed it", rules.ALTERNATIVE),
+        ("- **Alternatives:** a queue, a cron job", rules.ALTERNATIVE),
+        ("Tried a queue but abandoned it.", rules.ALTERNATIVE),
         ("First I looked at src/lib/auth.ts.", rules.STEP),
         ("I'll open the file next.", rules.STEP),
         ("I’ve read the whole module.", rules.STEP),  # noqa: RUF001
@@ -94,6 +102,7 @@ def test_a_step_in_which_something_binding_is_said_is_kept_and_marked() -> None:
     ("heading", "reason"),
     [
         ("Alternatives considered", rules.ALTERNATIVE),
+        ("Options considered", rules.ALTERNATIVE),
         ("Search queries", rules.SEARCH),
         ("My process", rules.STEP),
         ("Resolved errors", rules.RESOLVED),
@@ -105,12 +114,12 @@ def test_a_heading_can_say_what_stands_below_it(heading: str, reason: str) -> No
     assert verdict(f"## {heading}\n\n## Findings\n\n- A queue in front of the pool").keeps == rules.FINDING
 
 
-def test_long_code_is_a_files_contents_and_short_code_is_not() -> None:
-    code = "```ts\n" + "const a = 1\n" * rules.LONGEST_CODE + "```"
+def test_code_goes_but_for_a_single_line() -> None:
+    code = "```ts\nconst a = 1\n```"
     assert verdict(code).keeps == rules.FINDING
-    assert verdict(code.replace("```ts\n", "```ts\nconst b = 2\n")).drops == rules.CONTENTS
+    assert verdict(code.replace("const", "const b = 2\nconst")).drops == rules.CODE_BLOCK
     assert verdict("```sh\ngrep -rn 'auth' src\nrg -n 'x'\n```").drops == rules.SEARCH
-    assert verdict("```\n```").drops == rules.CONTENTS
+    assert verdict("```\n```").drops == rules.CODE_BLOCK
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,12 @@ from memctl.window.preservation import essentials, events
 MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
 # What makes a subtask worth a window of its own: it is told in so few sentences, and takes so many calls or tokens.
 MOST_SENTENCES, LEAST_CALLS, LEAST_TOKENS = 2, 10, 50_000  # rules.md#window-compression
-_REFERS = re.compile(r"\b(?:it|this|that|these|those|them|above|again|earlier|previous|same|remaining|rest)\b", re.I)
+# Words that mean what was said before: anywhere, or as the object of the first verb.
+_REFERS = re.compile(
+    r"\b(?:above|again|earlier|previous(?:ly)?|the same|the rest|remaining)\b"
+    r"|^\W*(?:\w+\W+){0,2}(?:it|this|that|these|those|them)\b(?=\W*(?:$|as\b|and\b|[.,;]))",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"[.!?;]\s+(?=\S)|\n")
 _STRATEGY = CompressionStrategy.SUB_AGENT
 

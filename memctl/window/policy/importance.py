@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from memctl.statements import labels
 from memctl.window.policy.blocks import ParsedText, TextBlock
 
 CRITICAL = 9  # the weight from which a block is critical information
@@ -15,20 +16,31 @@ _STATED = re.compile(
 _SEVERE = re.compile(r"\b(?:severity[\"']?[ :=]{1,3}[\"']?critical\b|critical (?=i(?:10|[1-9]) \d{4}-))", re.IGNORECASE)
 _STRONG = re.compile(r"\b(?:MUST NOT|MUST|NEVER|CRITICAL|DO NOT)\b")
 _NAME = re.compile(r"^([A-Za-z][\w -]{1,40}?)(?::|$)", re.MULTILINE)
-# The parts of the shared context slice by the names that headings, elements and keys have for them.
-PARTS = {
-    "mission": "mission goal objective task purpose",
-    "phase": "phase phases plan plans checklist state status progress current done completed steps",
-    "risks": "risk risks issue issues blocker blockers blocks blocking error errors problem problems",
-    "decisions": "decision decisions decided",
-    "anchors": "anchor anchors navigation index references artifacts",
-    "constraints": "constraint constraints rules limits requirements",
-    "inputs": "input inputs given files materials attachments",
-    "outputs": "output outputs expected deliverables criteria result results format",
-    "next": "next action actions todo remaining",
-    "background": "stack environment context background history events meta metrics tried attempts fixes",
+# The parts of the shared context slice by what labels stand for, and by other names that headings and keys have for
+# them.
+_BY_ROLE = {
+    labels.TASK: "mission",
+    **dict.fromkeys((labels.PHASE, labels.STATUS, labels.PROGRESS, labels.DONE), "phase"),
+    **dict.fromkeys((labels.ISSUE, labels.BLOCKER, labels.ERROR), "risks"),
+    labels.DECISION: "decisions",
+    labels.DETAIL: "constraints",
+    **dict.fromkeys((labels.NEXT, labels.TODO, labels.REMAINING), "next"),
 }
-_BY_WORD = {word: part for part, names in reversed(PARTS.items()) for word in names.split()}
+_BY_WORD = {
+    word: part
+    for part, names in {
+        "mission": "purpose",
+        "phase": "phases plan plans checklist current steps",
+        "risks": "risk risks blocks blocking",
+        "anchors": "anchor anchors navigation index references artifacts",
+        "constraints": "rules limits requirements",
+        "inputs": "input inputs given files materials attachments",
+        "outputs": "output outputs expected deliverables criteria result results format",
+        "next": "action actions",
+        "background": "stack environment context background history events meta metrics tried attempts fixes",
+    }.items()
+    for word in names.split()
+}
 _WEIGHTS = {"mission": 10, "constraints": 9, "risks": 9, "next": 8, "phase": 8}
 TASK_LINES = ("task:", "chosen for the task:", "mission:", "goal:", "objective:", "current_objective:")
 # What a pack for a task puts aside itself, by how its titles begin: what it has room for besides, and what it has not.
@@ -42,17 +54,19 @@ _DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORE
 def parts(block: TextBlock) -> set[str]:
     """The parts of a shared context slice that a block is named for, by its title or the keys that it begins with."""
     named = [block.piece.title, *(_NAME.findall(block.piece.text[:2_000]) if block.piece.is_marked else [])]
-    found = {_BY_WORD[word] for name in named for word in re.findall("[a-z]+", name.lower()) if word in _BY_WORD}
+    found = {part for name in named for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
     return found if len(block.piece.title) <= 60 or not found else found & {"decisions"}
+
+
+def _part(word: str) -> str:
+    return _BY_WORD.get(word) or _BY_ROLE.get(labels.look_up(word)[0], "")
 
 
 def is_frame(block: TextBlock) -> bool:
     """Whether a block says the task itself, where it stands, what binds or blocks it, or what comes next."""
     title = block.piece.title.lower()
     return (
-        len(title) <= 40
-        and not is_record(block)
-        and any(_BY_WORD.get(w) in _FRAME for w in re.findall("[a-z]+", title))
+        len(title) <= 40 and not is_record(block) and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
     )
 
 

@@ -1,4 +1,4 @@
-"""The rules of S1's policy as tables, and the one evaluator of them (rules.md#parallel-work,
+"""The rules of the policy as tables, and the one evaluator of them (rules.md#parallel-work,
 rules.md#compression-triggers).
 
 A rule measures something of the contexts and says by how much its limit is exceeded. For parallel work what exceeds a

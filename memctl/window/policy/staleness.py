@@ -15,6 +15,7 @@ import msgspec
 
 from memctl.record import ids, timestamps
 from memctl.record.record import Record
+from memctl.statements import labels
 from memctl.text.similar import plain_words
 from memctl.window.policy.blocks import ParsedText, TextBlock
 
@@ -34,12 +35,13 @@ _SAYS_SO = re.compile(
     re.IGNORECASE,
 )
 
-# Parts of a record that tell what was: its reasons and its history.
-_PAST = re.compile(
-    r"\b(?:rationale|why|context|evidence|alternatives?|instead|attempted|tried|done|completed|resolution|history|"
-    r"investigation|found|reasons?|background)\b|_(?:considered|completed|fixes|status)$",
-    re.IGNORECASE,
-)
+# Parts of a text that tell what was: reasons and history.
+_PAST = frozenset(
+    [
+        labels.REASON, labels.CONTEXT, labels.EVIDENCE, labels.ALTERNATIVE, labels.ATTEMPTED, labels.DONE,
+        labels.RESOLUTION, labels.INVESTIGATION,
+    ]
+)  # fmt: skip
 _FINISHED = ("resolved", "wontfix", "done")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
@@ -115,14 +117,20 @@ def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
     if not _ID.search(text) and not _SIGN.search(text):
         return FRESH
     number, first, why = 0, 0, ""
+    is_past = _tells_past(piece.title)
     for place, line in enumerate(text.split("\n")):
-        tells_past = _PAST.search(piece.title) is not None or _PAST.match(line.partition(":")[0]) is not None
+        tells_past = is_past or _tells_past(line.partition(":")[0])
         for sentence in _SENTENCE.split(line):
             if reason := _why(sentence, known, tells_past=tells_past):
                 number += len(plain_words(sentence))
                 first, why = first or piece.line + place, why or reason
     total = len(plain_words(text))
     return StaleBlock(number / total, min(first, piece.end), why) if number and total else FRESH
+
+
+def _tells_past(name: str) -> bool:
+    """Whether a heading, key or label names what was."""
+    return labels.look_up(name.replace("_", " ").strip(' *#>-`"'))[0] in _PAST
 
 
 def _shown(block: TextBlock, known: Over) -> str:

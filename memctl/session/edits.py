@@ -1,0 +1,121 @@
+"""What an edit did to a file, in words: what it added, changed and removed by name, and how many lines.
+
+Names are those that the lines of code define, or the headings of a text. An edit of which neither tells is told by the
+first line that it put in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memctl.pages import code_lines
+from memctl.text import headings
+from memctl.text.fit import cut
+from memctl.text.markdown import one_line
+from memctl.transcript.events import Event
+
+_MOST = 4  # names of each sort
+_LONGEST = 80  # characters of a line that is quoted
+_LOOKED_AT = 200_000  # characters of a text
+_LONGEST_WORD = 120  # characters of what a call says of itself
+_HEAD = re.compile(r"(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ )([^\t\n]+)")
+_TEXTS = ("md", "mdx", "rst", "txt")
+
+
+def of_call(call: Event, path: str) -> str:
+    """What a CALL did to a file: what it says itself, or what its arguments come to; "" if neither tells."""
+    given = call.arguments
+    for key in ("description", "instructions", "explanation"):
+        if isinstance(given.get(key), str) and "command" not in given:
+            return cut(one_line(str(given[key])), _LONGEST_WORD)
+    edits = given.get("edits")
+    pairs = [
+        (_text_of(one, ("old_string", "old_str")) or "", new)
+        for one in (edits if isinstance(edits, list) and edits else [given])
+        if (new := _text_of(one, ("new_string", "new_str", "new_source"))) is not None
+    ]
+    if pairs:
+        return of_edit(path, "\n".join(old for old, _ in pairs), "\n".join(new for _, new in pairs))
+    if (text := _text_of(given, ("content", "file_text"))) is not None:
+        return of_file(path, text)
+    patch = next((text for text in given.values() if isinstance(text, str) and ("*** " in text or "+++ " in text)), "")
+    return of_patch(path, _part(patch, path)) if patch else ""
+
+
+def _text_of(given: Any, names: Sequence[str]) -> str | None:
+    if not isinstance(given, dict):
+        return None
+    return next((given[name] for name in names if isinstance(given.get(name), str)), None)
+
+
+def _part(patch: str, path: str) -> list[str]:
+    """The lines of a patch that are about one file."""
+    found: list[str] = []
+    is_own = False
+    for line in patch.split("\n"):
+        if match := _HEAD.match(line):
+            is_own = match[1].strip() in (path, f"b/{path}")
+        elif is_own:
+            found.append(line)
+    return found
+
+
+def of_edit(path: str, old: str, new: str) -> str:
+    """What became of a piece of a file: `adds retry, changes send; +12 -3 lines`; "" if nothing did."""
+    before, after = _blocks(path, old), _blocks(path, new)
+    named = [
+        ("adds", [name for name in after if name not in before]),
+        ("changes", [name for name in after if name in before and before[name] != after[name]]),
+        ("removes", [name for name in before if name not in after]),
+    ]
+    words = ", ".join(f"{verb} {_listed(names)}" for verb, names in named if names)
+    added, removed = _difference(old, new)
+    if not words and added:
+        words = f"`{cut(added[0].strip().replace('`', ''), _LONGEST)}`"
+    sizes = [f"{sign}{len(lines)}" for sign, lines in (("+", added), ("-", removed)) if lines]
+    size = f"{' '.join(sizes)} line{'s' if len(added) + len(removed) != 1 else ''}" if sizes else ""
+    return "; ".join(filter(None, (words, size)))
+
+
+def of_file(path: str, text: str) -> str:
+    """What a file is that was written whole: `adds Pool, send; 120 lines`."""
+    lines = text.count("\n") + (not text.endswith("\n")) if text else 0
+    size = f"{lines:,} line{'s' if lines != 1 else ''}"
+    names = list(_blocks(path, text))
+    return f"defines {_listed(names)}; {size}" if names else size
+
+
+def of_patch(path: str, lines: Sequence[str]) -> str:
+    """What the lines of a patch do to one file."""
+    old = "\n".join(line[1:] for line in lines if line[:1] in ("-", " ") and not line.startswith("---"))
+    new = "\n".join(line[1:] for line in lines if line[:1] in ("+", " ") and not line.startswith("+++"))
+    return of_edit(path, old, new)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more
+
+
+def _blocks(path: str, text: str) -> Mapping[str, str]:
+    """What a text defines, by name, each with its lines up to the next one."""
+    text = text[:_LOOKED_AT]
+    suffix = path.rpartition(".")[2].lower()
+    if suffix in code_lines.OUTLINED:
+        starts = [(line, title) for line, _, title in code_lines.definitions(suffix, text)]
+    elif suffix in _TEXTS:
+        starts = [(text.count("\n", 0, one.start) + 1, f"“{one.title}”") for one in headings.of(text)]
+    else:
+        return {}
+    lines = text.split("\n")
+    ends = [line for line, _ in [*starts, (len(lines) + 1, "")]][1:]
+    return {title: "\n".join(lines[line - 1 : end - 1]) for (line, title), end in zip(starts, ends, strict=True)}
+
+
+def _difference(old: str, new: str) -> tuple[list[str], list[str]]:
+    """The lines that came and those that went, wherever they stand."""
+    before, after = (Counter(filter(str.strip, text[:_LOOKED_AT].split("\n"))) for text in (old, new))
+    return list((after - before).elements()), list((before - after).elements())

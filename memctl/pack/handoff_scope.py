@@ -20,13 +20,22 @@ from memctl.pack import compaction, items, last_work, phase, relevance
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
-from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, SPECIALIST, HandoffRequest
+from memctl.pack.handoff_request import (
+    COMPLETE,
+    CONTINUATION,
+    EMERGENCY,
+    NONE_RECORDED,
+    SPECIALIST,
+    HandoffRequest,
+)
 from memctl.pack.items import Sources
 from memctl.pack.last_work import by_last_work
 from memctl.pages import repository_paths
 from memctl.record import timestamps
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.kinds import KNOWLEDGE
+from memctl.record.content_fields import content
+from memctl.record.handoff import Handoff
+from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
@@ -53,7 +62,6 @@ _WEIGHTY = 7  # importance from which a learning about what is critical must sta
 _CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
 _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
-_CLOSE = 0.6  # of how well the best matches a task, for a record to bear on it; so it is for pages in other packs
 _TEXTS = 0.7  # of a package are texts of the context, the rest stands around them; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
 
@@ -100,21 +108,30 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     if asked.kind in (SPECIALIST, EMERGENCY):
         about = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind == "page"]
         return Scope(tuple(known), tuple(tasks), state, narrow, tuple(about), tuple(prior), keeps, (), sizes)
-    compacted = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
-    chosen = tuple(by_path[block.key] for block in compacted.kept if block.key in by_path)
+    gone = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
+    chosen = tuple(by_path[block.key] for block in blocks if block.key in by_path and block.key not in gone)
     left = tuple(
-        Left(record.id, record.title, one.why, record.memory_type)
-        for one in reversed(compacted.removed)
-        if (record := by_path.get(one.key))
+        Left(one.id, one.title, gone[path], one.memory_type) for path in reversed(gone) if (one := by_path[path])
     )
     keeps |= {page.key: SECTION for page in pages}
     return Scope(tuple(known), tuple(tasks), state, chosen, tuple(pages), tuple(prior), keeps, left, sizes)
 
 
-def task_state(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str, sources: Sources) -> TaskState:
-    """The state of the task that a giver hands over with some sections (none: with all of the memory)."""
-    asked = HandoffRequest(source=giver, sections=tuple(sections))
-    return _state(snapshot, asked, _tasks(concerned(snapshot, now, sections, giver), giver, sources), sources)
+def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
+    """The state with which who accepts a handoff goes on: that of its task, and what the giver said of it."""
+    who, given = one.parties, content(HANDOFF, one.body)
+    said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
+    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections)
+    known = concerned(snapshot, now, who.sections, who.from_agent_id)
+    state = _state(snapshot, asked, _tasks(known, who.from_agent_id, sources), sources)
+    return msgspec.structs.replace(
+        state,
+        goal=who.task or state.goal or one.record.title,
+        next_actions=tuple(dict.fromkeys((*said.pop("immediate"), *state.next_actions))),
+        saved_by=state.saved_by or who.from_agent_id,
+        saved_at=state.saved_at or one.record.timestamp,
+        **{name: tuple(line for line in lines if line != NONE_RECORDED) for name, lines in said.items()},
+    )
 
 
 def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
@@ -162,7 +179,9 @@ def _kept(
     reasons = [(record.path, _reason(snapshot, now, record)) for record in weighty]
     if asked.kind == EMERGENCY:
         reasons = [(path, why) for path, why in reasons if why in (BINDING, ISSUE)]
-    if matching := [r.record for r in ranked if r.record is not None and r.record.is_open and r.match >= _CLOSE]:
+    if matching := [
+        r.record for r in ranked if r.record is not None and r.record.is_open and r.match >= relevance.CLOSE
+    ]:
         tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in matching]
     if asked.kind == CONTINUATION and tasks:
         reasons += [(record.path, CHANGED) for record in _changed_since(known, tasks[0], sources)]
@@ -223,7 +242,7 @@ def _blocks(
     cited = Counter(identifier for r in records for name in LISTS[1:-2] for identifier in getattr(r, name))
     for record in sorted(records, key=lambda r: (r.timestamp, r.id)):
         text = f"{record.id} {record.title}\n{snapshot.body(record)}"
-        drops, worth = _drops(record, text, now)
+        drops, worth = _drops(record, now)
         yield ContextBlock(
             key=record.path,
             text=text,
@@ -237,13 +256,11 @@ def _blocks(
         )
 
 
-def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
+def _drops(record: Record, now: str) -> tuple[str, float]:
     """Why a record may go, and its score from 0 to 30 then."""
-    age = timestamps.days_between(record.timestamp, now)
-    if record.memory_type == "issue" and not record.is_open:
-        return ("resolved more than 30 days ago", 5) if age > _CONFIRMED_DAYS else ("resolved", 25)
-    if not record.is_open:
-        return f"{record.status}", 20 if record.status == "done" else 10
-    if record.memory_type in ("learning", "issue") and (why := compaction.reason(text)):
-        return why, 15
-    return "", 0
+    if record.is_open:
+        return "", 0
+    if record.memory_type == "issue":
+        is_old = timestamps.days_between(record.timestamp, now) > _CONFIRMED_DAYS
+        return ("resolved more than 30 days ago", 5) if is_old else ("resolved", 25)
+    return record.status, 20 if record.status == "done" else 10

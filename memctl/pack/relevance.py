@@ -17,7 +17,7 @@ from memctl.search.filters import Filters
 if TYPE_CHECKING:
     from memctl.search.ranking import Result
 
-_CLOSE = 0.6  # of how well the best matches, for a page, a session or a checkpoint to bear on a task
+CLOSE = 0.6  # of how well the best matches, for a page, a session or a checkpoint to bear on a task
 _MOST = 3  # of them
 
 
@@ -56,7 +56,7 @@ def found(snapshot: Snapshot, task: str, now: str) -> list[Result]:
 
 def places(ranked: Sequence[Result]) -> list[Result]:
     """Of some results, best first, the few pages, sessions and checkpoints that match about as well as the best."""
-    close = [result for result in ranked if result.record is None and result.match >= _CLOSE]
+    close = [result for result in ranked if result.record is None and result.match >= CLOSE]
     return close[:_MOST]
 
 

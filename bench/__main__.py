@@ -15,12 +15,14 @@ from bench import (
     comparisons,
     credentials,
     file_ranking,
+    file_recall,
     hierarchy,
     hooks,
     house,
     meter,
     policies,
     repositories,
+    resume,
     retrieval,
     sources,
     statements,
@@ -117,6 +119,14 @@ def _statements(here: World, options: argparse.Namespace) -> bool:
     return statements.tables(options.data)
 
 
+def _file_recall(here: World, options: argparse.Namespace) -> bool:
+    return file_recall.table(here, options.data)
+
+
+def _resume(here: World, options: argparse.Namespace) -> bool:
+    return resume.tables(options.data)
+
+
 def _house(here: World, options: argparse.Namespace) -> bool:
     house.table(here, options.against, 3 if options.quick else 9, is_installed=options.install)
     return True
@@ -136,6 +146,8 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "credentials": _credentials,
     "retrieval": _retrieval,
     "statements": _statements,
+    "file-recall": _file_recall,
+    "resume": _resume,
     "house": _house,  # only if asked for: its ratios are those of other tables
 }
 

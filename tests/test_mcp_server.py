@@ -151,3 +151,14 @@ def test_two_servers_at_once_lose_nothing(repo: Path, memctl: Memctl) -> None:
     assert commits(repo) == before + 2 * each
     assert len(memctl("list", "--json").data["records"]) == 2 * each
     assert memctl("check").code == 0
+
+
+def test_the_settings_that_start_it_are_printed(repo: Path, memctl: Memctl) -> None:
+    cursor = json.loads(memctl("install", "mcp", "--for", "cursor").out)["mcpServers"]["memctl"]
+    assert cursor["args"] == ["-C", "${workspaceFolder}", "mcp"]
+    assert json.loads(memctl("install", "mcp", "--for", "vscode").out)["servers"]["memctl"]["type"] == "stdio"
+    assert 'args = ["mcp"]' in memctl("install", "mcp", "--for", "codex").out
+    assert memctl("install", "mcp", "--for", "gemini", "--json").data["file"] == ".gemini/settings.json"
+    for wrong in (("mcp",), ("mcp", "--for", "github"), ("git", "--for", "cursor")):
+        assert memctl("install", *wrong, code=2).err.startswith("error: ")
+    assert git(repo, "status", "--porcelain") == ""

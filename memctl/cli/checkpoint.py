@@ -13,6 +13,7 @@ from memctl.cli.event import workflow_option
 from memctl.cli.report import naming_options, not_empty, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
+from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import events, forms, resume, save, versions
@@ -66,15 +67,16 @@ _said = options(
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """Save the state of a task, as JSON and Markdown in one commit.
 
-    Steps stay where they were until they are given for another list; another task begins with empty lists. Decisions,
-    issues and learnings come from the memory too, files from Git, the rest from the checkpoint before. One that
-    goes on from another than the newest is stale, and refused. `--next none`, with every step done, says that the task
-    is finished.
+    Steps stay where they were until they are given for another list; what is done stays done. Another task begins with
+    empty lists. Decisions, issues and learnings come from the memory too, files from Git, the rest from the checkpoint
+    before. One that goes on from another than the newest is stale, and refused. Where somebody else is at another task
+    on this branch, yours gets a workflow of its own; `--workflow NAME` shares theirs. `--next none`, with every step
+    done, says that the task is finished.
     """
     flags = take_flags(given)
     memory = opening.memory(ctx)
     how = SaveOptions(
-        workflow=events.workflow(memory, workflow),
+        workflow=events.workflow(memory, workflow) if workflow else "",
         **{name: given.pop(name) for name in ("window", "base", "dropped", "scs_size", "aws_size")},
     )
     steps = [Step(text, status) for status in PROGRESS for text in given.pop(status)]
@@ -149,7 +151,7 @@ def list_command(
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = opening.read(ctx, at)
-    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, events.workflow(memory, workflow)))
+    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, _workflow(memory, snapshot, workflow)))
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
@@ -180,7 +182,8 @@ def resume_command(
     can't be resumed, since it is stale or lacks the task or the next step.
     """
     memory = opening.memory(ctx)
-    found = resume.look(memory, opening.readable(memory, None), id, events.workflow(memory, workflow))
+    snapshot = opening.readable(memory, None)
+    found = resume.look(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
         output.json("resumption", _resumption_data(memory, found, obstacles))
@@ -196,6 +199,10 @@ def resume_command(
 checkpoint_command = Group("checkpoint", help="Save the state of a task, and take it up again.", no_args_is_help=False)
 for member in (save_command, list_command, show_command, resume_command):
     checkpoint_command.add_command(member)
+
+
+def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
+    return events.workflow(memory, given) if given else versions.workflow_for(memory, snapshot)
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:

@@ -12,8 +12,11 @@ from memctl.cli import opening, output, record_options, report
 from memctl.cli.command import Command, complete_id, for_people
 from memctl.cli.report import strict_option, take_flags, write_options, writing
 from memctl.errors import USAGE, MemctlError
-from memctl.record.kinds import Kind
-from memctl.write import create
+from memctl.record.change import Change
+from memctl.record.kinds import STATE, Kind
+from memctl.record.snapshot import Snapshot
+from memctl.store import load
+from memctl.write import create, transaction
 
 
 def command(kind: Kind) -> Command:
@@ -29,6 +32,7 @@ def command(kind: Kind) -> Command:
     return made
 
 
+_UPDATES = ("update", "checkpoint", "completion_percentage")
 _BEHIND = {  # what a new record has when nobody says
     "--severity": " [default: medium]",
     "--completion": " [default: 0]",
@@ -48,6 +52,7 @@ def _params(kind: Kind) -> list[click.Parameter]:
     return [
         click.Argument(["title"], required=False),
         *fields,
+        *(_of_states() if kind is STATE else []),
         click.Option(["--relates-to"], help="A record it has to do with. Repeatable.", **ids),
         click.Option(["--supersedes"], help="A record it takes the place of. Repeatable.", **ids),
         click.Option(["--blocks"], help="A record that waits for it. Repeatable.", **ids),
@@ -68,8 +73,55 @@ def _params(kind: Kind) -> list[click.Parameter]:
     ]
 
 
+def _of_states() -> list[click.Parameter]:
+    return [
+        click.Option(["--task-id"], metavar="NAME", help="What you call the task: a new state supersedes one of it."),
+        click.Option(
+            ["--update"],
+            metavar="ID",
+            shell_complete=complete_id,
+            help="Bring this state up to date instead: steps move, next actions replace those of before.",
+        ),
+        click.Option(
+            ["--checkpoint"],
+            metavar="ID",
+            help="With --update: take over the progress of a checkpoint (`newest` for that of your workflow).",
+        ),
+    ]
+
+
+def _update(ctx: click.Context, given: dict[str, Any]) -> None:
+    """Bring the record of a state up to date."""
+    from memctl.task import state, versions
+
+    memory = opening.memory(ctx)
+    flags, reference, named = take_flags(given), given["update"], given["checkpoint"]
+    said = {field.name: list(v) if isinstance(v := given[field.name], tuple) else v for field in STATE.fields}
+    other = [name for name, value in given.items() if value not in (None, (), False) and name not in (*said, *_UPDATES)]
+    if other:
+        raise MemctlError(
+            f"--update takes no {', '.join(sorted(other))}", f"`memctl edit {reference}` changes other fields", USAGE
+        )
+
+    def change(snapshot: Snapshot) -> Change:
+        saved = None
+        if named:
+            reading = opening.readable(memory, None)
+            one = "" if named == "newest" else named
+            saved = versions.resolve(reading, one, versions.workflow_for(memory, reading))
+        return state.update(snapshot, reference, state.of_values(said), saved, given["completion_percentage"])
+
+    result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
+    report.outcome(memory, result, flags, [reference])
+
+
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     """Make one record of what was given, and print its id and path."""
+    if given.get("update"):
+        _update(ctx, given)
+        return
+    if given.pop("update", None) is None and given.pop("checkpoint", None):
+        raise MemctlError("--checkpoint goes with --update ID", exit_code=USAGE)
     memory = opening.memory(ctx)
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")

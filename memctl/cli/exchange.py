@@ -51,7 +51,7 @@ _STEP = 250  # lines of an import from one look at the progress bar to the next
 @writing
 @click.pass_context
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
-    """Add records of a file, or of another tool, in one commit; what is there already is passed over.
+    """Add records of a file, or of another tool. They come in one commit; what is there already is passed over.
 
     A line of JSON needs `memory_type` and `title`; everything else of an export is optional. An `id` of another tool's
     is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may name it. All lines

@@ -16,9 +16,10 @@ from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
-from memctl.hooks import host_files, json_edit, other_memctl, permissions, settings
+from memctl.hooks import file_recall, host_files, json_edit, other_memctl, permissions, settings
 from memctl.hooks.host_files import Allowed, Edit, Keeping
-from memctl.hooks.hosts import HOSTS, Host
+from memctl.hooks.hosts import HOSTS, Host, guarded
+from memctl.hooks.mcp_settings import CLIENTS
 from memctl.store import agent_env
 from memctl.store.agent_env import READ, RECORD
 from memctl.write import install
@@ -149,7 +150,9 @@ def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, k
     form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
     declined = () if asked.user or asked.uninstall else host_files.declined(host, os.environ)
     listed = Allowed(form.listed(is_project=not asked.user), groups, declined)
-    edits = [host_files.settings_edit(file, shown, top, host, call, keeping, listed)]
+    is_guarded = repository is not None and repository.own_setting(file_recall.SETTING).lower() == file_recall.DENY
+    hooked = guarded(host) if is_guarded and not asked.uninstall else host
+    edits = [host_files.settings_edit(file, shown, top, hooked, call, keeping, listed)]
     if form.file:
         file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
         allowed = None if asked.uninstall else Allowed(form.rules(), groups, declined)
@@ -275,11 +278,15 @@ def _data(edit: Edit) -> dict[str, Any]:
     ("memctl install claude-code", "Give every session of Claude Code the memory: show the change, and ask."),
     ("memctl install codex --user --yes", "In your own settings, for all projects that have a memory."),
     ("memctl install claude-code --allow read", "Let agents search without asking, but not record."),
+    ("memctl install mcp --for cursor", "Print the settings that start `memctl mcp` in Cursor."),
     ("memctl install agents-md", "Tell agents without hooks, in AGENTS.md and CLAUDE.md."),
 )
-@click.argument("what", type=click.Choice(["git", "cron", *WHAT]))
+@click.argument("what", type=click.Choice(["git", "cron", "mcp", *WHAT]))
 @click.option(
-    "--for", "target", type=click.Choice(install.TARGETS), help="For cron: what to print a job for (default: crontab)."
+    "--for",
+    "target",
+    type=click.Choice([*install.TARGETS, *CLIENTS]),
+    help=f"What to print for. For cron: {', '.join(install.TARGETS)}; for mcp: {', '.join(CLIENTS)}.",
 )
 @click.option("--user", is_flag=True, help="For agents: in your home, for all projects.")
 @click.option("--local", "own", is_flag=True, help="For Claude Code: in settings.local.json, for you in this project.")
@@ -313,6 +320,7 @@ def install_command(
     kept and run first. `git fetch` brings refs/memctl/* of the branch's remote along. Nothing leaves this clone.
 
     `cron` prints what has `memctl maintain` done every night, a line for crontab or a job for CI, and writes nothing.
+    `mcp` prints the settings of a program that start `memctl mcp`.
 
     Installing something trusts the clone (`git config memctl.trusted`): hooks of agents write and speak in no other.
 
@@ -332,8 +340,11 @@ def install_command(
             raise MemctlError("memctl did not install it", "take the line out of your crontab", USAGE)
         _print_schedule(ctx, target or "crontab", as_json)
         return
+    if what == "mcp":
+        _print_mcp(target, as_json)
+        return
     if target:
-        raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
+        raise MemctlError("--for goes with `install cron` and `install mcp` only", exit_code=USAGE)
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:
         if not uninstall and agent_env.shell_of(os.environ) is None:  # an agent trusts no clone
@@ -360,6 +371,20 @@ def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
         output.json("install", {"what": "cron", "for": target, "text": text})
     else:
         output.text(text, newline=False)
+
+
+def _print_mcp(target: str | None, as_json: bool) -> None:
+    """Print what a program's settings need to start the server; they are the user's, so nothing is written."""
+    if target not in CLIENTS:
+        raise MemctlError("for which program?", f"--for {'|'.join(CLIENTS)}", USAGE)
+    client = CLIENTS[target]
+    command = "memctl" if shutil.which("memctl") else install.own_program(sys.argv[0], sys.executable)
+    text = client.write(command or "memctl")
+    if as_json:
+        output.json("install", {"what": "mcp", "for": target, "file": client.file, "text": text})
+        return
+    output.text(text, newline=False)
+    output.note(f"for {client.title}: put it into {client.file}")
 
 
 def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[InstallStep]]:

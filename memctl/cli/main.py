@@ -100,7 +100,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "commit": ("project", "Make the commits that are pending."),
         "check": ("check", "Check that the memory is consistent; it never writes."),
         "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),
-        "import": ("exchange", "Add records from JSON Lines, Markdown or ADRs, all or none."),
+        "import": ("exchange", "Add records of a file, or of another tool."),
         "export": ("exchange", "Print records as JSON Lines, or write ADRs."),
         "install": ("install", "Set up Git's hooks and merge drivers for this clone, or the hooks of agents."),
         "completion": ("completion", "Print the completion script for a shell."),

@@ -11,7 +11,7 @@ from memctl.errors import USAGE, MemctlError
 @command(
     "mcp",
     ("memctl mcp", "Serve the memory around this folder; programs start it, not you."),
-    ("memctl -C /path/to/project mcp", "The same from anywhere, as the settings of an editor name it."),
+    ("MEMCTL_AGENT=editor memctl mcp", "What it writes is in the name of an agent called so."),
 )
 @click.pass_context
 def mcp_command(ctx: click.Context) -> None:

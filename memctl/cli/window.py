@@ -16,6 +16,7 @@ COMMANDS = {
     "fidelity": ("window_fidelity", "Say how much of a context a compression kept."),
     "evict": ("window_compact", "Take out of a conversation what it can spare, and say what was there."),
     "compact": ("window_compact", "Make a conversation smaller without losing what must survive."),
+    "audit": ("window_audit", "Sum up what a window's manager did, and what was missed later."),
     "simulate": ("window_simulate", "Replay a transcript under eviction policies, side by side."),
 }
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,9 +82,16 @@ class Decisions:
         origin = self.origins.get(record.path)
         if origin is not None and form in (None, origin.form):
             return adr_text.put_together(adr_status.refreshed(origin, body, record, by, of), body)
-        form = form or _DEFAULT
+        form = form or self._usual
         head = adr_status.fresh(self.file(record), form, record, by, of, origin)
-        return (head + adr_text.arranged(body, form)).rstrip("\n") + "\n"
+        own = adr_text.with_outcome(body, record.title) if origin is None and form == "madr" else body
+        return (head + adr_text.arranged(own, form)).rstrip("\n") + "\n"
+
+    @cached_property
+    def _usual(self) -> Form:
+        """The form of most files that decisions came from."""
+        forms = Counter(origin.form for origin in self.origins.values())
+        return forms.most_common(1)[0][0] if forms else _DEFAULT
 
     def _others(self, identifiers: Iterable[str]) -> list[Other]:
         found = [self._by_id[identifier] for identifier in identifiers if identifier in self._by_id]

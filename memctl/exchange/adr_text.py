@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from memctl.record import timestamps
+from memctl.record import content_fields, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.kinds import DECISION, Field
 from memctl.statements import labels
@@ -94,6 +94,22 @@ def for_file(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
         opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.opening
         texts.append(opening + part.body)
     return texts
+
+
+def with_outcome(body: str, title: str) -> str:
+    """The body of a decision as MADR tells it: what was chosen is one of the options, and the outcome, with its reason
+    where nothing else is said of it."""
+    content = content_fields.content(DECISION, body)
+    options = content.get("alternatives_considered") or []
+    if isinstance(options, list) and options:
+        body = content_fields.replace(DECISION, body, _FIELDS["alternatives_considered"], [title, *options])
+    reason = content.get("rationale")
+    if "decision" in content or not isinstance(reason, str):
+        return body
+    body = content_fields.replace(DECISION, body, _FIELDS["rationale"], "")
+    return content_fields.replace(
+        DECISION, body, _FIELDS["decision"], f'Chosen option: "{title}", because:\n\n{reason}'
+    )
 
 
 def arranged(body: str, form: Form) -> str:

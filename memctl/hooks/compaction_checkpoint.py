@@ -16,7 +16,7 @@ from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.store.session_dir import SessionDir
-from memctl.task import events, progress, versions
+from memctl.task import progress, versions
 from memctl.task import save as task_save
 from memctl.task.save import SaveOptions
 from memctl.write import transaction
@@ -33,8 +33,8 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
     def plan(sequence: Sequence) -> Change:
         summary = session_end.change(memory, folder)
         snapshot = load.disk(memory)
-        workflow = events.workflow(memory, "")
-        last = next(iter(versions.read(snapshot, workflow).checkpoints), None)
+        workflow = versions.workflow_for(memory, snapshot, state.task.goal)
+        last = versions.newest_of(snapshot, workflow)
         is_own = last is not None and _is_own(memory, state, last)
         task = _merged(state, last if is_own else None)
         saved = _saved_for(snapshot, workflow, state, event)

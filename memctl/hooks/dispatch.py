@@ -16,7 +16,7 @@ from memctl.git import trust
 from memctl.git.repository import open_repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, Payload, parse
-from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
+from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
 from memctl.store.session_dir import SessionDir, root_at
 
@@ -79,7 +79,7 @@ def answer(
     if environ.get(GUARD):
         return ""
     payload = parse(data)
-    what = host.events.get(payload.event)
+    what = BEFORE if payload.event == host.before else host.events.get(payload.event)
     if payload.agent:
         what = AGENT if what in (AGENT, PROMPT) else None
     if what is None:
@@ -95,7 +95,7 @@ def answer(
     call = _EventCall(host, payload, SessionDir(root, payload.key), environ, place, log.moment(environ), left)
     if _is_known(call.folder, data, what):
         return ""
-    if what not in (AGENT, END):
+    if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
     text = _attempted(call, lambda: _DOING[what](call))
     if behind is not None:
@@ -127,7 +127,7 @@ def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str
     """Whether the clone around a memory is trusted. Nothing is written where it is not, so that a session without a
     folder has begun there: after a tool call Git need not be asked."""
     repository = open_repository(place)
-    if what == TOOL and not environ.get("MEMCTL_TRUST"):
+    if what in (BEFORE, TOOL) and not environ.get("MEMCTL_TRUST"):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
     return trust.look(repository, environ) == trust.TRUSTED
 
@@ -135,7 +135,7 @@ def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str
 def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:
     """Whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
     with suppress(OSError):
-        return not folder.is_once(data, is_one_of_many=what in (TOOL, AGENT))
+        return not folder.is_once(data, is_one_of_many=what in (BEFORE, TOOL, AGENT))
     return False
 
 
@@ -164,7 +164,22 @@ def _tool(call: _EventCall) -> str:
 
     _attempt(call, lambda: _look(call))
     suggestion = pressure.after_tool(call.host, call.payload, call.folder, call.environ)
-    return _owed_context(call) or suggestion
+    return _owed_context(call) or _attempted(call, lambda: _of_file(call)) + suggestion
+
+
+def _of_file(call: _EventCall) -> str:
+    """What is recorded about the file that a tool has read or written."""
+    if not call.payload.file:
+        return ""
+    from memctl.hooks import file_recall
+
+    return file_recall.after(call.place, call.folder, call.payload)
+
+
+def _before(call: _EventCall) -> str:
+    from memctl.hooks import file_recall
+
+    return file_recall.before(call.place, call.folder, call.payload)
 
 
 def _prompt(call: _EventCall) -> str:
@@ -280,11 +295,14 @@ def _start(call: _EventCall) -> str:
 
 
 def _left_behind(call: _EventCall) -> list[SessionDir]:
+    if next(iter(call.folder.others()), None) is None:
+        return []
     from memctl.hooks import draft_page
 
+    pause = _open(call).config.session_pause
     found = (
-        *live_sessions.left_behind(call.folder, call.place),
-        *draft_page.left_behind(call.folder, open_repository(call.place).top),
+        *live_sessions.left_behind(call.folder, call.place, pause),
+        *draft_page.left_behind(call.folder, open_repository(call.place).top, pause),
     )
     return list({one.key: one for one in found}.values())
 
@@ -381,6 +399,7 @@ def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> 
 
 _DOING: Mapping[str, Callable[[_EventCall], str]] = {
     START: _start,
+    BEFORE: _before,
     TOOL: _tool,
     PROMPT: _prompt,
     AGENT: _agent,

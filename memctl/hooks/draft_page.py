@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.hooks import live_sessions
 from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
@@ -41,10 +40,10 @@ def drop(folder: SessionDir) -> None:
     _file(folder).unlink(missing_ok=True)
 
 
-def left_behind(folder: SessionDir, top: Path) -> list[SessionDir]:
+def left_behind(folder: SessionDir, top: Path, pause: float) -> list[SessionDir]:
     """The other sessions of a worktree that have an old draft: they ended with nothing that was worth a commit, or an
     older memctl did not note that they were under way."""
-    found = [one for one in folder.others() if is_old(one)]
+    found = [one for one in folder.others() if is_old(one, pause)]
     if not found:
         return []
     from memctl.hooks import session_state
@@ -52,10 +51,10 @@ def left_behind(folder: SessionDir, top: Path) -> list[SessionDir]:
     return [one for one in found if (state := session_state.read(one)) is not None and state.top == str(top)]
 
 
-def is_old(folder: SessionDir) -> bool:
-    """Whether there is a draft to which nothing was added for hours."""
+def is_old(folder: SessionDir, pause: float) -> bool:
+    """Whether there is a draft to which nothing was added for so many seconds."""
     try:
-        return _file(folder).stat().st_mtime < time.time() - live_sessions.SILENT
+        return _file(folder).stat().st_mtime < time.time() - pause
     except OSError:
         return False
 

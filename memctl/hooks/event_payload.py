@@ -12,6 +12,7 @@ from memctl.store.session_dir import key
 
 COMPACTED = "compact"  # the source of a session that goes on after a compaction
 MOST_BYTES = 64 * 1024 * 1024  # after a tool call the whole result is in it
+_FILES = ("file_path", "notebook_path", "absolute_path")  # what tools call the file that they read or write
 _SAID, _SAID_END = "<hook_context>", "</hook_context>"
 
 
@@ -21,7 +22,7 @@ class Payload(NamedTuple):
     `agent` is set for a sub-agent's, and `agent_type` then; `source` says how a session starts (startup, resume, clear,
     compact), `trigger` whether a person (manual) or the host (auto) compacts; `prompt` is what the user asks, or what a
     sub-agent is asked; `answer` is what the agent said last where it stops. The agent `goes_on` where it stops after a
-    hook has already kept it from that.
+    hook has already kept it from that. `tool` is what is called, and `file` what it reads or writes.
     """
 
     event: str
@@ -35,6 +36,8 @@ class Payload(NamedTuple):
     agent_type: str = ""
     goes_on: bool = False
     answer: str = ""
+    tool: str = ""
+    file: str = ""
 
     @property
     def key(self) -> str:
@@ -46,6 +49,8 @@ def parse(data: bytes) -> Payload:
     values = json.loads(data)
     if not isinstance(values, dict):
         raise ValueError("the event is no JSON object")
+    given = values.get("tool_input")
+    arguments = given if isinstance(given, dict) else {}
     return Payload(
         event=_text(values, "hook_event_name"),
         session=_text(values, "session_id"),
@@ -58,6 +63,8 @@ def parse(data: bytes) -> Payload:
         agent_type=_text(values, "agent_type"),
         goes_on=values.get("stop_hook_active") is True,
         answer=_text(values, "last_assistant_message") or _text(values, "prompt_response"),
+        tool=_text(values, "tool_name"),
+        file=next(filter(None, (_text(arguments, name) for name in _FILES)), ""),
     )
 
 

@@ -13,6 +13,7 @@ from memctl.store import agent_env
 
 START, TOOL, PROMPT, COMPACT, STOP, END = "start", "tool", "prompt", "compact", "stop", "end"
 AGENT = "agent"  # a sub-agent starts
+BEFORE = "before"  # a tool is about to write
 
 
 class Host(NamedTuple):
@@ -29,9 +30,10 @@ class Host(NamedTuple):
     `process` is a variable of its hooks with the number of its process ("": they are told none). A `silent` one has no
     event for a compaction: its transcript is looked at (`gemini_compaction`). `home` is the variable that moves its
     folder in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what its user
-    has to know once hooks are installed. A project's settings that are `is_for_its_folder_only` are not read where it
-    is started in a folder below. Of what JSON has not, it `takes` only that in its settings: of a file with anything
-    else it reads nothing (Gemini CLI does not even start).
+    has to know once hooks are installed. `before` is its event ahead of a tool call, at which our hook can refuse it
+    (`file_recall`); it is hooked only where the user has asked for that. A project's settings that are
+    `is_for_its_folder_only` are not read where it is started in a folder below. Of what JSON has not, it `takes` only
+    that in its settings: of a file with anything else it reads nothing (Gemini CLI does not even start).
     """
 
     name: str
@@ -48,6 +50,7 @@ class Host(NamedTuple):
     most_bytes: int = 0
     process: str = ""
     silent: bool = False
+    before: str | None = None
     home: str = ""
     advice: str = ""
     is_for_its_folder_only: bool = False
@@ -73,6 +76,7 @@ CLAUDE_CODE = Host(
     instructs=True,
     reads=True,
     process="CLAUDE_PID",
+    before="PreToolUse",
     home="CLAUDE_CONFIG_DIR",
     advice="Claude Code lets agents run what a project's settings allow once you have trusted the folder (it asks at"
     " its start)",
@@ -121,4 +125,11 @@ GEMINI = Host(
     is_for_its_folder_only=True,
     takes=("comments",),
 )
+
+
+def guarded(host: Host) -> Host:
+    """A host with its event ahead of a tool call hooked, too."""
+    return host._replace(events={**host.events, host.before: BEFORE}) if host.before else host
+
+
 HOSTS = {host.name: host for host in (CLAUDE_CODE, CODEX, GEMINI)}

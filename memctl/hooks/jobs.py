@@ -107,7 +107,7 @@ def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patien
 def _end_killed(memory: Memory, one: SessionDir) -> None:
     from memctl.hooks import session_end
 
-    found, is_old = live_sessions.read(one), draft_page.is_old(one)
+    found, is_old = live_sessions.read(one), draft_page.is_old(one, memory.config.session_pause)
     if found is not None and found.host in HOSTS:
         summarize.take_in(memory, HOSTS[found.host], found.transcript, one, is_over=True)
     session_end.end(memory, one, was_killed=True)

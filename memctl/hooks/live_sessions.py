@@ -18,7 +18,6 @@ from memctl.hooks.hosts import HOSTS, Host
 from memctl.store.session_dir import SessionDir
 
 _FILE = "alive.json"
-SILENT = 6 * 3600  # seconds: a session that has said nothing for so long was killed, or sleeps
 _SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")  # in which hosts run a hook's line
 _MOST_SHELLS = 4  # one within the other
 _TRACES = (_FILE, "calls", "draft.md", "state.json")
@@ -66,21 +65,21 @@ def end(folder: SessionDir) -> None:
     (folder.path / _FILE).unlink(missing_ok=True)
 
 
-def left_behind(folder: SessionDir, place: Path) -> list[SessionDir]:
+def left_behind(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
     """The other sessions of a place that nobody has ended and that were killed, as far as can be told, the one touched
-    last first."""
+    last first. One that has left no trace for `pause` seconds is over (`session_pause_hours`)."""
     found = ((one, read(one)) for one in folder.others())
     here = [(one, alive) for one, alive in found if alive and alive.place == str(place)]
-    return [one for one, alive in here if _was_killed(one, alive)]
+    return [one for one, alive in here if _was_killed(one, alive, pause)]
 
 
-def _was_killed(folder: SessionDir, alive: Alive) -> bool:
+def _was_killed(folder: SessionDir, alive: Alive, pause: float) -> bool:
     """Whether a session was killed, as far as can be told. Only of a process that its host has named it is known that
     it is the session's own; any other may run more of them."""
     if _can_be_asked(alive) and _is_gone(alive):
         return True
     is_its_own = alive.host in HOSTS and bool(HOSTS[alive.host].process) and _can_be_asked(alive)
-    return not is_its_own and _is_silent(folder)
+    return not is_its_own and _is_silent(folder, pause)
 
 
 def _caller() -> int:
@@ -98,13 +97,13 @@ def _caller() -> int:
     return 0
 
 
-def _is_silent(folder: SessionDir) -> bool:
-    """Whether a session has left no trace for hours."""
+def _is_silent(folder: SessionDir, pause: float) -> bool:
+    """Whether a session has left no trace for so many seconds."""
     latest = 0.0
     for name in _TRACES:
         with suppress(OSError):
             latest = max(latest, (folder.path / name).stat().st_mtime)
-    return latest < time.time() - SILENT
+    return latest < time.time() - pause
 
 
 def _can_be_asked(alive: Alive) -> bool:

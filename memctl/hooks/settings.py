@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.hooks import json_edit
-from memctl.hooks.hosts import CLAUDE_CODE, CODEX, END, GEMINI, HOSTS, TOOL, Host
+from memctl.hooks.hosts import BEFORE, CLAUDE_CODE, CODEX, END, GEMINI, HOSTS, TOOL, Host
 
 _SECONDS = 10
+WRITING = "Edit|Write|MultiEdit|NotebookEdit"  # the tools of Claude Code that write a file
 OFF = "disableAllHooks"  # of Claude Code
 USER, LOCAL = "--user", "--local"
 _OURS = re.compile(rf"\bmemctl\b(?:(?!\bmemctl\b)[^|;&])*?\bhook (?:{'|'.join(HOSTS)})\b")
@@ -101,7 +102,7 @@ def groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         hook: dict[str, Any] = {"type": "command", **call, "timeout": seconds * host.second}
         if host.second != 1:  # Gemini CLI shows hooks by their names
             hook["name"] = "memctl"
-        made[event] = {"hooks": [hook]}
+        made[event] = {"matcher": WRITING, "hooks": [hook]} if what == BEFORE else {"hooks": [hook]}
     return made
 
 
@@ -132,7 +133,7 @@ def added(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
         _, number, hook = place
         ours: list[str | int] = ["hooks", event, number, "hooks"]
         if _is_ours_alone(present[number]):
-            if {key: one for key, one in present[number].items() if key != "matcher"} != group:
+            if present[number]["hooks"] != group["hooks"]:  # whoever changed the matcher keeps theirs
                 text = json_edit.replace(text, json_edit.spans(text, _at(text, ["hooks", event]))[number], group)
         elif present[number]["hooks"][hook] != group["hooks"][0]:
             text = json_edit.replace(text, json_edit.spans(text, _at(text, ours))[hook], group["hooks"][0])

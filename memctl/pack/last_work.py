@@ -134,17 +134,6 @@ def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Re
     return sorted(ordered, key=lambda record: worked.get(record.path, record.timestamp), reverse=True)
 
 
-def replaced(states: Iterable[Record]) -> set[str]:
-    """The paths of those tasks that a newer one of the same title and section replaced."""
-    newest: dict[tuple[str, str], Record] = {}
-    gone: set[str] = set()
-    for record in sorted(states, key=lambda record: (record.timestamp, record.id, record.path)):
-        key = (_key(record.title), record.section or "")
-        gone |= {newest[key].path} if key in newest else set()
-        newest[key] = record
-    return gone
-
-
 def files(snapshot: Snapshot, ended: Sequence[Ended]) -> set[str]:
     """The files of the repository that the last session changed."""
     return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}

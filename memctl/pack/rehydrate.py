@@ -133,10 +133,8 @@ def draft(
 
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
-    """The records of what is known that still take part: open, not archived or expired, of a task the newest state."""
-    found = [r for r in snapshot.open_records if r.memory_type in KNOWLEDGE and not r.is_expired(now)]
-    replaced = last_work.replaced(record for record in found if record.memory_type == "state")
-    return [record for record in found if record.path not in replaced] if replaced else found
+    """The records of what is known that still take part: open, not archived or expired."""
+    return [r for r in snapshot.open_records if r.memory_type in KNOWLEDGE and not r.is_expired(now)]
 
 
 def choose(

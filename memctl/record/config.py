@@ -90,10 +90,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     agents: dict[str, AgentConfig] = {}  # by the names that records have as `agent_id`
     # Tokens of the context that agents at work at once share, at most; rules.md#shared-context.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
-    # Hours without a record after which a session has ended; rules.md#session-summary.
+    # Hours without a sign of it after which a session has ended; rules.md#session-summary.
     session_pause_hours: Annotated[float, msgspec.Meta(gt=0)] = 2.0
     rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; rules.md#rehydration
     window: dict[Any, Any] = {}  # settings of the context window; memctl.window.config reads them
+
+    @property
+    def session_pause(self) -> float:
+        """The pause that ends a session, in seconds."""
+        return self.session_pause_hours * 3_600
 
 
 def parse(text: str, path: str) -> Config:

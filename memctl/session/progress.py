@@ -28,8 +28,7 @@ from memctl.text.words import stems
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 MOST_SAID = 30  # prompts that are kept; a resume shows the last twelve
-MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS = 15, 15, 10, 10
-SAID_LAST = "Said last: "
+MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_CAME_OF = 15, 15, 10, 10, 20
 _LONGEST_STEP_PROMPT = 120  # characters of a prompt that only asks for a step, such as "commit this and push"
 _LONGEST_GOAL = 300  # characters of a task that came before
 _LONGEST_CLAIM = 300  # characters of a sentence in which a step may be said to be done
@@ -150,15 +149,12 @@ def binding(prompt: str) -> list[str]:
 def _called(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
     if tasks.is_told(event.tool):
         return _listed(before, event, by, line)
-    if result is None or result.is_error:
+    made = _committed(event, result)
+    if made is None:
         return before
-    message = dialogue.commit_message(command_of(event.arguments))
-    if not message:
-        return before
-    commit = match[1] if (match := _COMMIT_MADE.search(result.text)) else ""
-    done = Step("-", DONE, event.moment, by, f"commit {commit}".strip())
+    done = Step("-", DONE, event.moment, by, f"commit {made[0]}".strip())
     state = before.state
-    for text in _named(state, message):
+    for text in _named(state, dialogue.commit_message(command_of(event.arguments))):
         state = _with_step(state, text, done)
     return msgspec.structs.replace(before, state=state)
 
@@ -210,9 +206,9 @@ def _claimed(before: Progress, event: Event, by: str, line: Line) -> Progress:
     for sentence in _sentences(event.text):
         what = _said_done(sentence)
         known = _named(state, what) if what else []
-        # Of what was no step so far only a file is plainly a piece of work.
-        paths = [match[0] for match in _PATH.finditer(what)] if what and not known else []
-        for text in known or paths[:3]:
+        # Of what was no step so far only a file alone is plainly a piece of work.
+        bare = what.strip(" `'\"")
+        for text in known or ([bare] if _PATH.fullmatch(bare) else []):
             state = _with_step(state, line(text, LONGEST_LINE), claim)
     return msgspec.structs.replace(before, state=state)
 
@@ -272,7 +268,10 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
         for step in state.steps
     )
     done = {key(step.text) for step in again if step.status == DONE}
-    ahead = tuple(dict.fromkeys(text.rstrip(" .") or text for text in texts if key(text) not in done))
+    plain_texts = (text.rstrip(" .") or text for text in texts if not text.endswith((":", "?")))
+    ahead = tuple(text for text in dict.fromkeys(plain_texts) if key(text) not in done)
+    if not ahead and not any(key(text) in done for text in texts):
+        return before  # it was only asked
     state = msgspec.structs.replace(state, steps=again, next_actions=ahead[:MOST_LINES])
     return msgspec.structs.replace(before, state=state)
 
@@ -307,7 +306,7 @@ def _noted(state: TaskState, part: Part, line: Line) -> TaskState:
         lessons=newest(state.lessons, texts(labels.LEARNING), MOST_LESSONS),
         errors=_errors(state.errors, part, line),
         files=newest_files(part.files, state.files),
-        summary=tuple(_came_to(state, part, line)) or state.summary,
+        summary=_came_to(state, part, line),
     )
 
 
@@ -320,11 +319,31 @@ def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
     return newest(old, new, MOST_ERRORS)
 
 
-def _came_to(state: TaskState, part: Part, line: Line) -> Iterable[str]:
-    """What was said last of the state of the work. How much of it is done the steps say, where there are any."""
-    for one in [one for one in part.found if one.label == labels.STATE][-3:]:
-        if not (one.text.endswith("% complete") and (state.steps or one.text.startswith("100"))):
-            yield line(one.text, LONGEST_LINE)
-    said = [event.text for event in part.events if event.kind == ANSWER and not event.agent and event.text.strip()]
-    if said and not said[-1].rstrip().endswith(":"):
-        yield line(f"{SAID_LAST}{said[-1]}", LONGEST_LINE)
+def _came_to(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
+    """What came of the last turns: the commits made, and the agent's last words in each turn.
+
+    How much of the work is done the steps say, where there are any; else what was last said of it.
+    """
+    results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
+    found, last = [], ""
+    for event in [*(one for one in part.events if not one.agent), Event(PROMPT)]:
+        if event.kind == ANSWER and event.text.strip():
+            last = "" if event.text.rstrip().endswith(":") else event.text
+        elif event.kind == CALL and (made := _committed(event, results.get(event.call))):
+            found.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
+        elif event.kind == PROMPT and last:
+            found.append(line(last, LONGEST_LINE))
+            last = ""
+    percents = [one.text for one in part.found if one.label == labels.STATE and one.text.endswith("% complete")]
+    told = [] if state.steps or percents[-1:] == ["100 % complete"] else percents[-1:]
+    before = [text for text in state.summary if not (text.endswith("% complete") and (percents or state.steps))]
+    return newest(before, [*found, *told], MOST_CAME_OF)
+
+
+def _committed(call: Event, result: Event | None) -> tuple[str, str] | None:
+    """The commit that a call made, as far as its result names it, and its subject; None if it made none."""
+    if result is None or result.is_error:
+        return None
+    message = dialogue.commit_message(command_of(call.arguments))
+    match = _COMMIT_MADE.search(result.text)
+    return (match[1] if match else "", message.partition("\n")[0]) if message else None

@@ -29,6 +29,7 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Sessio
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://")
 _HOME = re.compile(r"^(?:/(?:home|Users)/[^/]+|/root|[A-Za-z]:/Users/[^/]+)/")
+_PATTERN = re.compile(r"[*?|(){}<>$\n]")  # in a word of a command: more than one file, or a program of its own
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -173,7 +174,8 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
         for touch in reversed(list(touches(event, result))):
             path, is_inside = places.locate(touch.path, touch.cwd)
             action = actions.get(path)
-            if action is not None:  # a folder is none of the trail's files
+            is_pattern = bool(calls.command_of(event.arguments) and _PATTERN.search(touch.path))
+            if action is not None and not is_pattern:  # a folder is none of the trail's files
                 shown = path if is_inside else _HOME.sub("~/", path)
                 found.setdefault(shown, TouchedFile(shown, action))
     return list(found.values())

@@ -17,6 +17,7 @@ from memctl.record import mentions
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.mentions import Mention
+from memctl.record.pages import code_path
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.store import files
@@ -245,7 +246,10 @@ def _replace(cache: Cache, parsed: Sequence[ParsedFile], removed: Iterable[str])
             cache.database.executemany(_INSERT, rows)
     else:
         cache.database.executemany(_INSERT, rows)
-    _count_tags(cache, [item.record for item in parsed if item.record is not None], 1)
+    records = [item.record for item in parsed if item.record is not None]
+    _count_tags(cache, records, 1)
+    referring = {(code_path(reference), record.path) for record in records for reference in record.code_refs}
+    cache.database.executemany("INSERT INTO code_refs VALUES (?, ?)", sorted(referring))
 
 
 def _remove(cache: Cache, path: str) -> None:
@@ -257,6 +261,7 @@ def _remove(cache: Cache, path: str) -> None:
             except msgspec.MsgspecError:
                 raise undecodable(cache.database) from None
         cache.database.execute("DELETE FROM records WHERE number = ?", row[:1])
+        cache.database.execute("DELETE FROM code_refs WHERE path = ?", (path,))
 
 
 def _count_tags(cache: Cache, records: Iterable[Record], step: int) -> None:

@@ -22,6 +22,7 @@ CREATE INDEX expiring ON records (expires_at) WHERE expires_at NOT NULL;
 CREATE INDEX renamed ON records (path) WHERE aliases <> '';
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
+CREATE INDEX referring ON code_refs (path);
 CREATE INDEX with_controls ON records (path) WHERE has_controls;
 """
 TABLES = f"""
@@ -35,6 +36,7 @@ CREATE TABLE records (
     blob TEXT
 ) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
+CREATE TABLE code_refs (file TEXT, path TEXT, PRIMARY KEY (file, path)) WITHOUT ROWID;
 CREATE TABLE packed (only_open INTEGER PRIMARY KEY, records BLOB);
 CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE introductions (

@@ -21,9 +21,10 @@ from memctl.text.markdown import one_line
 
 # Of what is read or changed next after a compaction, the last 30 files touched had all (70 of 279 sessions).
 FILES = 40
-SAID, SAID_LENGTH = 12, 300  # the last prompts, and the characters of each
+SAID, SAID_LENGTH = 12, 300  # prompts at least where there is room, the latest, and the characters of each
 _SURE = 3  # lines of each part that come before the rest of any: no part takes all the room
 _TELLING = 24  # characters of a line that is known again inside another one
+_FILES = "FILES"  # what names the part in which a line may be known from another one
 _REASON = " \N{EM DASH} "
 
 
@@ -96,7 +97,7 @@ def _tail(state: TaskState) -> list[str]:
 
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> list[_Part]:
     """The most important first: what is good to know comes last."""
-    said = [cut_at_word(one_line(text), SAID_LENGTH) for text in state.said[-SAID:]]
+    said = [cut_at_word(one_line(text), SAID_LENGTH) for text in state.said]
     files = [f"{one.path}{f' ({one.action})' if one.action else ''}" for one in state.files[:FILES]]
     events = state.event_stream_summary if isinstance(state, Checkpoint) else ()
     return [
@@ -107,18 +108,19 @@ def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> li
         _Part("CLAIMED, done by word alone; check before you rely on it:", state.claimed, from_end=True),
         _Part("NEXT:", state.next_actions),
         _Part("PLANNED, not begun:", state.planned),
-        _Part("THE USER SAID, the latest last:", said, from_end=True),
+        _Part("THE USER SAID, the latest last:", said[-SAID:], from_end=True),
         _Part("OPEN ERRORS:", state.errors, from_end=True),
         _Part("BLOCKERS:", [*state.blockers, *map(_noted, state.blocking)]),
         _Part("DRIFT, the environment is not as it was:", drift),
         _Part("DECISIONS:", [*state.decisions, *map(_noted, state.noted("DEC"))], from_end=True),
-        _Part("FILES of this work, the latest first:", files, sure=FILES),  # they are short, and read again
+        _Part(f"{_FILES} of this work, the latest first:", files, sure=FILES),  # they are short, and read again
         _Part("OPEN ISSUES:", [*state.issues, *map(_noted, state.noted("ISS"))]),
         _Part("DONE, the latest last:", [_done(state, text) for text in state.done], from_end=True),
         _Part("INPUTS:", state.inputs),
         _Part("TASKS BEFORE, finished:", state.earlier_goals, from_end=True),
         _Part("LEARNED:", [*state.lessons, *map(_noted, state.noted("LRN"))], from_end=True),
-        _Part("SUMMARY of the window before:", state.summary, from_end=True),
+        _Part("WHAT CAME OF THE LAST TURNS:", state.summary, from_end=True),
+        _Part("THE USER SAID BEFORE THAT:", said[:-SAID], from_end=True),
         _Part("SINCE THE CHECKPOINT BEFORE:", events),
     ]
 
@@ -139,7 +141,7 @@ def _told_once(parts: Sequence[_Part], before: Sequence[str]) -> Iterator[_Part]
         lines = []
         for line in part.lines:
             words = _words(line)
-            if words and not _is_told(words, told):
+            if part.label.startswith(_FILES) or (words and not _is_told(words, told)):
                 told.append(words)
                 lines.append(line)
         yield part._replace(lines=lines)
@@ -153,7 +155,7 @@ def _words(line: str) -> str:
 def _is_told(words: str, told: Sequence[str]) -> bool:
     if len(words) < _TELLING:
         return words in told
-    return any(words in other or (len(other) >= _TELLING and words.startswith(other)) for other in told)
+    return any(words in other or (words.startswith(other) and len(words) < len(other) + _TELLING) for other in told)
 
 
 def _fitting(parts: Iterator[_Part], room: int) -> tuple[list[str], int]:

@@ -47,13 +47,14 @@ _LISTS = (
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which workflow a state is of, and what it goes on from.
 
-    `base` is the checkpoint that it goes on from, by its version or id ("": the newest in this worktree), `window` the
-    context window that it was reached in (None: the session's own). A state that `is_whole` takes the place of the one
-    before, so that steps which it does not name are dropped unless they are done; any other says only what is new.
-    `dropped` are steps that are none any more. Sizes are tokens.
+    `workflow` is "" for that of whoever is at work (`versions.workflow_for`). `base` is the checkpoint that it goes on
+    from, by its version or id ("": the newest in this worktree), `window` the context window that it was reached in
+    (None: the session's own). A state that `is_whole` takes the place of the one before, so that steps which it does
+    not name are dropped unless they are done; any other says only what is new. `dropped` are steps that are none any
+    more. Sizes are tokens.
     """
 
-    workflow: str
+    workflow: str = ""
     window: int | None = None
     base: str = ""
     dropped: tuple[str, ...] = ()
@@ -65,6 +66,8 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 def save(memory: Memory, snapshot: Snapshot, said: TaskState, options: SaveOptions) -> Change:
     """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if something said is wrong."""
     said, wrong = _tidy(said)
+    if not options.workflow:
+        options = msgspec.structs.replace(options, workflow=versions.workflow_for(memory, snapshot, said.goal))
     dropped = tuple(map(one_line, options.dropped))
     found = versions.read(snapshot, options.workflow)
     if found.faults:

@@ -9,7 +9,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
 from memctl.record import task_state
+from memctl.record.change import Change
 from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import STATE
@@ -17,10 +21,13 @@ from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import CLAIMED, IN_PROGRESS, TaskState
+from memctl.task import progress
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
+from memctl.write import edit
 
 _MARKS = {IN_PROGRESS: " (in progress)", CLAIMED: " (claimed)"}
+_PAST = ("substeps_remaining", "next_actions")  # fields that may be empty by now
 _MARKED = re.compile(r"\s*\((in progress|claimed)\)\W*$", re.IGNORECASE)
 
 
@@ -30,17 +37,25 @@ def of_record(snapshot: Snapshot, record: Record) -> TaskState:
         values = content(record.kind, snapshot.body(record))
     except (InvalidRecord, OSError):  # it changed just now
         values = {}
-    marked = [(_MARKED.search(text), text) for text in _lines(values, "substeps_remaining")]
-    left: dict[str, list[str]] = {"": [], "in progress": [], "claimed": []}
-    for match, text in marked:
-        left[match[1].lower() if match else ""].append(text[: match.start()] if match else text)
-    goal = one_line(str(values.get("task_description") or "")) or record.title
-    return TaskState(
+    made = of_values(values)
+    return msgspec.structs.replace(
+        made,
         saved_at=record.timestamp,
         saved_by=record.agent_id,
         task_id=record.id,
         section=record.section or "",
-        goal=cut(goal, LONGEST_MISSION),
+        goal=made.goal or cut(record.title, LONGEST_MISSION),
+    )
+
+
+def of_values(values: Mapping[str, Any]) -> TaskState:
+    """What the fields of a state's text say; a step that remains may be marked "(in progress)" or "(claimed)"."""
+    left: dict[str, list[str]] = {"": [], "in progress": [], "claimed": []}
+    for text in _lines(values, "substeps_remaining"):
+        match = _MARKED.search(text)
+        left[match[1].lower() if match else ""].append(text[: match.start()] if match else text)
+    return TaskState(
+        goal=cut(one_line(str(values.get("task_description") or "")), LONGEST_MISSION),
         steps=task_state.steps(
             done=_lines(values, "substeps_completed"),
             claimed=left["claimed"],
@@ -50,6 +65,37 @@ def of_record(snapshot: Snapshot, record: Record) -> TaskState:
         next_actions=_lines(values, "next_actions"),
         blockers=_lines(values, "blockers"),
     )
+
+
+def update(
+    snapshot: Snapshot, reference: str, said: TaskState, saved: TaskState | None, completion: int | None
+) -> Change:
+    """The Change that brings the record of a state up to date: what was said, and the progress of a checkpoint.
+
+    Steps move as in a checkpoint, and next actions replace those of before. How far it is follows from its steps,
+    unless `completion` (percent) is given. Raises MemctlError for a record that is no state, and for a step that can't
+    be moved.
+    """
+    record = snapshot.resolve(reference)
+    if record.memory_type != STATE.name:
+        raise MemctlError(f"{record.id} is no state", f"`memctl edit {record.id}` changes it", USAGE)
+    before = of_record(snapshot, record)
+    made = before if saved is None else progress.merged(before, _progress_of(saved))
+    made = progress.added(made, said)
+    values = record_values(made)
+    if not said.goal:
+        del values["task_description"]
+    percent = made.completion if completion is None else completion
+    front = {} if percent is None else {"completion_percentage": percent}
+    title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
+    write = edit.rewrite(
+        snapshot, record, front, {name: text for name, text in values.items() if text or name in _PAST}
+    )
+    return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
+
+
+def _progress_of(saved: TaskState) -> TaskState:
+    return TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
 
 
 def record_values(state: TaskState) -> dict[str, Any]:

@@ -11,12 +11,15 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import history
-from memctl.record import checkpoint, ids
+from memctl.record import checkpoint, ids, timestamps
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
+from memctl.task import events
+
+_MARK = 8  # characters of a session's id in the name of its workflow
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
@@ -49,6 +52,37 @@ def known(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
     paths = (*snapshot.names(folder), *(path[len(memory.prefix) + 1 :] for path in tracked))
     return {version for path in paths if (version := checkpoint.version_at(path))}
+
+
+def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
+    """The workflow of whoever is at work: the branch's, unless somebody else is at another task there.
+
+    An agent or session that says that it is at another task than the one of the branch's newest checkpoint gets a
+    workflow of its own, such as `main-codex`, and stays with it; without a pause of the other's
+    (`session_pause_hours`) two tasks would else take each other's place. Who says nothing of the task, or the same,
+    asks to share it.
+    """
+    branch = events.workflow(memory, "")
+    own = events.slug(f"{branch}-{memory.session[:_MARK] or memory.actor}")
+    first, mine = newest_of(snapshot, branch), newest_of(snapshot, own)
+    if mine is not None and (not goal or goal == mine.goal or first is None or goal != first.goal):
+        return own
+    if first is None or first.is_finished or not goal or goal == first.goal or is_by(memory, first):
+        return branch
+    pause = timestamps.days_between(first.saved_at, memory.now) * 86_400
+    return own if pause < snapshot.config.session_pause else branch
+
+
+def is_by(memory: Memory, saved: Checkpoint) -> bool:
+    """Whether a checkpoint is of who is at work: of the same session, or without sessions of the same agent."""
+    if memory.session and saved.session:
+        return memory.session == saved.session
+    return memory.actor == saved.saved_by
+
+
+def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
+    """The newest checkpoint of a workflow that can be read, None if there is none."""
+    return next(iter(read(snapshot, workflow).checkpoints), None)
 
 
 def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     # isort: off
     from memctl.record.task_state import TaskState as TaskState
-    from memctl.window import config as config, status as status
+    from memctl.window import audit as audit, config as config, status as status
     from memctl.window.budget import occupancy as occupancy, profiles as profiles
     from memctl.window.compression import cascade as cascade
     from memctl.window.health import alerts as alerts, fidelity as fidelity, questions as questions
@@ -23,15 +23,21 @@ if TYPE_CHECKING:
         advice as advice,
         contexts as contexts,
         measures as measures,
-        parallel as parallel,
+        observations as observations,
+        performance as performance,
         quality as quality,
+        rules as rules,
         staleness as staleness,
-        threshold as threshold,
-        triggers as triggers,
+        summaries as summaries,
     )
     from memctl.window.preservation import checklist as checklist
     from memctl.window.pressure import drawing as drawing, limits as limits
-    from memctl.window.audit import AuditLog as AuditLog, AuditSink as AuditSink, Decision as Decision
+    from memctl.window.audit import (
+        AuditLog as AuditLog,
+        AuditSink as AuditSink,
+        Decision as Decision,
+        Summary as Summary,
+    )
     from memctl.window.budget.occupancy import Occupancy as Occupancy, Team as Team, TypeUsage as TypeUsage
     from memctl.window.budget.profiles import (
         PROFILES as PROFILES,
@@ -106,7 +112,9 @@ if TYPE_CHECKING:
         Slice as Slice,
     )
     from memctl.window.policy.measures import Measures as Measures
+    from memctl.window.policy.performance import Performance as Performance
     from memctl.window.policy.quality import QualityMetric as QualityMetric, Signal as Signal
+    from memctl.window.policy.rules import Facts as Facts, Judgement as Judgement
     from memctl.window.policy.staleness import Over as Over
     from memctl.window.preservation.checklist import Entry as Entry
     from memctl.window.pressure.curve import Curve as Curve
@@ -125,11 +133,12 @@ if TYPE_CHECKING:
         Validation as Validation,
     )
     from memctl.window.status import SeenConversation as SeenConversation, Status as Status
+    from memctl.window.subsystems import LOG as LOG
     # isort: on
 
 # The public names by the module that has them: whoever wants one of them does not pay for the rest.
 _NAMES = {
-    "audit": "AuditLog AuditSink Decision",
+    "audit": "AuditLog AuditSink Decision Summary",
     "budget.occupancy": "Occupancy Team TypeUsage",
     "budget.profiles": "PROFILES BudgetComponent Portion Profile profile",
     "budget.tracking": "BudgetReport ComponentBudget TokenBudgetManager Verdict",
@@ -161,7 +170,9 @@ _NAMES = {
     "policy.blocks": "take_apart",
     "policy.contexts": "Context ContextState Debt Slice",
     "policy.measures": "Measures",
+    "policy.performance": "Performance",
     "policy.quality": "QualityMetric Signal",
+    "policy.rules": "Facts Judgement",
     "policy.staleness": "Over",
     "preservation.checklist": "Entry",
     "pressure.curve": "Curve",
@@ -172,9 +183,11 @@ _NAMES = {
     "memctl.record.task_state": "TaskState",
     "state.task": "StateKeeper Validation",
     "status": "SeenConversation Status",
+    "subsystems": "LOG",
 }
 # Modules whose functions are public as `drawing.svg`: those that commands are made of.
 _PUBLIC_MODULES = (
+    "audit",
     "budget.occupancy",
     "budget.profiles",
     "compression.cascade",
@@ -186,11 +199,12 @@ _PUBLIC_MODULES = (
     "policy.advice",
     "policy.contexts",
     "policy.measures",
-    "policy.parallel",
+    "policy.rules",
     "policy.quality",
     "policy.staleness",
-    "policy.threshold",
-    "policy.triggers",
+    "policy.observations",
+    "policy.performance",
+    "policy.summaries",
     "preservation.checklist",
     "pressure.drawing",
     "pressure.limits",

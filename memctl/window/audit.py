@@ -7,7 +7,7 @@ it is put aside under a number. A function or a logger may take decisions instea
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -185,3 +185,97 @@ def _clean_text(text: str, name: str) -> str:
     if name and "\n" not in text and (shown := redact(assigned)) != assigned and redact(text) == text:
         return shown.partition("=")[2]
     return cut(redact(text), LONGEST)
+
+
+class Tally(msgspec.Struct):
+    """How often something was done and what it came to: tokens wanted and freed, and how often it was refused."""
+
+    times: int = 0
+    refused: int = 0
+    wanted: int = 0
+    freed: int = 0
+
+
+class Worth(msgspec.Struct):
+    """What went of a kind of block under a policy: how many, their tokens, the mean of their scores, and how many of
+    them were asked for again, with the mean of theirs."""
+
+    blocks: int = 0
+    tokens: int = 0
+    again: int = 0
+    score: float | None = None
+    score_again: float | None = None
+
+
+class Summary(msgspec.Struct):
+    """What a log of decisions comes to, by events, by steps, and by policy and kind of block."""
+
+    decisions: int
+    turns: int
+    events: dict[str, int]
+    steps: dict[str, Tally]
+    worth: dict[str, Worth]
+    reasons: dict[str, int]
+    model: dict[str, int]
+    results: dict[str, int]
+
+
+def summary(decisions: Iterable[Decision]) -> Summary:
+    """Sum decisions up, so that weights can be tuned by what was asked for again."""
+    found = Summary(
+        0, 0, {}, {}, {}, {}, {"asked": 0, "used": 0, "refused": 0}, {"whole": 0, "summed up": 0, "again": 0}
+    )
+    scores: dict[str, list[float]] = {}
+    again: dict[str, list[float]] = {}
+    turns = set()
+    for one in decisions:
+        found.decisions += 1
+        turns.add((one.window_id, one.turn))
+        name = f"{one.event}: {one.decision}"
+        found.events[name] = found.events.get(name, 0) + 1
+        if one.event == "step":
+            _sum_step(one, found, scores)
+        elif one.event == "management":
+            found.reasons[one.reason] = found.reasons.get(one.reason, 0) + 1
+        elif one.event == "tool_result":
+            found.results["whole" if one.decision == "taken whole" else "summed up"] += 1
+            if isinstance(gone := one.details.get("again"), dict):
+                found.results["again"] += 1
+                key = _key(str(gone.get("policy") or gone.get("by") or ""), "tool_result", one.details.get("tool"))
+                found.worth.setdefault(key, Worth()).again += 1
+                if isinstance(score := gone.get("score"), int | float):
+                    again.setdefault(key, []).append(score)
+    found.turns = len(turns)
+    for key, worth in found.worth.items():
+        worth.score, worth.score_again = _mean(scores.get(key)), _mean(again.get(key))
+    return found
+
+
+def _sum_step(one: Decision, found: Summary, scores: dict[str, list[float]]) -> None:
+    tally = found.steps.setdefault(one.decision, Tally())
+    tally.times += 1
+    tally.refused += bool(one.details.get("refused"))
+    tally.wanted += one.wanted or 0
+    tally.freed += max(_tokens(one.before) - _tokens(one.after), 0)
+    for name, number in (one.details.get("model") or {}).items():
+        found.model[name] = found.model.get(name, 0) + int(number)
+    for block in one.blocks:
+        key = _key(one.policy or one.decision, block.get("type"), block.get("tool"))
+        worth = found.worth.setdefault(key, Worth())
+        worth.blocks += 1
+        worth.tokens += int(block.get("before") or 0) - int(block.get("after") or 0)
+        if isinstance(score := block.get("score"), int | float):
+            scores.setdefault(key, []).append(score)
+
+
+def _key(by: str, kind: object, tool: object) -> str:
+    return " ".join(str(part) for part in (by, kind, tool) if part)
+
+
+def _tokens(state: Mapping[str, Any]) -> int:
+    tokens = state.get("tokens")
+    return tokens if isinstance(tokens, int) else 0
+
+
+def _mean(numbers: list[float] | None) -> float | None:
+    return round(sum(numbers) / len(numbers), 3) if numbers else None

@@ -24,6 +24,8 @@ from memctl.text import headings
 from memctl.write import transaction
 from memctl.write.commit import Outcome
 
+TASK_ID = "task_id"  # in the front matter of a state: what a program calls the task
+
 
 class Draft(msgspec.Struct, kw_only=True):
     """A record to be: its type, front matter values, content fields, and a body that precedes or replaces them."""
@@ -48,7 +50,7 @@ class Draft(msgspec.Struct, kw_only=True):
 def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
     """Make one record of a draft that has a title, in one commit. Raises MemctlError for whatever is wrong with it."""
     refuse_stand_in(str(draft.values["title"]), "TITLE")
-    refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section"))
+    refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section", TASK_ID))
 
     def plan(sequence: Sequence) -> Change:
         return create(memory, sequence, load.disk(memory) if refers else None, draft)
@@ -63,6 +65,9 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     """
     values = complete(memory, draft)
     if snapshot is not None:
+        if values.get(TASK_ID):
+            given = values.get("supersedes") or []
+            values["supersedes"] = [*given, *(one for one in _of_task(snapshot, values) if one not in given)]
         from memctl.write import links  # most records refer to none
 
         links.resolve_references(snapshot, values)
@@ -77,6 +82,15 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
         others = links.counterparts(snapshot, record)
     concerned = (identifier, *(ids.id_in_path(other.path) or "" for other in others))
     return Change(op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others))
+
+
+def _of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
+    """The open states of the same task: a new one takes their place (rules.md#lifecycle)."""
+    for record in snapshot.open_records:
+        if record.memory_type == values["memory_type"]:
+            known, _ = frontmatter.read(snapshot.read(record.path))
+            if known.get(TASK_ID) == values[TASK_ID]:
+                yield record.id
 
 
 def complete(memory: Memory, draft: Draft) -> dict[str, Any]:

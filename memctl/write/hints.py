@@ -8,9 +8,10 @@ from memctl.pages import hints
 from memctl.record import mentions, pages
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
+from memctl.record.kinds import BY_FOLDER, STATE
 from memctl.record.parser import parse
 from memctl.record.record import Record
+from memctl.record.task_state import key
 from memctl.store import files, load
 from memctl.store.memory import Memory
 
@@ -61,6 +62,20 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
             yield what, advice
     yield from missing_paths(memory, record.code_refs)
     yield from _dangling(memory, record, body)
+    yield from _same_task(memory, record)
+
+
+def _same_task(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
+    """The open states of the same title and section as a new one, which nobody has said to be of the same task."""
+    if record.memory_type != STATE.name:
+        return
+    for other in load.disk(memory).open_records:
+        is_same = (key(other.title), other.section) == (key(record.title), record.section)
+        if other.memory_type == STATE.name and other.id != record.id and is_same:
+            yield (
+                f"{other.id} is of that title, too",
+                f"`memctl supersede {other.id} {record.id}` if it is the same task",
+            )
 
 
 def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, str]]:

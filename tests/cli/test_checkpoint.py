@@ -120,6 +120,25 @@ def test_what_others_committed_is_none_of_the_works_files(repo: Path, memctl: Me
     assert [one["path"] for one in shown(memctl)["files"]] == ["mine.py"]
 
 
+def test_two_agents_on_one_branch_share_a_workflow_only_if_they_ask_to(
+    memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl(*FIRST)
+    monkeypatch.setenv("MEMCTL_AGENT", "codex")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T16:00:00Z")
+    assert memctl(*SAVE, "--task", "Search", "--doing", "Index").id.startswith("main-codex-w1-v1-")
+    assert memctl(*SAVE, "--done", "Index", "--doing", "Rank").id.startswith("main-codex-w1-v2-")
+    assert "TASK: Search" in memctl("checkpoint", "resume").out
+    assert memctl(*SAVE, "--workflow", "main", "--planned", "PUT").id.startswith("main-w1-v2-")
+    monkeypatch.setenv("MEMCTL_AGENT", "claude")
+    assert having(shown(memctl), "planned") == ["DELETE", "PUT"]
+    monkeypatch.setenv("MEMCTL_AGENT", "elena")
+    assert memctl(*SAVE, "--done", "POST").id.startswith("main-w1-v3-")  # no other task: it goes on with this one
+    monkeypatch.setenv("MEMCTL_AGENT", "gemini")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T18:30:00Z")  # the others have paused for longer than a session lasts
+    assert memctl(*SAVE, "--task", "Mails", "--doing", "Templates").id.startswith("main-w1-v4-")
+
+
 def test_a_step_given_for_two_lists_is_refused(memctl: Memctl) -> None:
     assert "is given for two" in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
     memctl(*FIRST)

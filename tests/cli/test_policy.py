@@ -149,3 +149,31 @@ def test_all_of_it_works_without_a_memory(memctl: Memctl, agents: tuple[str, str
     outside.mkdir()
     assert memctl("policy", "triggers", *agents, "--json", where=outside).data["threshold"] == 2_000
     assert memctl("policy", "threshold", "-", stdin="", where=outside).code == 0
+
+
+def test_batches_are_logged_and_tell_of_the_next_ones(
+    memctl: Memctl, tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "there is no memory" in memctl("policy", "threshold", where=tmp_path, code=2).err
+    loose = tmp_path / "loose.md"
+    for number in range(3):  # refused: no event, and not complete
+        loose.write_text(f"## Mission\n\n{'word ' * 20 * (number + 1)}\n")
+        memctl("policy", "parallel", str(loose), code=1)
+        memctl("policy", "triggers", str(loose))  # of the same batch
+    review = memctl("policy", "threshold", "--json").data
+    assert (review["observations"], review["requests"], review["denial_rate"]) == (3, 3, 1.0)
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")
+    memctl("event", "emit", "--type", "phase_complete", "--phase", "design", "--output", "docs/api.md")
+    memctl("event", "emit", "--type", "compression", "--action", "sum", "--aws-before", "1000", "--aws-after", "999")
+    found = memctl("policy", "triggers", str(loose), "--json").data
+    assert found["measured"]["events"] == 2
+    assert found["measured"]["parallel_denials"] == 3
+    assert found["measured"]["aws_before"] == 999
+    assert found["delta_since_last_batch"] == found["contexts"][0]["aws"] - 999
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T16:00:00Z")
+    loose.write_text(f"## Mission\n\n{'word ' * 80}\n")
+    memctl("policy", "triggers", str(loose))
+    review = memctl("policy", "threshold", "--json").data
+    assert (review["observations"], review["macro_summaries"], review["no_ops"]) == (4, 1, 1)
+    assert memctl("policy", "triggers", str(loose), "--events", "7", "--json").data["measured"].get("events") is None
+    assert not list((repo / ".memory").rglob("*.jsonl"))

@@ -404,10 +404,23 @@ def test_decisions_of_memctl_are_numbered_behind_the_others_and_keep_their_numbe
     assert list(files) == ["0001-one.md", "adr-017-a.md", "adr-018-two.md"]
     assert files["0001-one.md"] == (
         "---\nstatus: accepted\ndate: 2025-11-04\n---\n\n# One\n\n## Context and Problem Statement\n\nC\n\n"
-        "## Considered Options\n\n- A: no\n\n## Decision Outcome\n\nD\n\n### Confirmation\n\nV\n"
+        "## Considered Options\n\n- One\n- A: no\n\n## Decision Outcome\n\nD\n\n### Confirmation\n\nV\n"
     )
     assert imported(memctl, tmp_path / "out") == {}
     assert record(memctl, one)["title"] == "One"
+
+
+def test_what_was_chosen_is_the_outcome_and_new_files_have_the_usual_form(memctl: Memctl, tmp_path: Path) -> None:
+    memctl("decide", "Use Redis", "--rationale", "Keys expire.", "--alternative", "A file: locks")
+    text = exported(memctl, tmp_path / "out")["0001-use-redis.md"]
+    assert text.endswith(
+        "## Considered Options\n\n- Use Redis\n- A file: locks\n\n"
+        '## Decision Outcome\n\nChosen option: "Use Redis", because:\n\nKeys expire.\n'
+    )
+    assert imported(memctl, tmp_path / "out") == {}
+    imported(memctl, EXAMPLES / "nygard")
+    text = next(text for name, text in exported(memctl, tmp_path / "all").items() if name.endswith("use-redis.md"))
+    assert "\n\n## Status\n\nAccepted\n\n## Rationale\n\nKeys expire.\n" in text
 
 
 def test_what_a_record_says_leads_to_no_path_outside(repo: Path, memctl: Memctl, tmp_path: Path) -> None:

@@ -214,6 +214,7 @@ def odd_files(repo: Path) -> None:
         make(repo)
 
 
+REPEATED = {repr(unit): text(unit) for unit in UNITS}
 ALL: dict[str, Callable[[Path], None]] = {
     "worst": worst,
     "templates": templates,
@@ -222,9 +223,9 @@ ALL: dict[str, Callable[[Path], None]] = {
     "nested": nested,
     "references": references,
     "many texts": together,
-    **{repr(unit): text(unit) for unit in UNITS},
     "headings": headed,
     "many pages": many_pages,
+    **REPEATED,
 }
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
 from tests.conftest import slow
-from tests.hostile.repositories import ALL, LARGE, RECORD, SIZE, commit, large, worst
+from tests.hostile.repositories import ALL, LARGE, RECORD, REPEATED, SIZE, commit, large, worst
 
 SECONDS, MEGABYTES = 5, 500  # what a command may take: the processor's seconds, which a busy machine does not stretch
 HANGS = 180  # seconds by the clock after which it counts as hanging, busy machine or not
@@ -174,11 +174,24 @@ def test_a_word_that_large_records_repeat_is_found_soon(repo: Path, size: int) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [name for name in ALL if name not in REPEATED])
 def test_all_that_reads_ends_soon_on_each_repository(repo: Path, name: str) -> None:
     ALL[name](repo)
     commit(repo)
     assert faults(run(repo, READING, EVENTS)) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPEATED)
+def test_what_looks_at_every_text_ends_soon_where_it_repeats_something_and_the_others_in_turn(
+    repo: Path, name: str
+) -> None:
+    """Each of the others is tried on a quarter of these repositories; on one that has all these texts they all are."""
+    ALL[name](repo)
+    commit(repo)
+    turn = list(REPEATED).index(name) % 4
+    others = [args for args in READING if args not in FEW][turn::4]
+    assert faults(run(repo, (*FEW, *others), EVENTS[turn::4])) == {}
 
 
 def test_a_command_that_hangs_is_seen() -> None:

@@ -185,11 +185,19 @@ class TestTasksUnderWay:
         assert memctl("rehydrate", "--json").data["parts"]["state"] == [new, old]
 
     def test_one_that_a_newer_state_of_the_same_task_replaced_is_not(self, memctl: Memctl) -> None:
-        memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01")
-        newer = memctl("state", "Order API", "--completion", "40", "--timestamp", "2025-10-02").id
+        memctl("state", "Order API", "--task-id", "orders", "--completion", "20", "--timestamp", "2025-10-01")
+        newer = memctl("state", "Orders", "--task-id", "orders", "--completion", "40", "--timestamp", "2025-10-02").id
         data = memctl("rehydrate", "--json").data
         assert data["parts"]["state"] == [newer]
         assert data["left_out"] == []
+
+    def test_two_of_the_same_title_stay_until_somebody_says_that_they_are_one(self, memctl: Memctl) -> None:
+        old = memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01").id
+        made = memctl("state", "Order API", "--completion", "40", "--timestamp", "2025-10-02")
+        assert f"hint: {old} is of that title, too: `memctl supersede {old} {made.id}`" in made.err
+        assert len(memctl("rehydrate", "--json").data["parts"]["state"]) == 2
+        memctl("supersede", old, made.id)
+        assert memctl("rehydrate", "--json").data["parts"]["state"] == [made.id]
 
     def test_they_stand_in_at_most_1500_tokens_and_the_rest_comes_after(self, memctl: Memctl) -> None:
         for number in range(12):

@@ -75,7 +75,7 @@ def commits_of(*clones: Path) -> set[str]:
     return {commit for clone in clones for commit in git(clone, "rev-list", "refs/heads/main").split()}
 
 
-@strides(70)
+@strides(29)
 def test_killed_at_any_step_the_next_command_goes_on_from_there(
     memctl: Memctl, parted: Path, tmp_path: Path, stride: int
 ) -> None:
@@ -91,7 +91,7 @@ def test_killed_at_any_step_the_next_command_goes_on_from_there(
         assert_whole(memctl, one, two, before)
         assert then == "sync" or the(memctl, two, "Written right after")
         shutil.rmtree(two.parent)
-    assert step > 100
+    assert step > 50
 
 
 @pytest.fixture

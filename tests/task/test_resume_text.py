@@ -22,7 +22,7 @@ from tests.conftest import examples
 LABELS = ("RESUME:", "DATA:", "TASK:", "PHASE:", "PROGRESS:", "MISSING,", "IN PROGRESS,", "CLAIMED,", "NEXT:", "DRIFT,")
 LABELS += ("CONSTRAINTS:", "DONE WHEN:", "THE USER SAID,", "OPEN ERRORS:", "BLOCKERS:", "DECISIONS:", "OPEN ISSUES:")
 LABELS += ("FILES", "PLANNED,", "INPUTS:", "DONE,", "TASKS BEFORE,", "LEARNED:", "SUMMARY", "SINCE THE", "SAVE:")
-LABELS += ("LEFT OUT:",)
+LABELS += ("LEFT OUT:", "WHAT CAME OF")
 LISTS = ("inputs", "success_criteria", "constraints", "decisions", "next_actions", "event_stream_summary", "said",
          "errors", "blockers", "issues", "lessons", "summary", "earlier_goals")  # fmt: skip
 _letters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -33,7 +33,7 @@ _line = st.one_of(
 )
 _lines = st.lists(_line, max_size=15).map(tuple)
 _noteds = st.lists(st.builds(Noted, _line, _line, st.text(_letters, max_size=20)), max_size=15).map(tuple)
-_paths = st.text(_letters, min_size=1, max_size=4_000)
+_paths = st.text(_letters, max_size=4_000).map("src/{}".format)
 
 
 @st.composite

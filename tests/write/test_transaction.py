@@ -29,7 +29,7 @@ def tree(repo: Path) -> dict[str, str]:
     return {str(f.relative_to(folder)): f.read_text() for f in folder.rglob("*.md")}
 
 
-@strides(26)
+@strides(7)
 @pytest.mark.parametrize("operation", ["decide", "supersede", "delete"])
 def test_killed_at_any_step_leaves_the_old_or_the_new_state(
     repo: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int
@@ -47,7 +47,7 @@ def test_killed_at_any_step_leaves_the_old_or_the_new_state(
     assert run_until(0, done, *command) == 0
     after = tree(done)
     last = steps_of(repo, tmp_path, *command)
-    assert last > 20
+    assert last > 15
     for step in range(1, last, stride):
         victim = tmp_path / f"victim{step}"
         shutil.copytree(repo, victim, symlinks=True)

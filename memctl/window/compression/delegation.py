@@ -15,12 +15,16 @@ from memctl.record import argument_checks
 from memctl.record.task_state import DONE, PLANNED
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import ContentBlock
-from memctl.window.preservation import essentials, events
 
 MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
 # What makes a subtask worth a window of its own: it is told in so few sentences, and takes so many calls or tokens.
 MOST_SENTENCES, LEAST_CALLS, LEAST_TOKENS = 2, 10, 50_000  # rules.md#window-compression
-_REFERS = re.compile(r"\b(?:it|this|that|these|those|them|above|again|earlier|previous|same|remaining|rest)\b", re.I)
+# Words that mean what was said before: anywhere, or as the object of the first verb.
+_REFERS = re.compile(
+    r"\b(?:above|again|earlier|previous(?:ly)?|the same|the rest|remaining)\b"
+    r"|^\W*(?:\w+\W+){0,2}(?:it|this|that|these|those|them)\b(?=\W*(?:$|as\b|and\b|[.,;]))",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"[.!?;]\s+(?=\S)|\n")
 _STRATEGY = CompressionStrategy.SUB_AGENT
 
@@ -63,6 +67,8 @@ def against(subtask: str, effort: Effort) -> str:
 def choose(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
     """The first open subtask of a conversation that is worth a window of its own, and the context that it needs; or
     none, and why. `done` are those that were given away before."""
+    from memctl.window.preservation import essentials, events
+
     happened = events.of_blocks(blocks)
     finished = max(sum(task.status == DONE for task in happened.tasks), 1)
     calls = sum(block.is_call for block in blocks)

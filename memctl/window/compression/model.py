@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from html import unescape
 from typing import Any
-from xml.sax.saxutils import unescape
 
 import msgspec
 
@@ -20,7 +20,7 @@ from memctl.window.compression import prompts
 from memctl.window.compression.prompts import Instructions, Text
 
 Ask = Callable[[str, str], str]  # system prompt, request -> answer
-_MOST_CHARACTERS = 120_000  # of the texts in one request: about 30,000 tokens, which fit any model of today
+_MOST_CHARACTERS = 400_000  # of the texts in one request: about 100,000 tokens; a compaction may have as many
 _ANSWER = re.compile(r'<summary id="([^"]*)">\s*(.*?)\s*</summary>', re.DOTALL)
 
 

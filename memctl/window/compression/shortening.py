@@ -7,6 +7,7 @@ becomes; a block that would not shrink by 10 % is left as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -25,11 +26,12 @@ from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 from memctl.window.results import summary
-from memctl.window.results.key_line import SUMMED_UP
+from memctl.window.results.key_line import LARGE, SUMMED_UP
 
 # Up to which age in turns, to which share of the length, and what that is called; rules.md#window-compression.
 LEVELS = ((1, 1.0, "L0_full"), (5, 0.30, "L1_key_points"), (20, 0.05, "L2_one_line"), (None, 0.01, "L3_title"))
 _LEAST = 10  # tokens; the floor for what a turn becomes
+_MARGIN = 1.2  # what a model is asked for, of what is wanted
 _SHORT = 120  # tokens of a block that is not worth shortening
 _SHORTER = "[Shortened, "
 _ORDER = summary_rules.ORDER
@@ -65,7 +67,7 @@ def summarize_results(
     conversation: Conversation,
     counter: TokenCounter,
     *,
-    threshold: int = summary.THRESHOLD,
+    threshold: int = LARGE,
     model: Model | None = None,
     earlier: Sequence[Essential] | None = None,
     free: int | None = None,
@@ -113,7 +115,7 @@ def progressive(
     return _step(CompressionStrategy.PROGRESSIVE, conversation, _shortened(candidates, asked, free), asked, wanted)
 
 
-def is_large(block: ContentBlock, threshold: int = summary.THRESHOLD) -> bool:
+def is_large(block: ContentBlock, threshold: int = LARGE) -> bool:
     """Whether a block is a result above the threshold that was not summed up yet and may be."""
     return (
         block.content_type is ContentType.TOOL_RESULT
@@ -141,27 +143,31 @@ def calls_of(blocks: Sequence[ContentBlock]) -> Mapping[str, ContentBlock]:
 def _shortened(candidates: Sequence[_Candidate], asked: Shortener, free: int | None) -> dict[str, str]:
     """The texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.
 
-    A model is asked for as many at once as are likely to save that; what it does not give, or what can't stand for the
-    text, is made by rules.
+    A model is asked once, for as many as are sure to save that if it does what it is asked; what it does not give, what
+    can't stand for the text, and what is still wanted after that is made by rules.
     """
     texts: dict[str, str] = {}
-    saved, place = 0, 0
+    given: dict[str, str] = {}
     if asked.model is not None:
         asked.model.begin()
-    while place < len(candidates) and (free is None or saved < free):
-        batch: list[_Candidate] = []
-        likely = saved
-        while place < len(candidates) and (free is None or likely < free) and (asked.model or not batch):
-            batch.append(candidates[place])
-            likely += candidates[place].block.token_count - candidates[place].goal
-            place += 1
-        worded_ = asked.model.shorter([_asked(one, asked) for one in batch]) if asked.model else {}
-        for one in batch:
-            text = _by_model(one, worded_.get(one.block.block_id, ""), asked) or _by_rules(one, asked)
-            if text and (free is None or saved < free):
-                texts[one.block.block_id] = text
-                saved += one.block.token_count - recount(one.block, text, asked.counter)
+        given = asked.model.shorter([_asked(one, asked) for one in _sure(candidates, free)])
+    saved = 0
+    for one in candidates:
+        if free is not None and saved >= free:
+            break
+        text = _by_model(one, given.get(one.block.block_id, ""), asked) or _by_rules(one, asked)
+        if text:
+            texts[one.block.block_id] = text
+            saved += one.block.token_count - recount(one.block, text, asked.counter)
     return texts
+
+
+def _sure(candidates: Sequence[_Candidate], free: int | None) -> list[_Candidate]:
+    """The first candidates that save `free` tokens if each comes to what it is to have, and a fifth more."""
+    if free is None:
+        return [*candidates]
+    saved = accumulate((one.block.token_count - one.goal for one in candidates), initial=0)
+    return [one for one, before in zip(candidates, saved, strict=False) if before < _MARGIN * free]
 
 
 def _asked(one: _Candidate, asked: Shortener) -> Text:

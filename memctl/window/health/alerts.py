@@ -85,8 +85,8 @@ class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class HealthSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A window's health after a turn; None is what was not measured in it, which is neither good nor bad.
 
-    `utilization`, `fidelity_score` and `tool_result_bloat` are fractions; `eviction_rate` is blocks of this
-    turn, `burn_rate` the mean of tokens a turn; `compression_ratio` is original by compressed tokens, below 1 if it grew.
+    `utilization`, `fidelity_score` and `tool_result_bloat` are fractions; `eviction_rate` is blocks of this turn,
+    `burn_rate` the mean of tokens a turn; `compression_ratio` is original by compressed tokens, below 1 if it grew.
     """
 
     timestamp: str = ""

@@ -10,6 +10,7 @@ import msgspec
 
 from memctl.text.characters import encodable
 from memctl.tokens.families import is_pack
+from memctl.tokens.images import image_tokens
 from memctl.transcript.line import without_host_tags
 from memctl.transcript.messages import (
     CALL,
@@ -28,7 +29,6 @@ from memctl.transcript.messages import (
     encode_json,
     is_answer,
 )
-from memctl.window.messages import images
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, count_call
 
 # What keeps a block from eviction (rules.md#window-eviction), if the user says it: a tool's output is untrusted.
@@ -50,7 +50,7 @@ def uncounted(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for element in elements(message):
             if element.type != THINKING:
                 others = (block for block in element.blocks if block.type == OTHER)
-                yield from (block.name for block in others if images.tokens_of(block.arguments) is None)
+                yield from (block.name for block in others if image_tokens(block.arguments) is None)
 
 
 class BlockReader:
@@ -121,7 +121,7 @@ class BlockReader:
                 self._calls[call.call_id] = self._blocks[-1]
         elif element.type == RESULT:
             self._take_result(block_id, element, place, fields)
-        elif element.type == OTHER and (tokens := images.tokens_of(element.given)):
+        elif element.type == OTHER and (tokens := image_tokens(element.given)):
             type_ = ContentType.ASSISTANT_RESPONSE if role == "assistant" else ContentType.USER_MESSAGE
             fields |= {"do_not_evict": True, "metadata": {**fields.get("metadata", {}), "uncounted": ["image"]}}
             self._add(block_id, type_, "", place, tokens=tokens, **fields)
@@ -145,7 +145,7 @@ class BlockReader:
             "turn": call.turn_created if call else self.answers,
         }
         tokens = sum(count(b.text, ContentType.TOOL_RESULT, self._counter) for b in element.blocks if b.type == RESULT)
-        tokens += sum(images.tokens_of(block.arguments) or 0 for block in others)
+        tokens += sum(image_tokens(block.arguments) or 0 for block in others)
         self._add(block_id, ContentType.TOOL_RESULT, element.text, place, tokens=tokens, **fields)
 
     def _add(

@@ -3,7 +3,8 @@
 The terms are those of rules.md#shared-context. Of several contexts the shared slice is what all of them have, block by
 block. Of a single one it is extracted: mission, phase and plan, open risks, unresolved decisions, anchors.
 
-What can't be measured in any context has to be said, in a description file: YAML or JSON, all keys optional:
+What nobody said is measured where something tells it: the log of earlier batches and the stream of events
+(`observations.measured`). A description file, YAML or JSON with all keys optional, goes before that:
 
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
     remaining_budget: 60000           # tokens left in the window
@@ -44,24 +45,28 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the description file says; None is what it does not say."""
+    """What is known beside the contexts; None is what is not."""
 
     threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
     remaining_budget: Tokens | None = None
     delta_payload: Tokens | None = None
-    unresolved_dependencies: list[str] = []
-    pending_escalations: list[str] = []
-    deferred_compressions: Number = 0
+    unresolved_dependencies: list[str] | None = None
+    pending_escalations: list[str] | None = None
+    deferred_compressions: Number | None = None
     event_schema: bool | None = None
     resumable: bool | None = None
-    phase_boundary: bool = False
-    batches_since_compression: Number = 0
+    phase_boundary: bool | None = None
+    batches_since_compression: Number | None = None
     aws_before: Tokens | None = None
     events: Number | None = None
-    scs_history: list[Tokens] = []
+    scs_history: list[Tokens] | None = None
     next_phase_scs: Tokens | None = None
-    parallel_denials: Number = 0
-    unresolved_details: list[str] = []
+    parallel_denials: Number | None = None
+    unresolved_details: list[str] | None = None
+
+    def known(self) -> dict[str, object]:
+        """What is known, by its keys."""
+        return {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
 def parse(text: str, name: str) -> ContextState:
@@ -179,10 +184,3 @@ def burst(planned: int, working_set: int, remaining: int) -> Burst:
     """What planned reads and prompts would do to a working set. Without one, anything planned is a burst."""
     growth = planned / working_set if working_set else float(planned > 0)
     return Burst(planned, growth, planned - remaining)
-
-
-def growth(before: int | None, now: int) -> float | None:
-    """By how much a working set has grown since its former size; None if that is not known."""
-    if before is None:
-        return None
-    return (now - before) / before if before else float(now > 0)

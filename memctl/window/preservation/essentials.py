@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -38,6 +38,9 @@ _NUMBER = re.compile(
 )
 _TELLS = re.compile(r"\D|\d{2}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")
+# A line that an error begins: its name, or a program's word for it and what it says.
+_ERROR_LINE = re.compile(r"\W{0,8}(?:E\s{2,}\S|(?:\w+\.)*\w*(?:Error|Exception)\b.|(?i:error|fatal|failed|panic)\b\W)")
+_LAST_RESULTS, _MOST_ERRORS, _LONGEST_ERROR = 10, 40, 280  # results, lines, and characters of a line
 _INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
@@ -70,7 +73,16 @@ def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ())
     longer be found as one, and must stay all the same. What the blocks do not have, such as the message of
     an error that gave none, can't be lost.
     """
-    return present(dict.fromkeys([*of_happened(events.of_blocks(blocks)), *earlier]), blocks)
+    found = [*of_happened(events.of_blocks(blocks)), *_last_errors(blocks), *earlier]
+    return present(dict.fromkeys(found), blocks)
+
+
+def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
+    """The lines of the last results that begin with an error: what is being worked on is likely to be about them."""
+    results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
+    rows = (row.strip() for block in results[-_LAST_RESULTS:] for row in block.content.split("\n"))
+    found = [row for row in rows if len(row) <= _LONGEST_ERROR and _ERROR_LINE.match(row)]
+    yield from (Essential(ERROR, one_line(row)) for row in found[-_MOST_ERRORS:])
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:

@@ -18,14 +18,16 @@ from memctl.window.state.task import Validation, refuse_lacking, sound, validate
 class CrossWindowStateManager:
     """Keeps the state of a task in a memory, each save in a commit of its own.
 
-    `workflow` is what the task is called there: the name of the branch if it is "". A state that goes on from another
+    `workflow` is what the task is called there; if it is "", the branch, or a name of its own where somebody else is at
+    another task on that. A state that goes on from another
     version than the newest, or from an earlier window, is stale, and refused; so is one of a writer that never loaded
     the newest and lacks steps of it.
     """
 
     def __init__(self, memory: Memory, workflow: str = "") -> None:
-        self.workflow = events.workflow(memory, workflow)
+        self._given = events.workflow(memory, workflow) if workflow else ""
         self._memory = memory
+        self.workflow = self._given or versions.workflow_for(memory, load.disk(memory))
         self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
 
     def save(self, state: TaskState) -> str:
@@ -34,7 +36,15 @@ class CrossWindowStateManager:
 
         What is too long for a checkpoint is cut. Raises MemctlError for a state with errors, and for a stale one.
         """
-        return self._save(sound(state), self._newest())
+        state = sound(state)
+        self._choose(state.goal)
+        return self._save(state, self._newest())
+
+    def _choose(self, goal: str) -> None:
+        """Go on in a workflow of our own if somebody else is at another task in the one of the branch."""
+        workflow = self._given or versions.workflow_for(self._memory, load.disk(self._memory), goal)
+        if workflow != self.workflow:
+            self.workflow, self._seen = workflow, None
 
     def _save(self, state: TaskState, before: Checkpoint | None) -> str:
         base = state.version or self._seen
@@ -56,7 +66,9 @@ class CrossWindowStateManager:
 
     def merge(self, state: TaskState) -> str:
         """Keep a state with what is kept already: every step of either, as far as either has it."""
-        state, before = sound(state), self._newest()
+        state = sound(state)
+        self._choose(state.goal)
+        before = self._newest()
         if before is None:
             return self._save(state, None)
         made = progress.merged(before, msgspec.structs.replace(state, goal=before.goal))

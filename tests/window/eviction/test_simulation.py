@@ -52,9 +52,9 @@ def simulated(*steps: list[dict[str, Any]]) -> Simulation:
     return Simulation(Conversation.parse(messages(*steps), COUNTER).blocks, COUNTER)
 
 
-def at_half(simulation: Simulation) -> Replay:
-    """First in, first out, at half of what the readings of FILES come to."""
-    return simulation.replay("fifo", max(simulated(*readings(*FILES)).curve) // 2)
+def at_half(simulation: Simulation, share: float = 0.5) -> Replay:
+    """First in, first out, at half (or another share) of what the readings of FILES come to."""
+    return simulation.replay("fifo", int(max(simulated(*readings(*FILES)).curve) * share))
 
 
 LONG = "word and another\n" * 400
@@ -96,9 +96,9 @@ def test_a_turn_that_reads_it_again_itself_regrets_nothing() -> None:
 def test_what_was_got_again_is_there_takes_room_and_can_go_again() -> None:
     said = says("src/part0.py is wrong.")
     near = [step(6, "src/a.py", "ok", said), step(7, "src/b.py", "ok", said)]
-    one = at_half(simulated(*readings(*FILES), *near))
+    one = at_half(simulated(*readings(*FILES), *near), 0.45)  # where both evict at the same requests
     assert one.regrets == 1
-    calm = at_half(simulated(*readings(*FILES), step(6, "src/a.py", "ok"), step(7, "src/b.py", "ok")))
+    calm = at_half(simulated(*readings(*FILES), step(6, "src/a.py", "ok"), step(7, "src/b.py", "ok")), 0.45)
     assert one.managed > calm.managed
     far = [near[0], *readings(*(f"src/more{n}.py" for n in range(6)), start=7), step(13, "src/b.py", "ok", said)]
     assert at_half(simulated(*readings(*FILES), *far)).regrets == 2

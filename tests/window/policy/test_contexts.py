@@ -6,8 +6,10 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.window.policy import contexts
+from memctl.window.policy.contexts import ContextState, Slice
+from memctl.window.policy.rules import Facts
 from memctl.window.policy.staleness import Over
-from tests.window.policy.texts import measured, parsed, words
+from tests.window.policy.texts import context, measured, parsed, words
 
 MISSION = "## Mission\n\nSell lanterns online.\n\n"
 
@@ -85,10 +87,13 @@ def test_anything_is_a_burst_for_an_empty_window() -> None:
 
 
 def test_growth_needs_the_size_before() -> None:
-    assert contexts.growth(None, 5) is None
-    assert contexts.growth(1_000, 1_100) == 0.1
-    assert contexts.growth(0, 1) == 1.0
-    assert contexts.growth(0, 0) == 0.0
+    def growth(before: int | None, tokens: int) -> float | None:
+        return Facts([context(words(tokens))], Slice(0, [], ""), 2_000, ContextState(aws_before=before)).growth
+
+    assert growth(None, 5) is None
+    assert growth(100, 110) == 0.1
+    assert growth(0, 1) == 1.0
+    assert growth(0, 0) == 0.0
 
 
 def test_a_description_is_yaml_or_json() -> None:

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.window.policy import threshold
-from memctl.window.policy.threshold import Review
+from memctl.record.event import ContextSizes, WorkflowEvent
+from memctl.window.policy import observations
+from memctl.window.policy.observations import Observation, Review, measured, merged
 
 
 def log(*days: dict[str, object]) -> str:
@@ -16,7 +17,7 @@ def log(*days: dict[str, object]) -> str:
 
 
 def review(*days: dict[str, object], limit: int = 2_000) -> Review:
-    return threshold.review(threshold.parse(log(*days), "scs.jsonl"), limit)
+    return observations.review(observations.parse(log(*days), "scs.jsonl"), limit)
 
 
 def week(scs: int, **one: object) -> list[dict[str, object]]:
@@ -58,7 +59,7 @@ def test_the_largest_change_is_between_neighbours_in_time() -> None:
     text = (
         '{"date": "2025-11-03", "scs": 900}\n\n{"date": "2025-11-01", "scs": 100}\n{"date": "2025-11-02", "scs": 800}\n'
     )
-    found = threshold.review(threshold.parse(text, "x"), 2_000)
+    found = observations.review(observations.parse(text, "x"), 2_000)
     assert found.largest_delta == 700
 
 
@@ -96,9 +97,61 @@ def test_the_smallest_threshold_is_not_lowered_to_nothing() -> None:
 )
 def test_a_wrong_line_is_refused_by_line_and_key(line: str, complaint: str) -> None:
     with pytest.raises(MemctlError, match=complaint):
-        threshold.parse(line, "x")
+        observations.parse(line, "x")
 
 
 def test_the_way_to_another_threshold_has_four_steps() -> None:
-    assert [step.split()[0] for step in threshold.STEPS] == ["propose", "pilot", "record", "adopt"]
-    assert "at least 3 complex tasks" in threshold.STEPS[1]
+    assert [step.split()[0] for step in observations.STEPS] == ["propose", "pilot", "record", "adopt"]
+    assert "at least 3 complex tasks" in observations.STEPS[1]
+
+
+def event(number: int, type_: str, **fields: object) -> WorkflowEvent:
+    values = {"event_id": f"e{number}", "sequence": number, "timestamp": f"2025-11-04T10:00:{number:02}Z"}
+    return WorkflowEvent(event_type=type_, workflow_id="w", **values, **fields)  # type: ignore[arg-type]
+
+
+def batch(number: int, scs: int, **fields: object) -> Observation:
+    date = f"2025-11-04T10:00:{number:02}Z"
+    return Observation(date, scs, 2_000, workflow="w", batch=str(number), **fields)  # type: ignore[arg-type]
+
+
+def test_a_log_and_a_stream_tell_what_nobody_types_in() -> None:
+    log = [
+        batch(1, 1_000, aws=4_000, requests=1),
+        batch(2, 1_100, aws=5_000, fired=(2,)),
+        batch(5, 1_300, aws=6_000, requests=1, denied=1, fired=(2, 3)),
+        batch(6, 1_600, aws=7_000, requests=1, denied=1),
+        batch(6, 1_600, aws=7_000, fired=(6,)),  # of the same contexts: the same batch
+        Observation("2025-11-04T10:00:07Z", 9, workflow="another"),
+    ]
+    events = [
+        event(1, "checkpoint", action_taken="x", checkpoint_id="c"),
+        event(3, "compression", action_taken="summed up"),
+        event(4, "escalation", action_taken="security review of the login", target_agent="alpha"),
+        event(8, "phase_complete"),
+    ]
+    found = measured(merged(log), events, "w")
+    assert found.known() == {
+        "delta_payload": 200,  # the median of what the slice grew by: 100, 200, 300
+        "pending_escalations": ["security review of the login"],
+        "deferred_compressions": 2,  # triggers that fired in batches 5 and 6, since the compression
+        "phase_boundary": True,
+        "batches_since_compression": 2,
+        "aws_before": 7_000,
+        "events": 3,
+        "scs_history": [1_100, 1_300, 1_600],
+        "parallel_denials": 2,
+    }
+    assert measured([], [], "w").known() == {}
+
+
+def test_compressions_and_those_that_saved_nothing_are_counted_from_the_events() -> None:
+    events = [
+        event(n, "compression", before_state=ContextSizes(aws_size=1_000), after_state=ContextSizes(aws_size=after))
+        for n, after in enumerate((800, 999, 990), 1)
+    ]
+    found = observations.compressions(events, "w", "")
+    assert (len(found), observations.no_ops(found)) == (3, 1)
+    assert observations.compressions(events, "w", "2025-11-04T10:00:02Z") == events[2:]
+    assert measured([batch(0, 9, aws=7)], events, "w").aws_before == 990  # what the last compression left
+    assert measured([batch(4, 9, aws=7)], events, "w").aws_before == 7

@@ -1,0 +1,88 @@
+"""`window audit`: what the log of a window's manager comes to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from memctl.cli import opening, output
+from memctl.cli.command import command
+from memctl.errors import OK, USAGE, MemctlError
+from memctl.text.phrases import quantity
+
+if TYPE_CHECKING:
+    from memctl.window import Summary
+
+_SHOWN = 12  # kinds of blocks that are listed
+
+
+@command(
+    "audit",
+    ("memctl window audit", "What the manager did in this clone, from the memory's own log."),
+    ("memctl window audit window.jsonl", "From a log that `audit=` or audit_file has named."),
+    ("memctl window audit window.jsonl --json", "The same for a program that tunes weights."),
+)
+@click.argument("file", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with schema, kind and data.")
+@click.pass_context
+def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> None:
+    """Sum up the decisions of a window's manager: steps, tokens wanted and freed, models asked, what was missed later.
+
+    Of each kind of block that a policy evicted it says with which scores, and how often the same call was made again
+    afterwards, with which scores: where these are the lower ones, the policy took the wrong blocks, and its weights
+    (`eviction.weights`) want changing.
+    """
+    from memctl.window import AuditLog, audit
+
+    path = Path(file) if file else _own(ctx)
+    if not os.path.isfile(path):
+        raise MemctlError(f"there is no log {path}", "a manager with `audit=` or a memory writes one", USAGE)
+    found = audit.summary(AuditLog(path, now=str).read())
+    if as_json:
+        output.json("window_audit", msgspec.to_builtins(found))
+    else:
+        _tell(found, path)
+    ctx.exit(OK)
+
+
+def _own(ctx: click.Context) -> Path:
+    from memctl.window import LOG
+
+    memory = opening.memory_if_any(ctx)
+    if memory is None:
+        raise MemctlError("there is no memory here whose log could be read", "name a file", USAGE)
+    return memory.private / LOG
+
+
+def _tell(found: Summary, path: Path) -> None:
+    output.text(
+        f"{output.plain(str(path))}: {quantity(found.decisions, 'decision')} in {quantity(found.turns, 'turn')}"
+    )
+    whole, cut = found.results["whole"], found.results["summed up"]
+    if whole or cut:
+        output.text(f"results: {whole:,} whole, {cut:,} summed up; {found.results['again']:,} asked for again")
+    for name, tally in found.steps.items():
+        refused = f", {tally.refused:,} refused" if tally.refused else ""
+        output.text(f"  {name:<26} {tally.times:>5,} times{refused}: {tally.freed:,} tokens freed of {tally.wanted:,}")
+    for reason, times in sorted(found.reasons.items(), key=lambda item: -item[1])[:_SHOWN]:
+        output.text(f"why: {output.plain(reason)} ({times:,})")
+    if found.model["asked"]:
+        asked, used, refused_texts = (found.model[name] for name in ("asked", "used", "refused"))
+        output.text(f"model: {quantity(asked, 'call')}, {used:,} of its texts used, {refused_texts:,} refused")
+    for name, worth in sorted(found.worth.items(), key=lambda item: -item[1].tokens)[:_SHOWN]:
+        scores = "" if worth.score is None else f", score {worth.score:.2f}"
+        again = f"; {worth.again:,} asked for again" if worth.again else ""
+        again += f", score {worth.score_again:.2f}" if worth.score_again is not None else ""
+        output.text(
+            f"  {output.plain(name)}: {quantity(worth.blocks, 'block')}, {worth.tokens:,} tokens{scores}{again}"
+        )
+    others = {name: times for name, times in found.events.items() if name.split(":")[0] in _TOLD}
+    for name, times in others.items():
+        output.text(f"{output.plain(name)} ({times:,})")
+
+
+_TOLD = ("alert", "budget", "pressure", "checkpoint", "overflow", "model", "task", "audit")

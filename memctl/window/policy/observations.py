@@ -1,0 +1,252 @@
+"""The log of batches, what it tells of the next one, and change control of the threshold (rules.md#threshold-control).
+
+`policy parallel` and `policy triggers` note each batch that they judge, a line of JSON for each. Somebody else's log
+has the same lines:
+
+    {"date": "2025-11-04", "scs": 1640, "threshold": 2000, "requests": 5, "denied": 2,
+     "macro_summaries": 1, "no_ops": 0}       (on one line)
+
+`date` and `scs` are required; `requests` and `denied` count the fan-outs asked for and refused, `macro_summaries` the
+compressions since the line before, `no_ops` those that saved nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.record import timestamps
+from memctl.record.errors import describe
+from memctl.record.event import PHASES, WorkflowEvent
+from memctl.store import files
+from memctl.store.memory import Memory
+from memctl.task.events import since_checkpoint
+from memctl.window.policy.contexts import ContextState
+
+DAYS = 7
+RAISE_MEDIAN, RAISE_DENIED = 0.75, 0.30
+LOWER_MEDIAN, LOWER_NO_OPS = 0.40, 2
+STEPS = (
+    "propose the new threshold with these figures",
+    "pilot it on at least 3 complex tasks (--threshold)",
+    "record the same metrics",
+    "adopt it (scs_threshold in config.yaml), or revert",
+)
+_ROUND = 100  # a proposal is a multiple of so many tokens
+_MOST_KEPT = 1_000  # batches in the log
+_MOST_BYTES = 1_000_000
+_FEWEST_DELTAS = 3  # batches whose growth tells what the next one will bring
+_NO_OP = 1.0  # percent; a compression that saves less has saved nothing
+_HISTORY = 3  # batches that an escalation looks at beside the present one
+
+Number = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One line of the log: a batch, or a day of them. `batch` tells whether two lines are of the same contexts."""
+
+    date: str
+    scs: Number
+    threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    requests: Number = 0
+    denied: Number = 0
+    macro_summaries: Number = 0
+    no_ops: Number = 0
+    aws: Number | None = None
+    delta: int | None = None  # of the working set since the last batch
+    debt: float | None = None
+    fired: tuple[int, ...] = ()
+    workflow: str = ""
+    batch: str = ""
+
+
+def parse(text: str, name: str) -> list[Observation]:
+    """Read a log of observations, in the order of their dates; raises MemctlError that names line and key."""
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            given = msgspec.json.decode(line, type=Observation)
+            found.append(msgspec.structs.replace(given, date=timestamps.parse(given.date)))
+        except msgspec.ValidationError as error:
+            raise MemctlError(f"{name}:{number}: {describe(error)}", _HINT) from None
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise MemctlError(f"{name}:{number}: this is no JSON: {error}", _HINT) from None
+        except ValueError:
+            raise MemctlError(
+                f"{name}:{number}: date: {given.date!r} is not a time", f"give {timestamps.ALLOWED}"
+            ) from None
+        if given.denied > given.requests or given.no_ops > given.macro_summaries:
+            wrong = "denied" if given.denied > given.requests else "no_ops"
+            whole = "requests" if wrong == "denied" else "macro_summaries"
+            raise MemctlError(f"{name}:{number}: {wrong}: there are more of them than {whole}")
+    return sorted(found, key=lambda item: item.date)
+
+
+_HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs are required"
+
+
+def file_of(memory: Memory) -> Path:
+    """The log of a memory, in the Git directory that its worktrees share, in no commit."""
+    return memory.repository.shared / "policy" / f"{memory.private.name}.jsonl"
+
+
+def read(memory: Memory) -> list[Observation]:
+    """The batches that were judged, oldest first; a broken line is left aside, lines of the same batch are one."""
+    try:
+        lines = file_of(memory).read_bytes().split(b"\n")
+    except OSError:
+        return []
+    found: list[Observation] = []
+    for line in lines:
+        try:
+            found.append(msgspec.json.decode(line, type=Observation))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+    return merged(found)
+
+
+def merged(lines: Sequence[Observation]) -> list[Observation]:
+    """Return lines of the same contexts in a row as one: as the later one has it, with what both have found."""
+    found: list[Observation] = []
+    for one in lines:
+        if found and one.batch and (found[-1].batch, found[-1].workflow) == (one.batch, one.workflow):
+            before = found.pop()
+            one = msgspec.structs.replace(
+                one,
+                delta=before.delta,
+                fired=tuple(sorted({*before.fired, *one.fired})),
+                requests=max(before.requests, one.requests),
+                denied=max(before.denied, one.denied),
+                macro_summaries=before.macro_summaries,
+                no_ops=before.no_ops,
+            )
+        found.append(one)
+    return found
+
+
+def note(memory: Memory, observation: Observation) -> None:
+    """Put a batch into the log; of the same contexts, judged twice in a row, only what is new counts."""
+    from memctl.git import private
+
+    log = read(memory)
+    if log and merged([log[-1], observation]) == [msgspec.structs.replace(log[-1], date=observation.date)]:
+        return
+    file = file_of(memory)
+    try:
+        private.make_folder(file.parent)
+        if file.exists() and file.stat().st_size > _MOST_BYTES:
+            files.replace_private(file, "".join(_line(kept).decode() for kept in log[-_MOST_KEPT:]))
+        files.append_line(file, _line(observation), is_private=True)
+    except OSError:
+        return  # the verdict stands without its line
+
+
+def _line(observation: Observation) -> bytes:
+    return msgspec.json.encode(observation) + b"\n"
+
+
+def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> list[WorkflowEvent]:
+    """The events after a moment at which a workflow was compressed, oldest first."""
+    return [e for e in events if e.workflow_id == workflow and e.event_type == "compression" and e.timestamp > since]
+
+
+def no_ops(found: Sequence[WorkflowEvent]) -> int:
+    """How many compressions saved nothing to speak of."""
+    return sum((one.compression_ratio or 0) < _NO_OP for one in found)
+
+
+def measured(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
+    """What the log and the stream of events tell of the next batch of a workflow; None is what they do not."""
+    past = [one for one in observations if one.workflow == workflow]
+    last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
+    compressed = [*compressions(events, workflow, "")]
+    end = compressed[-1].timestamp if compressed else ""
+    since = [one for one in past if one.date > end]
+    deltas = [after.scs - before.scs for before, after in pairwise(past) if after.scs > before.scs]
+    left = compressed[-1].after_state.aws_size if end > last else None
+    denials = [bool(one.denied) for one in past if one.requests]
+    boundaries = [one.timestamp for one in open_ if one.event_type in ("phase_boundary", PHASES[0])]
+    return ContextState(
+        delta_payload=round(median(deltas)) if len(deltas) >= _FEWEST_DELTAS else None,
+        pending_escalations=[one.action_taken for one in open_ if one.event_type == "escalation"] or None,
+        deferred_compressions=sum(bool(one.fired) for one in since) if past else None,
+        phase_boundary=any(moment > max(end, last) for moment in boundaries) or None,
+        batches_since_compression=len(since) if past else None,
+        aws_before=(past[-1].aws if past else None) if left is None else left,
+        events=len(open_) if events else None,
+        scs_history=[one.scs for one in past[-_HISTORY:]] or None,
+        parallel_denials=[*reversed(denials), False].index(False) if past else None,
+    )
+
+
+class Review(msgspec.Struct, frozen=True):
+    """What the last seven days say: `decision` is raise, lower or keep; `proposal` is a threshold, or None."""
+
+    observations: int
+    since: str
+    until: str
+    threshold: int
+    median: float | None  # of the share of the threshold in use
+    largest_delta: int  # between one observation and the next
+    requests: int
+    denial_rate: float | None
+    macro_summaries: int
+    no_ops: int
+    decision: str
+    why: str
+    proposal: int | None
+
+
+def review(observations: Sequence[Observation], threshold: int) -> Review:
+    """What the seven days up to the last observation say about a threshold."""
+    until = observations[-1].date if observations else ""
+    since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
+    week = [item for item in observations if item.date > since]
+    shares = [item.scs / (item.threshold or threshold) for item in week]
+    middle = median(shares) if shares else None
+    largest = max((abs(b.scs - a.scs) for a, b in pairwise(week)), default=0)
+    requests, denied = sum(item.requests for item in week), sum(item.denied for item in week)
+    rate = denied / requests if requests else None
+    macros, no_ops = sum(item.macro_summaries for item in week), sum(item.no_ops for item in week)
+    decision, why = _decide(middle, rate, no_ops)
+    proposal = _proposal(decision, median(item.scs for item in week), threshold) if week else None
+    first = week[0].date if week else ""
+    return Review(
+        len(week), first, until, threshold, middle, largest, requests, rate, macros, no_ops, decision, why, proposal
+    )
+
+
+def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str, str]:
+    if middle is None:
+        return "keep", "there are no observations"
+    used = f"the median use is {middle:.0%}"
+    if middle > RAISE_MEDIAN:
+        if rate is not None and rate > RAISE_DENIED:
+            return "raise", f"{used} (above 75 %) and {rate:.0%} were denied (above 30 %)"
+        denied = "no fan-out was asked for" if rate is None else f"only {rate:.0%} were denied (30 % needed)"
+        return "keep", f"{used}, but {denied}"
+    if middle < LOWER_MEDIAN:
+        saved = f"{no_ops} macro summaries saved nothing"
+        if no_ops > LOWER_NO_OPS:
+            return "lower", f"{used} (below 40 %) and {saved} (above 2)"
+        return "keep", f"{used}, but only {saved} (more than 2 needed)"
+    return "keep", f"{used}, between 40 and 75 %"
+
+
+def _proposal(decision: str, middle: float, threshold: int) -> int | None:
+    """The threshold at which the median would just be back within the range."""
+    if decision == "raise":
+        return max(math.ceil(middle / RAISE_MEDIAN / _ROUND) * _ROUND, threshold + _ROUND)
+    if decision == "lower":
+        lowest = math.floor(middle / LOWER_MEDIAN / _ROUND) * _ROUND
+        return max(min(lowest, threshold - _ROUND), _ROUND) if threshold > _ROUND else None
+    return None

@@ -1,0 +1,290 @@
+"""The rules of the policy as tables, and the one evaluator of them (rules.md#parallel-work,
+rules.md#compression-triggers).
+
+A rule measures something of the contexts and says by how much its limit is exceeded. For parallel work what exceeds a
+limit refuses; for compression it fires. Escalations are the same: what exceeds, is told to somebody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from memctl.task.events import MOST_EVENTS
+from memctl.task.resume import hidden_reference
+from memctl.window.policy import importance
+from memctl.window.policy.blocks import ParsedText
+from memctl.window.policy.contexts import BURST, Burst, Context, ContextState, Debt, Slice
+
+DELTA_SHARE, POST_MERGE = 0.40, 0.90  # of what is left of the threshold; of the threshold
+BACKLOG = 2  # deferred compressions that refuse
+EVENT_FORMATS = ("xml", "json")
+EXPECTED_BACK = 300  # tokens of each branch, the most that a phase summary has
+SCS_SHARE, DEBT, GROWTH, BATCHES = 0.70, 0.25, 0.10, 3
+MACRO_AWS = 8_000  # tokens of a working set above which a macro summary is mandatory
+ESCALATE_SCS, ESCALATE_TIMES, ESCALATE_WINDOW = 0.80, 2, 4  # of the threshold, twice within four batches
+ESCALATE_PHASE = 0.50  # of the shared slice, added by the next phase
+DENIALS, DENIED_DEBT = 3, 0.30
+# What each agent's first context must say; rules.md#parallel-work.
+COMPLETE = {
+    "mission": "a clear objective",
+    "inputs": "its inputs",
+    "outputs": "its outputs",
+    "constraints": "constraints",
+}
+_EVENT = re.compile(r"<(?:event|action|agent_context|agent_handoff|context_transition)\b|\"event_type\"\s*:")
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What the rules look at: working sets, the shared slice, the largest debt, the planned batch, what was said or
+    measured besides (`state`), and the events since the last checkpoint."""
+
+    contexts: Sequence[Context]
+    shared: Slice
+    threshold: int
+    state: ContextState = ContextState()
+    debt: Debt = Debt(0, 0.0, [])
+    burst: Burst = Burst(0, 0.0, -1)
+    events: int = 0
+
+    @property
+    def aws(self) -> int:
+        """The largest working set."""
+        return max((context.tokens for context in self.contexts), default=0)
+
+    @property
+    def growth(self) -> float | None:
+        """By how much the working set has grown since the last batch; None if that is not known."""
+        before = self.state.aws_before
+        if before is None:
+            return None
+        return (self.aws - before) / before if before else float(self.aws > 0)
+
+    @property
+    def is_delta_assumed(self) -> bool:
+        return self.state.delta_payload is None
+
+    @property
+    def delta(self) -> int:
+        """What the branches will bring back, as it was said or measured, else as it is assumed."""
+        expected = self.state.delta_payload
+        return EXPECTED_BACK * len(self.contexts) if expected is None else expected
+
+    @property
+    def projected(self) -> int:
+        """The shared slice after the next phase, or after the branches come back."""
+        return self.shared.tokens + max(self.state.next_phase_scs or 0, self.state.delta_payload or 0)
+
+    @property
+    def structured(self) -> list[Context]:
+        return [one for one in self.contexts if one.measures.parsed.format in EVENT_FORMATS]
+
+
+class Reading(NamedTuple):
+    """What was measured, its limit, by how much that is exceeded (None: nobody knows), and how to say that."""
+
+    measured: str
+    limit: str
+    over: float | None
+    shown: str | None = None
+    help: str = ""  # in place of the rule's
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What a rule says: its number there, what was measured, its limit, whether that is exceeded (None: not known), by
+    how much, and what to do."""
+
+    number: int
+    name: str
+    measured: str
+    limit: str
+    exceeded: bool | None
+    over: str = ""
+    help: str = ""
+
+
+class Rule(NamedTuple):
+    """A rule: its number, its name, how it measures, and what helps where its limit is exceeded."""
+
+    number: int
+    name: str
+    measure: Callable[[Facts], Reading]
+    help: str
+
+    def judge(self, facts: Facts) -> Judgement:
+        """Measure and compare."""
+        measured, limit, over, shown, help_ = self.measure(facts)
+        if over is None:
+            return Judgement(self.number, self.name, measured, limit, None, "", help_)
+        if over <= 0:
+            return Judgement(self.number, self.name, measured, limit, False)
+        return Judgement(
+            self.number,
+            self.name,
+            measured,
+            limit,
+            True,
+            f"{over:,.0f}" if shown is None else shown,
+            help_ or self.help,
+        )
+
+
+def judge(rules: Sequence[Rule], facts: Facts) -> list[Judgement]:
+    """What all rules of a table say."""
+    return [rule.judge(facts) for rule in rules]
+
+
+def _at_most(measured: int, limit: int, help_: str = "", sign: str = "<=") -> Reading:
+    return Reading(f"{measured:,}", f"{sign} {limit:,}", measured - limit, None, help_)
+
+
+def _none_of(there: Sequence[str]) -> Reading:
+    return Reading("; ".join(there) or "none declared", "none", len(there))
+
+
+def _share(measured: float, least: float, limit: str) -> Reading:
+    """A share that exceeds from `least` on."""
+    over = measured - least
+    return Reading(f"{measured:.1%}", limit, over, f"{over * 100:.1f} points")
+
+
+def _delta(facts: Facts) -> Reading:
+    room = int(DELTA_SHARE * max(facts.threshold - facts.shared.tokens, 0))
+    assumed = f"assumed: {EXPECTED_BACK} for each of {len(facts.contexts)}; say --delta if it is less"
+    return _at_most(facts.delta, room, assumed if facts.is_delta_assumed else "")
+
+
+def _backlog(facts: Facts) -> Reading:
+    deferred = facts.state.deferred_compressions or 0
+    return Reading(str(deferred), f"< {BACKLOG}", deferred - BACKLOG + 1)
+
+
+def _schema(facts: Facts) -> Reading:
+    said, limit = facts.state.event_schema, "every context an event"
+    if said is not None:
+        return Reading("declared" if said else "declared as not ready", limit, int(not said), None, "define the events")
+    loose = [one.name for one in facts.contexts if one not in facts.structured]
+    help_ = f"give as XML or JSON events: {', '.join(loose)}; or declare event_schema"
+    return Reading(f"{len(facts.structured)} of {len(facts.contexts)}", limit, len(loose), None, help_)
+
+
+def _complete(facts: Facts) -> Reading:
+    bad = [f"{one.name} lacks {', '.join(found)}" for one in facts.contexts if (found := lacks(one.measures.parsed))]
+    number = len(facts.contexts)
+    return Reading(f"{number - len(bad)} of {number}", "each says all it needs", len(bad), None, "; ".join(bad))
+
+
+PARALLEL = (
+    Rule(1, "shared context slice", lambda facts: _at_most(facts.shared.tokens, facts.threshold),
+         "summarise what all agents share; `memctl policy triggers` says where"),
+    Rule(2, "delta payload", _delta, "fewer branches, shorter results, or a smaller shared slice"),
+    Rule(3, "no unresolved dependencies", lambda facts: _none_of(facts.state.unresolved_dependencies or ()),
+         "settle the order, or work one by one"),
+    Rule(4, "no pending escalation", lambda facts: _none_of(facts.state.pending_escalations or ()),
+         "have it reviewed first"),
+    Rule(5, "compression backlog", _backlog, "carry the deferred compressions out"),
+    Rule(6, "event schema ready", _schema, ""),
+    Rule(7, "complete context", _complete, ""),
+    Rule(0, "shared slice after the merge",
+         lambda facts: _at_most(facts.shared.tokens + facts.delta, int(POST_MERGE * facts.threshold)),
+         "compress before the fan-out"),
+)  # fmt: skip
+
+
+def _phase(facts: Facts) -> Reading:
+    ended = bool(facts.state.phase_boundary)
+    return Reading("reached" if ended else "not declared", "always", int(ended), "")
+
+
+def _batches(facts: Facts) -> Reading:
+    batches, growth, limit = facts.state.batches_since_compression or 0, facts.growth, ">= 3, growth > 10 %"
+    if growth is None:
+        is_open = batches >= BATCHES
+        help_ = "say aws_before" if is_open else ""
+        return Reading(f"{batches}, growth not known", limit, None if is_open else 0, None, help_)
+    over = growth - GROWTH if batches >= BATCHES else 0
+    return Reading(f"{batches}, growth {growth:.1%}", limit, over, f"{over * 100:.1f} points")
+
+
+def _stateless(facts: Facts) -> Reading:
+    """What is no event is not meant to be resumed from, unless somebody says so."""
+    limit, resumable, structured = "each can resume", facts.state.resumable, facts.structured
+    bad = [f"{one.name} lacks {', '.join(found)}" for one in structured if (found := lacks(one.measures.parsed))]
+    rebuild = "rebuild the context" + (f": {'; '.join(bad)}" if bad else "")
+    if resumable is not None:
+        return Reading("declared", limit, int(not resumable), None, rebuild)
+    if not structured:
+        return Reading("no context is an event", limit, None, None, "say resumable")
+    return Reading(f"{len(structured) - len(bad)} of {len(structured)} complete", limit, len(bad), None, rebuild)
+
+
+_EMERGENCY = (
+    "emergency: prune stale anchors, then remove duplicate plans, collapse reasoning, trim unchanged code blocks, "
+    "summarise the earliest resolved phases (macro)"
+)
+TRIGGERS = (
+    Rule(1, "phase boundary", _phase, "summarise as `phase_complete`"),
+    Rule(2, "shared slice", lambda facts: _at_most(facts.shared.tokens, int(SCS_SHARE * facts.threshold), sign=">"),
+         "micro or phase summary that takes at least 12 % off the slice"),
+    Rule(3, "context debt", lambda facts: _share(facts.debt.ratio, DEBT - 1e-9, ">= 25 %"),
+         "compress: prune what is owed first"),
+    Rule(4, "token burst", lambda facts: _share(facts.burst.growth, BURST, "> 15 %"), "compress before it is loaded"),
+    Rule(5, "batches without compression", _batches, "compress"),
+    Rule(6, "working set", lambda facts: _at_most(facts.aws, MACRO_AWS, sign=">"), "macro summary, mandatory"),
+    Rule(7, "projected shared slice", lambda facts: _at_most(facts.projected, facts.threshold, sign=">"), _EMERGENCY),
+    Rule(8, "event stream", lambda facts: _at_most(facts.events, MOST_EVENTS, sign=">"), "compress to checkpoints"),
+    Rule(9, "stateless validation", _stateless, ""),
+)  # fmt: skip
+
+
+def _high_slice(facts: Facts) -> Reading:
+    history = [*(facts.state.scs_history or ()), facts.shared.tokens][-ESCALATE_WINDOW:]
+    high = sum(1 for tokens in history if tokens > ESCALATE_SCS * facts.threshold)
+    why = f"the shared slice was above 80 % of the threshold {high} times within {len(history)} batches"
+    return Reading(str(high), f"< {ESCALATE_TIMES}", high - ESCALATE_TIMES + 1, None, why)
+
+
+def _large_phase(facts: Facts) -> Reading:
+    added = facts.state.next_phase_scs or 0
+    is_large = added > 0 and added >= ESCALATE_PHASE * facts.shared.tokens
+    why = f"the next phase adds {added:,} tokens to a shared slice of {facts.shared.tokens:,}"
+    return Reading(f"{added:,}", "< 50 % of the slice", int(is_large), None, why)
+
+
+def _denied(facts: Facts) -> Reading:
+    denials, debt = facts.state.parallel_denials or 0, facts.debt.ratio
+    why = f"parallel work was refused {denials} times, and context debt is {debt:.0%}"
+    return Reading(str(denials), f"< {DENIALS}", denials - DENIALS + 1 if debt > DENIED_DEBT else 0, None, why)
+
+
+def _loss(facts: Facts) -> Reading:
+    details = facts.state.unresolved_details or ()
+    why = f"a compression would drop what is unresolved: {'; '.join(details)}"
+    return Reading(str(len(details)), "none", len(details), None, why)
+
+
+# The name is that of whom to ask.
+ESCALATIONS = (
+    Rule(1, "context agent", _high_slice, ""),
+    Rule(2, "context agent", _large_phase, ""),
+    Rule(3, "alpha", _denied, ""),
+    Rule(4, "user", _loss, ""),
+)
+
+
+def lacks(context: ParsedText) -> list[str]:
+    """What a context does not say although an agent that knows nothing else needs it."""
+    there = {part for block in context.blocks for part in importance.parts(block)}
+    found = [what for part, what in COMPLETE.items() if part not in there]
+    for block in context.blocks:
+        if hidden := hidden_reference(block.piece.text):
+            found.append(f"what line {block.piece.line} refers to ({hidden!r})")
+    return found
+
+
+def count_events(context: Context) -> int:
+    """The events in a context: elements or objects that are named so, messages; what names itself an event."""
+    return len(_EVENT.findall(context.measures.parsed.text))

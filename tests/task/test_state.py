@@ -1,0 +1,64 @@
+"""The state of a task as a record of the memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memctl.errors import USAGE
+from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, TaskState, steps
+from memctl.task import state
+from tests.conftest import Memctl, commits, git
+
+
+def test_a_record_says_what_a_state_says_of_progress_and_is_read_back() -> None:
+    whole = TaskState(
+        goal="Refunds by card",
+        steps=steps(done=("GET",), claimed=("PUT",), in_progress=("POST",), planned=("DELETE", "Mails")),
+        next_actions=("A test with 0.005",),
+        blockers=("The bank's sandbox is down",),
+    )
+    values = state.record_values(whole)
+    assert values["substeps_remaining"] == ["PUT (claimed)", "POST (in progress)", "DELETE", "Mails"]
+    found = state.of_values(values)
+    for status in (DONE, CLAIMED, IN_PROGRESS, PLANNED):
+        assert found.having(status) == whole.having(status)
+    assert (found.goal, found.next_actions, found.blockers) == (whole.goal, whole.next_actions, whole.blockers)
+
+
+def test_a_state_is_brought_up_to_date_in_one_commit(memctl: Memctl, repo: Path) -> None:
+    made = memctl("state", "Refunds", "--done", "GET", "--remaining", "POST", "--remaining", "PUT", "--next", "POST").id
+    before = commits(repo)
+    assert memctl("state", "--update", made, "--done", "POST", "--next", "PUT").out == f"{made}\n"
+    assert commits(repo) == before + 1
+    assert git(repo, "log", "-1", "--format=%s") == f"docs(memory): edit {made} (completion_percentage 66) Refunds\n"
+    (record,) = memctl("show", made, "--json").data["records"]
+    assert record["content"] == {
+        "substeps_completed": ["GET", "POST"], "substeps_remaining": ["PUT"], "next_actions": ["PUT"],
+    }  # fmt: skip
+    assert "is done" in memctl("state", "--update", made, "--remaining", "GET", code=USAGE).err
+    assert "takes no tags" in memctl("state", "--update", made, "--tag", "x", code=USAGE).err
+    assert "is no state" in memctl("state", "--update", memctl("learn", "x").id, "--done", "y", code=USAGE).err
+    before = commits(repo)
+    memctl("state", "--update", made, "--done", "PUT", "--dry-run")
+    assert commits(repo) == before
+    memctl("state", "--update", made, "--done", "PUT", "--next", "none", "--completion", "90")
+    assert memctl("show", made, "--json").data["records"][0]["completion_percentage"] == 90
+
+
+def test_a_state_takes_over_the_progress_of_a_checkpoint(memctl: Memctl) -> None:
+    made = memctl("state", "Refunds", "--remaining", "GET", "--remaining", "Mails", "--next", "GET").id
+    memctl("checkpoint", "save", "--task", "Refunds", "--done", "GET", "--claimed", "PUT", "--next", "Mails")
+    memctl("state", "--update", made, "--checkpoint", "newest")
+    (record,) = memctl("show", made, "--json").data["records"]
+    assert record["content"]["substeps_completed"] == ["GET"]
+    assert record["content"]["substeps_remaining"] == ["Mails", "PUT (claimed)"]
+    assert record["content"]["next_actions"] == ["Mails"]
+    assert record["completion_percentage"] == 33
+
+
+def test_a_new_state_supersedes_one_of_the_same_task_id_alone(memctl: Memctl) -> None:
+    first = memctl("state", "Order API", "--task-id", "orders").id
+    other = memctl("state", "Order API", "--task-id", "other").id
+    last = memctl("state", "Orders, all of them", "--task-id", "orders").id
+    found = {one["id"]: one["status"] for one in memctl("list", "--type", "state", "--all", "--json").data["records"]}
+    assert found == {first: "superseded", other: "active", last: "active"}

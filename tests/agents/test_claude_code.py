@@ -326,7 +326,11 @@ def test_the_server_of_tools_answers_the_model(
 ) -> None:
     memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions")
     settings = memctl("install", "mcp", "--for", "claude-code").out
-    claude.modes = ("--mcp-config", settings, "--strict-mcp-config", "--allowedTools", "mcp__memctl__recall")
-    api.answers += [(10_000, call(1, "mcp__memctl__recall", query="postgresql")), (10_100, says("Done."))]
+    claude.modes = ("--mcp-config", settings, "--strict-mcp-config", "--allowedTools", "Bash,mcp__memctl__recall")
+    api.answers += [
+        (10_000, call(1, "Bash", command="sleep 10", description="until the server is there")),
+        (10_100, call(2, "mcp__memctl__recall", query="postgresql")),
+        (10_200, says("Done.")),
+    ]
     claude.run("What was decided?")
-    assert "Adopt PostgreSQL: Payments need transactions" in told(api, 1)
+    assert "Adopt PostgreSQL: Payments need transactions" in told(api, 2)

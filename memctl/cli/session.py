@@ -124,7 +124,8 @@ def _write(
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = _chosen(proposed, accept)
     told = grades.of_transcript(memory, summary, session)
-    asked = probes.merge_probes(probes.kept_probes(memory, summary.id), told)
+    _, known = session_pages.existing_page(memory, summary.id)
+    asked = grades.facts(memory, known, told, summary.ended).probes if known else told
 
     def plan(ids: sequence.Sequence) -> Change:
         made = session_pages.plan(memory, ids, summary, accepted, asked)

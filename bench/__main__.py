@@ -15,6 +15,7 @@ from bench import (
     comparisons,
     credentials,
     file_ranking,
+    file_recall,
     hierarchy,
     hooks,
     house,
@@ -118,6 +119,10 @@ def _statements(here: World, options: argparse.Namespace) -> bool:
     return statements.tables(options.data)
 
 
+def _file_recall(here: World, options: argparse.Namespace) -> bool:
+    return file_recall.table(here, options.data)
+
+
 def _resume(here: World, options: argparse.Namespace) -> bool:
     return resume.tables(options.data)
 
@@ -141,6 +146,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "credentials": _credentials,
     "retrieval": _retrieval,
     "statements": _statements,
+    "file-recall": _file_recall,
     "resume": _resume,
     "house": _house,  # only if asked for: its ratios are those of other tables
 }

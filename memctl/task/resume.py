@@ -140,7 +140,7 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
         drift=drift,
         newer=versions.newer(versions.known(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
-        text=text(memory, snapshot, saved, drift, lacking),
+        text=text(memory, snapshot, saved, drift),
         closed=closed,
     )
 
@@ -150,12 +150,14 @@ def text(
     snapshot: Snapshot,
     saved: Checkpoint,
     drift: Sequence[EnvironmentDrift],
-    lacking: Sequence[Missing] = (),
     limit: int = LIMIT,
 ) -> ResumeText:
-    """The text with which work goes on from a checkpoint, with what is known of its handoffs by now."""
+    """The text with which work goes on from a checkpoint, with what is known of its handoffs by now.
+
+    Of what is missing it has what only somebody who was there can know; the rest is told when it is saved.
+    """
     told = msgspec.structs.replace(saved, event_stream_summary=events.up_to_date(saved.event_stream_summary, snapshot))
-    lines = [one.told for one in drift], [str(one) for one in lacking]
+    lines = [one.told for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(told, *lines, is_trusted=memory.is_trusted, limit=limit)
 
 

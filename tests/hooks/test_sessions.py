@@ -143,6 +143,32 @@ def test_after_a_compaction_the_state_comes_back(session: Session, memctl: Memct
     memctl("checkpoint", "save", "--window", "2", "--base", base, "--done", "Rounding")  # as the text says
 
 
+def test_the_state_is_the_same_in_a_later_session_another_worktree_and_a_clone(
+    session: Session, memctl: Memctl, tmp_path: Path
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "-i", "9")
+    session.said("SessionStart", source="startup")
+    work(session)
+    session.transcript.call("Write", "created", details={"type": "create"}, file_path=str(session.repo / "gone.py"))
+    session.send("PreCompact", trigger="auto")
+    text = session.said("SessionStart", source="compact").partition("\nRESUME: ")[2]
+    assert "- gone.py (created)\n" in text  # it is not on the disk, and keeps its name
+
+    def told(resumed: str) -> list[str]:
+        """The lines but for drift, which differs with the place."""
+        plain = resumed.removeprefix("RESUME: ").replace(" in a clone that is not trusted", "")
+        start, drift, rest = plain.partition("DRIFT, ")
+        lines = rest.split("\n")[1:] if drift else []
+        return [*start.split("\n"), *lines[next((n for n, line in enumerate(lines) if line[:2] != "- "), 0) :]]
+
+    wanted = [line for line in told(text) if line]
+    git(session.repo, "worktree", "add", "-qb", "side", str(tmp_path / "side"))
+    git(tmp_path, "clone", "-q", str(session.repo), "clone")
+    for where in (session.repo, tmp_path / "side", tmp_path / "clone"):
+        out = memctl("checkpoint", "resume", "--workflow", "main", where=where).out
+        assert [line for line in told(out) if line] == wanted, where
+
+
 def test_a_second_compaction_goes_on_from_what_the_agent_saved(session: Session, memctl: Memctl) -> None:
     session.said("SessionStart", source="startup")
     work(session)

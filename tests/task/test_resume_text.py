@@ -33,7 +33,7 @@ _line = st.one_of(
 )
 _lines = st.lists(_line, max_size=15).map(tuple)
 _noteds = st.lists(st.builds(Noted, _line, _line, st.text(_letters, max_size=20)), max_size=15).map(tuple)
-_paths = st.text(_letters, min_size=1, max_size=4_000)
+_paths = st.text(_letters, max_size=4_000).map("src/{}".format)
 
 
 @st.composite

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 from memctl.cli.main import all_commands
+from memctl.hooks import session_state
+from memctl.store.session_dir import SessionDir
+from tests.checkpoints import having
 from tests.conftest import Memctl, commits, copied, git
 from tests.upgrade.make import LIVE, PLACE, SESSION
 
@@ -226,6 +229,39 @@ def test_a_write_takes_what_waited_along_but_not_what_is_held_and_ids_go_on_wher
     assert "Held on purpose" in titles(memctl, "--at", "HEAD")
 
 
+def test_a_task_is_taken_up_with_the_goal_steps_files_and_next_actions_that_it_had(memctl: Memctl, repo: Path) -> None:
+    (file,) = (repo / ".memory" / "checkpoints" / "main").glob("w1-v3-*.json")
+    old = json.loads(file.read_text())
+    saved = memctl("checkpoint", "show", "--json").data
+    assert (saved["goal"], saved["next_actions"]) == (old["mission"], old["next_actions"])
+    assert [(step["status"], step["text"]) for step in saved["steps"]] == [
+        *(("done", text) for text in old["done"]),
+        *(("in_progress", text) for text in old["in_progress"]),
+    ]
+    assert [one["path"] for one in saved["files"]] == [one["path"] for one in old["files_touched"]]
+    records = (*old["recorded_decisions"], *old["open_issues"], *old["learnings"])
+    assert [one["id"] for one in saved["records"]] == [one["id"] for one in records]
+    assert saved["environment"]["head"] == old["head"]
+    text = memctl("checkpoint", "resume").out
+    for line in ("TASK: Refunds", "- DELETE", "- Cascade", "- GET", "- POST", "- src/card.py"):
+        assert f"\n{line}\n" in text
+    before = file.read_bytes()
+    memctl("checkpoint", "save", "--workflow", "main", "--done", "DELETE")
+    assert having(memctl("checkpoint", "show", "--json").data, "done") == ["GET", "POST", "DELETE"]
+    assert file.read_bytes() == before
+
+
+def test_what_hooks_knew_of_a_live_session_is_still_known(repo: Path) -> None:
+    folder = SessionDir(repo / ".git" / "memctl" / "hooks" / ".memory", LIVE)
+    old = json.loads((folder.path / "state.json").read_text())
+    state = session_state.read(folder)
+    assert state is not None
+    assert (state.task.goal, list(state.task.next_actions)) == (old["intent"], old["next_steps"])
+    assert (list(state.task.decisions), list(state.succeeded)) == (old["decisions"], old["succeeded"])
+    assert [one.path for one in state.task.files] == old["files"]
+    assert (state.offsets, state.seen) == (old["offsets"], old["seen"])
+
+
 def test_access_counts_are_folded_in_once(memctl: Memctl, settled: Path) -> None:
     memctl("maintain")
     assert memctl("show", "LRN-2025-11-02-001", "--json").data["records"][0]["access_count"] >= 1
@@ -384,7 +420,7 @@ def _all_commands() -> list[tuple[str, ...]]:
 
 
 def test_a_memory_of_a_newer_format_is_refused_in_words_by_every_command(memctl: Memctl, repo: Path) -> None:
-    needs_none = {"context-summary", "summarize", "tokens", "quality", "policy", "window", "init", "merge-file"}
+    needs_none = {"context-summary", "mcp", "summarize", "tokens", "quality", "policy", "window", "init", "merge-file"}
     given = _all_commands()
     assert {name for group in all_commands().values() for name in group} - {one[0] for one in given} <= needs_none | {
         "completion",

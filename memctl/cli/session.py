@@ -100,7 +100,7 @@ def summarize_command(
         proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
         _print_proposals(proposed, as_json=flags["as_json"])
     else:
-        _write(memory, summary, session, accept, flags, no_llm=no_llm)
+        ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm))
 
 
 def _write(
@@ -112,17 +112,22 @@ def _write(
     *,
     no_llm: bool,
     ends: Running | None = None,
-) -> None:
+) -> int:
     """Write a summary down, with the proposed records that are accepted, keep probes of the session, and report it.
 
-    With that a session may end. A dry run sends nothing to a language model.
+    With that a session may end. A dry run sends nothing to a language model. Returns the exit code: REFUSED if the page
+    is below a target although it was filled.
     """
+    from memctl.session import filling, grades, probes
+
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = _chosen(proposed, accept)
+    told = grades.of_transcript(memory, summary, session)
+    asked = probes.merge_probes(probes.kept_probes(memory, summary.id), told)
 
     def plan(ids: sequence.Sequence) -> Change:
-        made = session_pages.plan(memory, ids, summary, accepted)
+        made = session_pages.plan(memory, ids, summary, accepted, asked)
         if ends and not flags["dry_run"]:
             session_pages.mark_ending(memory, ends)  # what is refused has not begun
         return made
@@ -131,12 +136,16 @@ def _write(
     result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         active.forget(memory, ends.id)
-    if not flags["dry_run"]:
-        from memctl.session import grades, probes
-
-        probes.keep_probes(memory, summary.id, grades.of_transcript(memory, summary, session))
     left = sum(not one.record for one in proposed) - len(accepted)
     _summarized(memory, result, summary, left, flags)
+    if flags["dry_run"]:
+        return OK
+    probes.keep_probes(memory, summary.id, told)
+    _, page = session_pages.existing_page(memory, summary.id)
+    below = filling.below_target(page, asked) if page else []
+    for one in below:
+        output.note(f"{one.name} is {one.score} of 5, below {one.target}: {one.how}")
+    return REFUSED if below else OK
 
 
 @command(
@@ -243,7 +252,7 @@ def end_command(
         return
     session = material.read(sources) if sources else _NOTHING
     summary = collect.gather(memory, session, name, known)
-    _write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known)
+    ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known))
 
 
 session_command.add_command(session_probe.probe_command)

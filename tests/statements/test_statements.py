@@ -145,7 +145,7 @@ def test_a_long_sentence_is_read_in_no_time(unit: str) -> None:
     statements.is_filler(unit * 1_000)
 
 
-# As S3 and S0 put them in free words: from the text to what a record is made of.
+# Choices in free words: from the text to what a record is made of.
 FREE = {
     "We will keep one queue for each shop.": (labels.DECISION, "We will keep one queue for each shop", "", ()),
     "Chose BLAKE2 because it is fast on all tills.": (labels.DECISION, "Chose BLAKE2", "it is fast on all tills.", ()),

@@ -28,6 +28,8 @@ def text(line: str = "", *, newline: bool = True) -> None:
 
 def styled(line: str, *, newline: bool = True) -> None:
     """Print text that has colours, and is of parts that are `plain`."""
+    if terminal.keep(line + "\n" * newline):
+        return
     with terminal.answering():
         click.echo(line, nl=newline)
 

@@ -106,7 +106,7 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
 @reading
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
-    """Say what the memory holds, what is broken, and what waits to be committed.
+    """Show where things stand, and what needs attention.
 
     Exit code 1: a file can't be read, or a commit has waited for over an hour, but for what waits on purpose
     (--no-commit) or for a merge or rebase that is under way.

@@ -87,7 +87,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Project": {
         "init": ("project", "Set up a memory in this repository."),
         "demo": ("project", "Make an example to try: a small shop's repository, with its memory."),
-        "status": ("project", "Show where things stand, and what needs attention."),
+        "status": ("status", "Show where things stand, and what needs attention."),
         "commit": ("project", "Make the commits that are pending."),
         "check": ("check", "Check that the memory is consistent; it never writes."),
         "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),

@@ -44,6 +44,11 @@ def one_line(value: str) -> None:
     text(terminal.one_line(value))
 
 
+def painted(value: str, colour: str) -> None:
+    """Print one line in a colour."""
+    styled(click.style(plain(terminal.one_line(value)), fg=colour))
+
+
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
     """Print the envelope that every `--json` has; `faults` stands in it if files could not be read."""
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}

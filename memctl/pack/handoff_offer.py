@@ -140,15 +140,16 @@ class _Offering:
         return self._made[2]
 
     def _make(self, agreed: ref_state.StateOutcome) -> Change:
-        memory, asked = self._memory, self.asked
+        memory, asked = self._memory, msgspec.structs.replace(self.asked, said=self._given_text)
         snapshot, closed = self._read(), read_access.closed_to(agreed.step.state, asked.target, memory.now)
         snapshot = snapshot if closed is None else access_filter.without_closed(snapshot, closed)
         sources = supply.sources(memory, snapshot, None)
         scope = handoff_scope.gather(snapshot, memory.now, asked, sources, self._count)
-        standing = phase.standing(snapshot, memory.now, sources.worked, asked.sections, asked.source)
-        given = msgspec.structs.replace(
-            asked, said=self._given_text, changes=_changes(memory, snapshot, asked.sections)
-        )
+        standing = phase.standing(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
+        words = self._given_text
+        if (named := handoff_scope.task_named(snapshot, words.task)) is not None:
+            words = msgspec.structs.replace(words, task=f"{one_line(named.title)} [{named.id}]")
+        given = msgspec.structs.replace(asked, said=words, changes=_changes(memory, snapshot, scope.sections))
         said = handoff_request.complete(given, scope.state, standing, scope.known, snapshot)
         if found := list(handoff_request.findings(given.said, said, asked.kind, self._count)):
             raise HandoffRefused(found)

@@ -196,14 +196,19 @@ class _Offering:
 
 
 def _changes(memory: Memory, snapshot: Snapshot, sections: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The files that were changed last: of sections those that they cover, or that their records refer to."""
+    """The files that were changed last: of sections those that they cover, or that their records refer to.
+
+    What is kept from the reader of the snapshot is left out.
+    """
     globs = handoff_scope.globs_of(snapshot, sections)
     if sections and not globs:
         records = phase.of_sections(snapshot, snapshot.open_records, sections)
         globs = [code_path(ref) for record in records for ref in record.code_refs]
     if sections and not globs:
         return ()
-    return tuple(recency.last_files(memory.repository, globs=globs))
+    found = recency.last_files(memory.repository, globs=globs)
+    closed = snapshot.withheld.among(path for path, _ in found)
+    return tuple(one for one in found if one[0] not in closed)
 
 
 def _content(asked: HandoffRequest, made: Package) -> dict[str, Any]:

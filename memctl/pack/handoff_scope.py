@@ -41,7 +41,7 @@ from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.search.filters import severity_rank
-from memctl.task import progress
+from memctl.task import progress, versions
 from memctl.task import state as states
 from memctl.text.similar import terms
 
@@ -187,8 +187,11 @@ def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], s
     record = tasks[0] if tasks else None
     state = states.of_record(snapshot, record) if record else TaskState()
     saved = next((one for one in last_work.checkpoints(snapshot) if _is_of(one, snapshot, asked, record)), None)
-    if saved is None or saved.is_finished or record is None:
-        return saved if saved and not saved.is_finished else state
+    if saved is None or saved.is_finished:
+        return state
+    saved, _ = versions.readable(snapshot, saved)
+    if record is None:
+        return saved
     is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)
     given = state if is_older else TaskState(steps=state.steps, blockers=saved.blockers or state.blockers)
     return progress.merged(saved, given)

@@ -27,10 +27,12 @@ _WHEN = (
 
 def files() -> dict[str, str]:
     """The text of every file by its path in the repository."""
-    plugin = {"name": NAME, "version": __version__, "description": _SUMMARY}
+    author = {"name": "the memctl developers"}
+    plugin = {"name": NAME, "version": __version__, "description": _SUMMARY, "author": author}
     market = {
         "name": NAME,
-        "owner": {"name": NAME},
+        "owner": author,
+        "metadata": {"description": _SUMMARY},
         "plugins": [{"name": NAME, "source": "./plugin", "description": _SUMMARY}],
     }
     hooks = {

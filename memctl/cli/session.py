@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, opening, output, report, session_probe
+from memctl.cli import material, opening, output, report, session_phase, session_probe
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.report import said, write_options, writing
@@ -124,7 +124,8 @@ def _write(
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = _chosen(proposed, accept)
     told = grades.of_transcript(memory, summary, session)
-    asked = probes.merge_probes(probes.kept_probes(memory, summary.id), told)
+    _, known = session_pages.existing_page(memory, summary.id)
+    asked = grades.facts(memory, known, told, summary.ended).probes if known else told
 
     def plan(ids: sequence.Sequence) -> Change:
         made = session_pages.plan(memory, ids, summary, accepted, asked)
@@ -255,6 +256,7 @@ def end_command(
     ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known))
 
 
+session_command.add_command(session_phase.phase_command)
 session_command.add_command(session_probe.probe_command)
 
 

@@ -93,6 +93,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     is_narrow = asked.kind in (SPECIALIST, EMERGENCY)
     known = concerned(snapshot, now, asked.sections, asked.source)
     tasks = _tasks(known, asked.source, sources)
+    globs = globs_of(snapshot, asked.sections)
     state = _state(snapshot, asked, tasks, sources)
     ranked = _found(snapshot, now, asked) if asked.kind == SPECIALIST else []
     bearing, places = _bearing(snapshot, ranked, count)
@@ -110,7 +111,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     if isinstance(state, Checkpoint) and asked.kind != SPECIALIST:
         keeps = {state.checkpoint_id: TASK, **keeps}
     removed = [(records[key], why) for key, why in reversed(gone.items()) if key in records and not is_narrow]
-    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked)
+    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked, globs)
     if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
         prior = [item for item in prior if item.kind != "checkpoint"]
     return Scope(
@@ -178,11 +179,17 @@ def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record:
     """Whether a checkpoint of the giver is of a task, by its name, its section, or the files that it touched."""
     if saved.saved_by != asked.source or not asked.sections:
         return saved.saved_by == asked.source
-    pages = [page for section in asked.sections if (page := snapshot.outline.find(section))]
-    globs = [glob for page in pages for glob in page.paths]
+    globs = globs_of(snapshot, asked.sections)
     touched = bool(globs and repository_paths.matching([one.path for one in saved.files], globs))
     is_named = record is not None and saved.task_id in (record.id, record.memory_id)
     return is_named or saved.section in asked.sections or touched
+
+
+def globs_of(snapshot: Snapshot, sections: Sequence[str]) -> list[str]:
+    """What covers the code of some sections, or of the sections of some details."""
+    pages = [page for section in sections if (page := snapshot.outline.find(section))]
+    parents = [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
+    return [glob for page in (*pages, *parents) for glob in page.paths]
 
 
 def _kept(

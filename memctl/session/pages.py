@@ -147,13 +147,21 @@ def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None, as
     """The page of a summary, merged with an older one, within its budget; what it is asked comes before the budget."""
     whole = page_builder.compose(summary, memory.config.project, memory.now)
     if old is not None:
-        whole = merge.merge(old, whole, summary.succeeded)
+        whole = _merged(old, whole, summary)
     fitted = fit_page(memory, whole)
     if not asked:
         return fitted
     from memctl.session import filling
 
     return filling.fill(fitted, whole, asked)
+
+
+def _merged(old: SessionPage, new: SessionPage, summary: SessionSummary) -> SessionPage:
+    """A page with another part of the session in it: state and next steps are those of the part that ended last."""
+    ends = str(new.values.get("ended") or ""), str(old.values.get("ended") or "")
+    if all(ends) and ends[0] < ends[1]:
+        return msgspec.structs.replace(merge.merge(new, old), more=old.more)
+    return merge.merge(old, new, summary.succeeded)
 
 
 def fit_page(memory: Memory, whole: SessionPage) -> Fitted:

@@ -20,7 +20,7 @@ from memctl.record.event import WorkflowEvent
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, Noted, TaskState
+from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, Noted, TaskState
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
@@ -38,10 +38,6 @@ from memctl.write.commit import Outcome
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20
 _TEXTS = ("goal", "task_id", "section")
-_LISTS = (
-    "earlier_goals", "success_criteria", "constraints", "inputs", "phases", "next_actions", "said", "decisions",
-    "issues", "errors", "blockers", "lessons", "summary",
-)  # fmt: skip
 
 
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +122,7 @@ def _state(
 def _tidy(said: TaskState) -> tuple[TaskState, list[tuple[str, str]]]:
     """Every text on one line; and the fields in which one says nothing, with that."""
     values: dict[str, Any] = {name: one_line(getattr(said, name)) for name in _TEXTS}
-    values |= {name: tuple(map(one_line, getattr(said, name))) for name in _LISTS}
+    values |= {name: tuple(map(one_line, getattr(said, name))) for name in LISTS}
     steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in said.steps)
     texts = {name: [text] if isinstance(text, str) else text for name, text in values.items()}
     texts |= {status: said.having(status) for status in ("planned", "in_progress", "claimed", "done")}

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import CHECKPOINTS, SESSIONS
-from memctl.store import search_neighbours, vocabulary
+from memctl.store import vocabulary
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 from memctl.store.search_index import SearchIndex, discard
@@ -130,7 +130,6 @@ def _update(memory: Memory, index: SearchIndex, searched: Searched) -> int:
         numbers = _numbers(database, searched, changed)
         added = [(view, number, path) for path, blob in changed.items() for number in numbers.get(blob, ())]
         database.executemany("INSERT OR IGNORE INTO live (view, number, path) VALUES (?, ?, ?)", added)
-        search_neighbours.renew(database, view, {number for _, number, _ in added}, left.keys())
         _forget(database, left)
         database.execute("UPDATE views SET token = ? WHERE view = ?", (searched.token, view))
         return view
@@ -196,7 +195,7 @@ def _numbers(database: sqlite3.Connection, searched: Searched, blobs: Mapping[st
             else:
                 missing[blob] = path
     row = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
-    last = row[0] if row else 0  # no number is given out twice: lists of neighbours are made of them
+    last = row[0] if row else 0  # no number is given out twice: a reader may still ask for one that is gone
     records = searched.cache.records_at(missing.values())
     parts = InnerWords()
     rows, texts, links = [], [], []
@@ -210,21 +209,20 @@ def _numbers(database: sqlite3.Connection, searched: Searched, blobs: Mapping[st
             found.setdefault(blob, []).append(last)
             known = entry.title, entry.body, entry.terms
             texts.append((last, *known, parts.of("\n".join(known))))
-            rows.append((last, blob, entry.kind, entry.key, entry.thread, entry.time, entry.place))
+            rows.append((last, blob, entry.kind, entry.key, entry.thread))
             links += [(last, key) for key in entry.links]
-    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", rows)
     database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
     database.executemany(_INSERT, texts)
     vocabulary.add(database, parts.all_words())
     return found
 
 
-def _take_out(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> dict[int, set[int]]:
-    """Take rows out of the live lists; returns the numbers of their entries, each with what stood around it."""
-    left: dict[int, set[int]] = {}
+def _take_out(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> set[int]:
+    """Take rows out of the live lists; returns the numbers of their entries."""
+    left: set[int] = set()
     for value in values:
-        for number, listed in database.execute(f"SELECT number, list FROM live WHERE {which}", value):
-            left.setdefault(number, set()).update([listed] if listed else [])
+        left.update(row[0] for row in database.execute(f"SELECT number FROM live WHERE {which}", value))
         database.execute(f"DELETE FROM live WHERE {which}", value)
     return left
 
@@ -241,9 +239,8 @@ def _add(memory: Memory, database: sqlite3.Connection, name: str) -> int:
     return database.execute("INSERT INTO views (name) VALUES (?)", (name,)).lastrowid or 0
 
 
-def _forget(database: sqlite3.Connection, left: Mapping[int, Collection[int]]) -> None:
-    """Delete what no view has any more of some entries and of what stood around each."""
-    search_neighbours.forget(database, set().union(*left.values()))
+def _forget(database: sqlite3.Connection, left: Collection[int]) -> None:
+    """Delete those of some entries that no view has any more."""
     views = [row[0] for row in database.execute("SELECT view FROM views")]
     find = f"SELECT 1 FROM live WHERE view IN ({', '.join('?' * len(views))}) AND number = ?"
     unused = [(number,) for number in left if not database.execute(find, (*views, number)).fetchone()]

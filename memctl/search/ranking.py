@@ -44,6 +44,7 @@ _ALIKE = (
 _EXACT = lazy_regex(r'"|\*(?:\s|$)')  # who asks for a phrase or a beginning wants that and nothing like it
 _SPACE = lazy_regex(r"\s")
 _NAMED = 10  # results among which one is looked for that a query names
+_SCALED = ("score", "own", "around", "meaning", "importance", "recency", "access", "match")
 _FEW = 1_000  # records that are read by their paths; to read all of 10,000 takes as long
 
 
@@ -120,7 +121,7 @@ def search(
         ranked, found = _one_a_session(ranked), found[read:]
     if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
         return search(snapshot, query, now, filters, kinds)[:most]
-    return _named_first(snapshot, query, ranked[:most])
+    return _named_first(snapshot, query, ranked[:most], weights["text"])
 
 
 def count(snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL) -> int:
@@ -188,14 +189,24 @@ def _results(
     ]
 
 
-def _named_first(snapshot: Snapshot, query: str, ranked: list[Result]) -> list[Result]:
-    """Put what a query names (its id, an earlier one, that of another tool) before what only mentions it."""
+def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: float) -> list[Result]:
+    """Put what a query names (its id, an earlier one, that of another tool) before what only mentions it: it counts as
+    a full match, whose text alone gives `most`, and nothing else scores more than that."""
     name = query.strip().strip('"')
     if name.isalpha() or _SPACE.search(name):
         return ranked
-    first = ranked[:_NAMED]
-    named = [one for one in first if _is_called(snapshot, one, name)]
-    return [*named, *(one for one in first if one not in named), *ranked[_NAMED:]] if named else ranked
+    named = [one for one in ranked[:_NAMED] if _is_called(snapshot, one, name)]
+    if not named:
+        return ranked
+    lifted = [_scaled(one, 1 / one.match) for one in named]
+    lifted.sort(key=lambda one: (-one.score, one.id))
+    return [*lifted, *(_scaled(one, most) for one in ranked if one not in named)]
+
+
+def _scaled(result: Result, factor: float) -> Result:
+    """Return a result that matches so many times as well."""
+    values = {name: getattr(result, name) * factor for name in _SCALED}
+    return msgspec.structs.replace(result, **values)
 
 
 def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:

@@ -137,6 +137,15 @@ def test_the_best_match_of_its_thread_or_of_what_it_is_linked_with_counts_beside
     assert results[beside.id].around == pytest.approx(0.3 * SEED["text"])
 
 
+def test_what_a_query_names_scores_most_however_weakly_it_matches() -> None:
+    named = made(1, importance=1)
+    hits = [hit(named, 1), Hit("details/3.1-a.md", 4, kind="page", key="§3.1.2", number=7)]
+    first, second = ranking.search(snapshot([named], hits), named.id, NOW)
+    assert (first.id, second.id) == (named.id, "§3.1.2")
+    assert (first.match, second.match) == pytest.approx((1, SEED["text"]))
+    assert first.score > second.score
+
+
 def test_a_page_counts_as_a_record_of_middling_importance() -> None:
     page = Hit("details/3.1-a.md", 1, kind="page", key="§3.1.2", number=7)
     [result] = search([], [page])

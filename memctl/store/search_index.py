@@ -89,6 +89,10 @@ class SearchIndex:
         name = self.database.execute("PRAGMA database_list").fetchone()[2]
         return Path(name) if name else None
 
+    def wait(self, seconds: float) -> None:
+        """Have what follows wait for so long if another process is writing."""
+        self.database.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of what is done within, or nothing; raises sqlite3.OperationalError if another process is writing."""

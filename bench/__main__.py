@@ -15,6 +15,7 @@ from bench import (
     comparisons,
     credentials,
     file_ranking,
+    file_recall,
     hierarchy,
     hooks,
     house,
@@ -25,6 +26,7 @@ from bench import (
     retrieval,
     sources,
     statements,
+    windows,
     world,
     writers,
 )
@@ -114,8 +116,16 @@ def _retrieval(here: World, options: argparse.Namespace) -> bool:
     return retrieval.tables(here, options.data)
 
 
+def _windows(here: World, options: argparse.Namespace) -> bool:
+    return windows.tables(options.data, (200,) if options.quick else (200, 600, 2_000))
+
+
 def _statements(here: World, options: argparse.Namespace) -> bool:
     return statements.tables(options.data)
+
+
+def _file_recall(here: World, options: argparse.Namespace) -> bool:
+    return file_recall.table(here, options.data)
 
 
 def _resume(here: World, options: argparse.Namespace) -> bool:
@@ -141,6 +151,8 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "credentials": _credentials,
     "retrieval": _retrieval,
     "statements": _statements,
+    "windows": _windows,
+    "file-recall": _file_recall,
     "resume": _resume,
     "house": _house,  # only if asked for: its ratios are those of other tables
 }

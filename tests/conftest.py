@@ -25,16 +25,16 @@ NOW = "2025-11-04T14:32:00Z"
 EXAMPLE = Path(__file__).parents[1] / ".memory.example"
 
 # Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time, and at
-# twice as many. Times say nothing on a machine that does other things too.
-settings.register_profile("usual", max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# three times as many. Times say nothing on a machine that does other things too.
+settings.register_profile("usual", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("usual"), max_examples=30, derandomize=True)
 IN_CI = bool(os.environ.get("CI"))
 settings.load_profile("ci" if IN_CI else "usual")
 
 
 def examples(number: int) -> settings:
-    """Try a property with so many examples in CI, with half as many elsewhere."""
-    return settings(max_examples=number if IN_CI else number // 2)
+    """Try a property with so many examples in CI, with a third elsewhere."""
+    return settings(max_examples=number if IN_CI else number // 3)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -341,6 +341,11 @@ def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
 def strides(usual: int) -> pytest.MarkDecorator:
     """How many steps apart a command is killed: as usual, and in a slow test each single step."""
     return pytest.mark.parametrize("stride", [usual, *slow(1)])
+
+
+def every(step: int, values: Iterable[object]) -> list[Any]:
+    """Values of a parameter of which each so manieth is usual, and with the others a test is slow."""
+    return [value if number % step == 0 else slow(value)[0] for number, value in enumerate(values)]
 
 
 def slow(*values: object) -> list[Any]:

@@ -9,16 +9,16 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, complete_id, json_option, options, reading
-from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_undeliverable
+from memctl.cli.packing import Packing, counter_of, deliver, refuse_undeliverable
+from memctl.cli.packing import packing as packing_options
 from memctl.cli.report import said, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.formats.choice import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
-from memctl.pack.handoff_request import NONE_RECORDED, HandoffRequest, HandoffText
+from memctl.pack.handoff_request import HandoffText
 from memctl.pack.handoff_scope import BUDGETS
 from memctl.record import handoff
-from memctl.record.change import Change
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
@@ -206,30 +206,17 @@ def _answer(
         if wrong := events.note_handoff(memory, one.record.id, status, told, who.sections):
             output.note(f"warning: {wrong}")
     report.outcome(memory, done.written, given)
-    if status == ACCEPTED and not given["as_json"]:
+    if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
         output.text(_resume_text(memory, one), newline=False)
 
 
 def _resume_text(memory: Memory, one: Handoff) -> str:
-    """The text with which the task of a handoff goes on: its state, and what the giver said of it."""
+    """The text with which the task of a handoff goes on."""
     from memctl.pack import handoff_scope, supply
-    from memctl.record.content_fields import content
     from memctl.task import resume_text
 
-    snapshot, who, said = opening.readable(memory, None), one.parties, content(HANDOFF, one.body)
-    sources = supply.sources(memory, snapshot, None)
-    state = handoff_scope.task_state(snapshot, memory.now, who.sections, who.from_agent_id, sources)
-    state = msgspec.structs.replace(
-        state,
-        goal=who.task or state.goal or one.record.title,
-        next_actions=tuple(dict.fromkeys((*said.get("immediate", ()), *state.next_actions))),
-        saved_by=state.saved_by or who.from_agent_id,
-        saved_at=state.saved_at or one.record.timestamp,
-        **{
-            name: tuple(line for line in said.get(name, ()) if line != NONE_RECORDED)
-            for name in ("success_criteria", "constraints", "inputs")
-        },
-    )
+    snapshot = opening.readable(memory, None)
+    state = handoff_scope.task_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
     return resume_text.write(state, is_trusted=memory.is_trusted).text
 
 
@@ -274,7 +261,7 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
     output.note(*two_phase.interrupted(memory))
 
 
-_LINES = tuple(name for name in HandoffText.__struct_fields__ if name not in ("reason", "summary", "task"))
+_TEXTS = tuple(name for name in HandoffText.__struct_fields__ if name != "reason")
 _EXAMPLES = (
     (
         'memctl handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"',
@@ -324,7 +311,7 @@ _saying = options(
     type=click.Choice(list(BUDGETS)),
     default="complete",
     show_default=True,
-    help="What for; it sets budget and compaction.",
+    help="What for; it says what goes into the package, and how much.",
 )
 @click.option(
     "--section", "--sections", "sections", multiple=True, callback=_split, metavar="§2.N…",
@@ -332,7 +319,7 @@ _saying = options(
 )  # fmt: skip
 @click.option("--reason", default="", metavar="TEXT", help="Why it is handed over.")
 @_saying
-@packing(AUTO, budget=", ".join(f"{name} {budget}" for name, budget in BUDGETS.items()))
+@packing_options(AUTO, budget=", ".join(f"{name} {budget}" for name, budget in BUDGETS.items()))
 @click.option("--remote", default="", metavar="NAME", help="Move ownership at a remote too: fetch, change, push.")
 @click.option("--dry-run", "-n", is_flag=True, help="Print the package; record nothing, move nothing.")
 @click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
@@ -344,7 +331,11 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     The package is printed and recorded, and the sections become the other's: all of it or none. Refused if a section is
     somebody else's, if reason, summary, first actions or success criteria say nothing (an emergency needs only the
     reason), or if what must stay of the sections has no room; of all of the memory, or in an emergency, the weightiest
-    goes in then. Within the budget the context is compacted by 20 %, for a continuation by 40 %.
+    goes in then.
+
+    A complete handoff has all of the sections; one to a specialist what search finds for the --task; a continuation the
+    task and what changed since it was written down; an emergency the task, what blocks, severe issues and binding
+    decisions. Above its least size a package leaves out 20 % of the context, a continuation 40 %.
     """
     if ctx.invoked_subcommand is not None:
         if taker:
@@ -355,24 +346,20 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     flags = take_flags(given)
     memory = opening.memory(ctx)
     remote, kind = given.pop("remote"), given.pop("kind")
-    said, named = _said(given, flags["reason"]), given.pop("sections")
-    pack_options = Packing(**given)
+    said = HandoffText(reason=flags["reason"], **{name: given.pop(name) for name in _TEXTS})
+    said = msgspec.structs.replace(said, observation=said.observation + given.pop("observation_too"))
+    named, packing = given.pop("sections"), Packing(**given)
 
     def read() -> Snapshot:
         return opening.readable(memory, None)
 
+    sections = [opening.section(read(), one) for one in named]
     asked = handoff_offer.request(
-        memory,
-        giver=giver,
-        taker=taker,
-        kind=kind,
-        sections=[opening.section(read(), one) for one in named],
-        said=said,
-        form=pack_options.form,
-        budget=pack_options.budget,
-    )
-    refuse_undeliverable(pack_options)
-    count = counter_of(memory, pack_options).tokens
+        memory, giver=giver, taker=taker, kind=kind, sections=sections, said=said, form=packing.form,
+        budget=packing.budget,
+    )  # fmt: skip
+    refuse_undeliverable(packing)
+    count = counter_of(memory, packing).tokens
     try:
         offered = handoff_offer.offer(memory, asked, read, count, write_options(flags), remote)
     except HandoffRefused as error:
@@ -380,17 +367,11 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
             raise
         output.json("handoff-findings", {"findings": msgspec.to_builtins(error.findings)})
         ctx.exit(REFUSED)
-    _tell(memory, offered, pack_options, flags)
+    _tell(memory, offered, packing, flags)
 
 
 for member in _ANSWERS:
     handoff_command.add_command(member)
-
-
-def _said(given: dict[str, Any], reason: str) -> HandoffText:
-    values = {name: given.pop(name) for name in _LINES}
-    values["observation"] += given.pop("observation_too")
-    return HandoffText(reason=reason, summary=given.pop("summary"), task=given.pop("task"), **values)
 
 
 def _tell(memory: Memory, offered: Offered, options: Packing, flags: dict[str, Any]) -> None:
@@ -425,13 +406,7 @@ def _tell(memory: Memory, offered: Offered, options: Packing, flags: dict[str, A
             f"{change.title} is recorded, and its package went nowhere: {error.message}",
             f"`memctl handoff show {change.ids[0]}` prints it",
         ) from None
-    _note(change, asked, package.report.lines, dry_run=flags["dry_run"])
+    moved = f", {', '.join(asked.sections)} {'would be' if flags['dry_run'] else 'is'} {asked.target}'s"
+    verb = "would record" if flags["dry_run"] else "recorded"
+    output.note(*package.report.lines, f"{verb} {change.title}{moved if asked.sections else ''}")
     output.warn(memory, snapshot)
-
-
-def _note(change: Change, asked: HandoffRequest, lines: list[str], *, dry_run: bool) -> None:
-    output.note(*lines)
-    moved = (
-        f", {', '.join(asked.sections)} {'would be' if dry_run else 'is'} {asked.target}'s" if asked.sections else ""
-    )
-    output.note(f"{'would record' if dry_run else 'recorded'} {change.title}{moved}")

@@ -110,58 +110,55 @@ class _Batch:
                 "no context was given", "name a file for each agent, with what it has in its window", USAGE
             )
         self.around = around = counting.surroundings(ctx, given["model"], given["at"])
-        self.is_past = given["at"] is not None
+        self.memory = None if given["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
+        self.debts = [contexts.debt(one.measures) for one in self.contexts]
+        events = sum(map(rules.count_events, self.contexts))
+        declared = _declared(given)
+        self.measured = self._measured(given["workflow"], events)
+        self.measured_keys = [key for key in self.measured.known() if key not in declared.known()]
+        state = msgspec.structs.replace(self.measured, **declared.known())
         count, shared = around.counter.tokens, given["shared"]
-        parsed = [one.measures.parsed for one in self.contexts]
-        slice_ = contexts.shared_slice(parsed, take_apart(read(shared), shared, count) if shared else None)
-        self._measure(given)
-        declared = (
-            contexts.parse(read(given["described"]), given["described"]) if given["described"] else ContextState()
-        )
-        options = {key: given[name] for key, name in _OPTIONS.items() if given.get(name) not in (None, False)}
-        values = {**self.measured.known(), **declared.known(), **options}
-        self.measured_keys = [key for key in self.measured.known() if key not in {**declared.known(), **options}]
-        state = ContextState(**values)
         aws = max(one.tokens for one in self.contexts)
         planned = sum(count(text, kind_of_text(name, text)) for name in given["plan"] if (text := read(name)))
-        if state.remaining_budget is None:
+        self.remaining = state.remaining_budget
+        if self.remaining is None:
             usable = window_limit.of_model(given["model"], None, limits.NO_HOST, around.memory).usable
-            state = msgspec.structs.replace(state, remaining_budget=max(usable - aws, 0))
-        self.remaining = state.remaining_budget or 0
-        self.debts = [contexts.debt(one.measures) for one in self.contexts]
-        in_contexts = sum(map(rules.count_events, self.contexts))
+            self.remaining = max(usable - aws, 0)
+        parsed = [one.measures.parsed for one in self.contexts]
         self.facts = Facts(
             self.contexts,
-            slice_,
+            contexts.shared_slice(parsed, take_apart(read(shared), shared, count) if shared else None),
             state.threshold or around.scs_threshold,
             state,
             max(self.debts, key=lambda debt: debt.ratio),
             contexts.burst(planned, aws, self.remaining),
-            max(in_contexts, state.events or 0) if "events" in self.measured_keys else state.events or in_contexts,
+            events if state.events is None else state.events,
         )
 
-    def _measure(self, given: dict[str, Any]) -> None:
-        """What the log and the events tell; nothing without a memory, or at a revision."""
-        self.measured, self.workflow, self.since = ContextState(), "", ""
+    def _measured(self, named: str, in_contexts: int) -> ContextState:
+        """What the log and the events of a workflow tell; nothing without a memory."""
+        self.workflow = self.since = ""
         self.events: tuple[WorkflowEvent, ...] = ()
-        if self.around.memory is not None and not self.is_past:
-            self.workflow = workflows.workflow(self.around.memory, given["workflow"])
-            self.events = event_stream.read(self.around.memory).events
-            log = observations.read(self.around.memory)
-            self.since = max((one.date for one in log if one.workflow == self.workflow), default="")
-            self.measured = observations.measured(log, self.events, self.workflow)
+        if self.memory is None:
+            return ContextState()
+        self.workflow = workflows.workflow(self.memory, named)
+        self.events = event_stream.read(self.memory).events
+        log = observations.read(self.memory)
+        self.since = max((one.date for one in log if one.workflow == self.workflow), default="")
+        found = observations.measured(log, self.events, self.workflow)
+        return found if found.events is None else msgspec.structs.replace(found, events=max(found.events, in_contexts))
 
     def note(self, fired: list[int], *, requests: int = 0, denied: int = 0) -> None:
         """Put the batch into the log."""
-        memory, facts = self.around.memory, self.facts
-        if memory is None or self.is_past:
+        facts = self.facts
+        if self.memory is None:
             return
         digest = hashlib.sha256("\0".join(one.measures.parsed.text for one in self.contexts).encode(errors="replace"))
         aws_before = self.measured.aws_before
         compressed = observations.compressions(self.events, self.workflow, self.since)
         observations.note(
-            memory,
+            self.memory,
             observations.Observation(
                 self.around.now,
                 facts.shared.tokens,
@@ -215,13 +212,17 @@ class _Batch:
         output.text()
 
 
-_OPTIONS = {
-    "threshold": "threshold",
-    "delta_payload": "delta",
-    "remaining_budget": "remaining",
-    "events": "events",
-    "phase_boundary": "phase_boundary",
-}
+_OPTIONS = {"threshold": "threshold", "delta": "delta_payload", "remaining": "remaining_budget", "events": "events"}
+
+
+def _declared(given: dict[str, Any]) -> ContextState:
+    """What options say, and before them the file of --state."""
+    named = given["described"]
+    found = contexts.parse(read(named), named) if named else ContextState()
+    options = {key: given[name] for name, key in _OPTIONS.items() if given.get(name) is not None}
+    return msgspec.structs.replace(
+        found, **options, **({"phase_boundary": True} if given.get("phase_boundary") else {})
+    )
 
 
 def _debt_data(debt: Debt) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import msgspec
 from memctl.cli import counting, output
 from memctl.cli.command import command, reading
 from memctl.cli.counting import model_option
-from memctl.cli.source import read
-from memctl.errors import OK, REFUSED
+from memctl.cli.source import lines, read
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
 
 if TYPE_CHECKING:
-    from memctl.window import Advice, Measures, QualityMetric, Signal
+    from memctl.window import Advice, Measures, Performance, QualityMetric, Signal
 
 _SHOWN = 12  # changes, unless all are asked for
 
@@ -28,6 +28,7 @@ _SHOWN = 12  # changes, unless all are asked for
 )
 @click.argument("source", metavar="FILE|-")
 @click.option("--task", default="", metavar="TEXT", help="What the context is for. [default: the task that it states]")
+@click.option("--transcript", metavar="FILE", help="The session it is of: how the model does as its context grows.")
 @model_option
 @click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with what was measured of each.")
 @click.option("--all", "everything", is_flag=True, help=f"List all changes, not only the first {_SHOWN}.")
@@ -39,6 +40,7 @@ def quality_command(
     /,
     source: str,
     task: str,
+    transcript: str | None,
     model: str | None,
     with_blocks: bool,
     everything: bool,
@@ -58,16 +60,46 @@ def quality_command(
     parsed = take_apart(read(source), source, around.counter.tokens)
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
-    metrics, signals, changes = quality.metrics(found), quality.signals(found), advice.advice(found)
+    done = _performance(transcript) if transcript else None
+    metrics, signals, changes = quality.metrics(found), quality.signals(found, done), advice.advice(found)
     if as_json:
         data = _data(found, metrics, signals, changes, around.counter.family.name)
+        data["performance"] = msgspec.to_builtins(done)
         output.json("quality", data, around.faults, around.memory)
     elif with_blocks:
         _print_blocks(found)
     else:
         _print(found, metrics, signals, changes if everything else changes[:_SHOWN], len(changes))
+        if done is not None:
+            print_performance(done)
     is_missed = strict and any(metric.is_met is False for metric in metrics)
     ctx.exit(REFUSED if is_missed or around.faults else OK)
+
+
+def _performance(transcript: str) -> Performance:
+    from memctl.window import performance, reading
+
+    with lines(transcript) as found:
+        window = reading.load(found, transcript).transcript
+    if window is None:
+        raise MemctlError(f"{transcript} is no transcript of Claude Code", "its times and results are needed", USAGE)
+    return performance.measure(window)
+
+
+def print_performance(found: Performance) -> None:
+    """Show how a model did in contexts of different sizes, and what no transcript tells."""
+    rows = [
+        (
+            f"  {part.requests} requests",
+            f"{part.tokens:,} tokens",
+            "-" if part.seconds is None else f"{part.seconds:.1f} s",
+            "-" if part.error_rate is None else f"{part.error_rate:.1%} of {part.results} calls failed",
+        )
+        for part in found.parts
+    ]
+    output.text("\nAs the context grew" if rows else "\nToo few requests to tell how the model did as the context grew")
+    output.columns(rows)
+    output.text(f"  not measured: {', '.join(found.not_measured)}; they need a judge")
 
 
 def _print(

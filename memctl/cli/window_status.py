@@ -14,6 +14,7 @@ import msgspec
 from memctl.cli import counting, opening, output, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option, options
+from memctl.cli.quality import print_performance
 from memctl.cli.source import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store import named_file
@@ -38,6 +39,7 @@ from memctl.window import (
     Trend,
     drawing,
     limits,
+    performance,
     status,
 )
 from memctl.window import (
@@ -337,6 +339,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         data = {"file": output.name(source.file), "snapshot": plain(last), "alerts": plain(alerts)}
         data["begun"] = [{"turn": turn, **plain(alert)} for turn, alert in begun]
         data["broken_lines"] = messages.broken_in(seen.opened.transcript)
+        data["performance"] = plain(performance.measure(seen.opened.transcript)) if seen.opened.transcript else None
         output.json("window_health", {**data, "watch": plain(_watched(last, alerts)), "trends": plain(trends)})
     else:
         output.text(output.name(source.file))
@@ -349,6 +352,8 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         if not alerts:
             output.text("\nnothing alarms")
         _print_past(begun, {alert.metric for alert in alerts})
+        if seen.opened.transcript:
+            print_performance(performance.measure(seen.opened.transcript))
     source.warn(seen, limit)
     ctx.exit(REFUSED if alerts else OK)
 

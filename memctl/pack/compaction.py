@@ -44,23 +44,6 @@ class ContextBlock(msgspec.Struct, frozen=True):
     density: float = 0
 
 
-class Removed(msgspec.Struct, frozen=True):
-    """A block that went: its key, why, its tokens."""
-
-    key: str
-    why: str
-    tokens: int
-
-
-class Compacted(msgspec.Struct, frozen=True):
-    """A context after compaction: its blocks in their order, what went, and the tokens before and after."""
-
-    kept: tuple[ContextBlock, ...]
-    removed: tuple[Removed, ...]
-    before: int
-    after: int
-
-
 def score(block: ContextBlock) -> float:
     """From 0 to 100: what must stay has 100, what may go 0-30, the rest 31-99 by its four parts."""
     if block.keeps:
@@ -76,30 +59,25 @@ def score(block: ContextBlock) -> float:
     return DISCARDABLE + 1 + points * (PRESERVED - DISCARDABLE - 2) / 100
 
 
-def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> Compacted:
-    """Let go of a share of a context (`aim`, 0 to 1): duplicates, then by score, never what must stay.
+def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
+    """Why which blocks of a context go, by their keys, so that a share of it does (`aim`, 0 to 1).
 
-    Texts that nothing protects lose their logs before any of them goes. What nothing speaks against goes only while
-    more than `least` tokens stay. No block ever grows.
+    Duplicates go, then by score, never what must stay. What nothing speaks against goes only while more than `least`
+    tokens stay. Texts that nothing protects count without their logs, as `shortened` leaves them.
     """
     costs = {block.key: count(block.text) for block in blocks}
-    before = sum(costs.values())
-    removed = [Removed(block.key, DUPLICATE, costs[block.key]) for block in _said_again(blocks)]
-    gone = {one.key for one in removed}
-    left = []
-    for block in (block for block in blocks if block.key not in gone):
-        if not block.keeps and (cost := count(text := shortened(block.text))) < costs[block.key]:
-            costs[block.key], block = cost, msgspec.structs.replace(block, text=text)
-        left.append(block)
+    most = sum(costs.values()) * (1 - aim)
+    gone = {block.key: DUPLICATE for block in _said_again(blocks)}
+    left = [block for block in blocks if block.key not in gone]
+    costs |= {block.key: min(costs[block.key], count(shortened(block.text))) for block in left if not block.keeps}
     after = sum(costs[block.key] for block in left)
     for block in sorted(left, key=score):
         is_too_much = not block.drops and after - costs[block.key] < least
-        if after <= before * (1 - aim) or score(block) >= PRESERVED or is_too_much:
+        if after <= most or block.keeps or is_too_much:
             break
-        removed.append(Removed(block.key, block.drops or LOW, costs[block.key]))
+        gone[block.key] = block.drops or LOW
         after -= costs[block.key]
-    gone = {one.key for one in removed}
-    return Compacted(tuple(block for block in left if block.key not in gone), tuple(removed), before, after)
+    return gone
 
 
 def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
@@ -113,25 +91,7 @@ def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     ]  # fmt: skip
 
 
-CONFIRMATION, LOG, ABANDONED = "a confirmation", "a log", "an abandoned attempt"
-
-_SHORT = 200  # characters of a confirmation at most; what is longer says more than that
-LOG_LINES, _LOG_SHARE = 10, 0.6  # so many lines, so much of them a log's, and a text is one
-_FAILED = re.compile(
-    r"\b(?:fail(?:ed|ure|s)?|error|errors|timed? ?out|broken|not|no|never|but|except|warn(?:ing)?s?)\b", re.IGNORECASE
-)
-_NONE_FAILED = re.compile(r"\b(?:0|no|without)[ -](?:fail(?:ure|ed)?s?|errors?|warnings?|issues?)\b", re.IGNORECASE)
-_CONFIRMS = re.compile(
-    r"\b(?:(?:saved|written|created|deleted|updated|uploaded|installed|pushed|completed?|finished) successfully|"
-    r"successfully \w+|(?:all )?(?:\d+ )?tests? (?:have )?pass(?:ed)?|\d+ passed|build (?:completed?|succeeded|passed)|"
-    r"(?:lint|linting|check)s? (?:is |are )?(?:clean|passed)|nothing to (?:commit|do)|up to date|done)\b",
-    re.IGNORECASE,
-)
-_GIVEN_UP = re.compile(
-    r"\b(?:abandoned|gave up on|given up|dead[ -]end|did(?:n't| not) (?:work out|lead anywhere|help|pan out)|"
-    r"rolled (?:it )?back again|no longer pursued|prototype (?:was )?(?:replaced|thrown away))\b",
-    re.IGNORECASE,
-)
+LOG_LINES = 10  # so many lines of a log, and a text has one
 _LOG_MATTERS = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|Error|Exception|Caused by|panic|failed)\b")
 # Details on threats, performance and the integrity of data must stay; rules.md#preservation.
 _CRITICAL = re.compile(
@@ -140,18 +100,6 @@ _CRITICAL = re.compile(
     r"performance[- ]critical|hot path|latency|throughput|SLA|GDPR)\b"
 )
 _MARKED = re.compile(r"^[^\w\n]*CRITICAL\b", re.MULTILINE)  # `\W*` would go on through the next lines
-
-
-def reason(text: str) -> str:
-    """Why a text may go, one of the names above; "" if nothing speaks for that."""
-    if len(text) <= _SHORT and _CONFIRMS.search(text) and not _FAILED.search(_NONE_FAILED.sub("", text)):
-        return CONFIRMATION
-    lines = [line for line in text.split("\n") if line.strip()]
-    if len(lines) >= LOG_LINES and sum(
-        1 for line in lines if LOG_LINE.match(line) or TRACE_LINE.match(line)
-    ) >= _LOG_SHARE * len(lines):
-        return LOG
-    return ABANDONED if _GIVEN_UP.search(text) else ""
 
 
 def is_critical_detail(text: str) -> bool:

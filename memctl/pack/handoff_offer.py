@@ -196,15 +196,12 @@ class _Offering:
 
 def _changes(memory: Memory, snapshot: Snapshot, sections: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """The files that were changed last: of sections those that they cover, or that their records refer to."""
-    globs: list[str] = []
-    if sections:
-        pages = [page for section in sections if (page := snapshot.outline.find(section))]
-        parents = [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
-        globs = [glob for page in (*pages, *parents) for glob in page.paths]
+    globs = handoff_scope.globs_of(snapshot, sections)
+    if sections and not globs:
         records = phase.of_sections(snapshot, snapshot.open_records, sections)
-        globs = globs or [code_path(ref) for record in records for ref in record.code_refs]
-        if not globs:
-            return ()
+        globs = [code_path(ref) for record in records for ref in record.code_refs]
+    if sections and not globs:
+        return ()
     return tuple(recency.last_files(memory.repository, globs=globs))
 
 

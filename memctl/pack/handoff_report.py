@@ -44,7 +44,8 @@ class HandoffReport(msgspec.Struct, frozen=True):
     """What a package has: of `before` tokens of context `after`, the share that is not in it and the share that was to
     go, its `tokens` in all of `budget`, and the checklist. It should have at least `least` tokens.
 
-    `removed` counts what is only named or not there, by why.
+    `removed` counts what is only named or not there, by why; with `is_chosen` not all that must stay has room, and the
+    weightiest went in.
     """
 
     before: int
@@ -56,15 +57,11 @@ class HandoffReport(msgspec.Struct, frozen=True):
     budget: int
     least: int
     checks: tuple[Check, ...]
+    is_chosen: bool
 
     @property
     def lacking(self) -> list[Check]:
         return [check for check in self.checks if check.missing]
-
-    @property
-    def is_chosen(self) -> bool:
-        """Whether not all that must stay has room: the weightiest went in."""
-        return bool(self.lacking)
 
     @property
     def lines(self) -> list[str]:
@@ -87,6 +84,7 @@ def report(
     there = [item for item in written.values() if included[item.id]]
     before = sum(scope.sizes.values())
     after = min(before, sum(count(f"{item.id} {item.title}\n{item.body}") for item in there))
+    checks = tuple(_checks(asked, pack, scope, written, included))
     return HandoffReport(
         before=before,
         after=after,
@@ -96,7 +94,8 @@ def report(
         tokens=pack.tokens,
         budget=pack.budget,
         least=LEAST[asked.kind],
-        checks=tuple(_checks(asked, pack, scope, written, included)),
+        checks=checks,
+        is_chosen=any(check.missing for check in checks),
     )
 
 

@@ -11,7 +11,7 @@ Of a complete handoff and a continuation a share is to go: what is closed or sai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,13 +20,22 @@ from memctl.pack import compaction, items, last_work, phase, relevance
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
-from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, SPECIALIST, HandoffRequest
+from memctl.pack.handoff_request import (
+    COMPLETE,
+    CONTINUATION,
+    EMERGENCY,
+    NONE_RECORDED,
+    SPECIALIST,
+    HandoffRequest,
+)
 from memctl.pack.items import Sources
 from memctl.pack.last_work import by_last_work
 from memctl.pages import repository_paths
 from memctl.record import timestamps
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.kinds import KNOWLEDGE
+from memctl.record.content_fields import content
+from memctl.record.handoff import Handoff
+from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
@@ -53,7 +62,7 @@ _WEIGHTY = 7  # importance from which a learning about what is critical must sta
 _CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
 _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
-_CLOSE = 0.6  # of how well the best matches a task, for a record to bear on it; so it is for pages in other packs
+_WEAK = 0.2  # of how well the best matches, below which nothing bears on a task
 _TEXTS = 0.7  # of a package are texts of the context, the rest stands around them; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
 
@@ -81,40 +90,64 @@ class Scope(msgspec.Struct, frozen=True):
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """The scope of a handoff; sizes are as `count` counts them."""
+    is_narrow = asked.kind in (SPECIALIST, EMERGENCY)
     known = concerned(snapshot, now, asked.sections, asked.source)
     tasks = _tasks(known, asked.source, sources)
+    globs = globs_of(snapshot, asked.sections)
     state = _state(snapshot, asked, tasks, sources)
     ranked = _found(snapshot, now, asked) if asked.kind == SPECIALIST else []
-    keeps = _kept(snapshot, now, asked, known, tasks, sources, ranked)
-    pages = _pages(snapshot, asked.sections, sources)
-    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked)
-    if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
-        prior = [item for item in prior if item.kind != "checkpoint"]
-    added = [record for record in snapshot.records if record.path in keeps and record not in known]
-    blocks = [*_blocks(snapshot, now, (*known, *added), keeps), *_of_pages(pages)]
-    sizes = {block.key: count(block.text) for block in blocks}
-    by_path = {record.path: record for record in (*known, *added)}
-    narrow = tuple(by_path[path] for path in keeps)
+    bearing, places = _bearing(snapshot, ranked, count)
+    keeps = _kept(snapshot, now, asked, known, tasks, sources, bearing)
+    own = _pages(snapshot, asked.sections, sources)
+    pages = places if is_narrow else own
+    records = {record.path: record for record in (*known, *bearing)}
+    blocks = [
+        *_blocks(snapshot, now, [*records.values()], keeps),
+        *_of_pages({page.key: page for page in (*own, *places)}.values()),
+    ]
+    gone = {block.key: "" for block in blocks if block.key not in keeps and block.key in records}
+    if not is_narrow:
+        gone = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
     if isinstance(state, Checkpoint) and asked.kind != SPECIALIST:
         keeps = {state.checkpoint_id: TASK, **keeps}
-    if asked.kind in (SPECIALIST, EMERGENCY):
-        about = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind == "page"]
-        return Scope(tuple(known), tuple(tasks), state, narrow, tuple(about), tuple(prior), keeps, (), sizes)
-    compacted = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
-    chosen = tuple(by_path[block.key] for block in compacted.kept if block.key in by_path)
-    left = tuple(
-        Left(record.id, record.title, one.why, record.memory_type)
-        for one in reversed(compacted.removed)
-        if (record := by_path.get(one.key))
+    removed = [(records[key], why) for key, why in reversed(gone.items()) if key in records and not is_narrow]
+    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked, globs)
+    if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
+        prior = [item for item in prior if item.kind != "checkpoint"]
+    return Scope(
+        known=tuple(known),
+        tasks=tuple(tasks),
+        state=state,
+        records=tuple(sorted((r for r in records.values() if r.path not in gone), key=_in_order(keeps))),
+        pages=tuple(pages),
+        prior=tuple(prior),
+        keeps=keeps if is_narrow else keeps | {page.key: SECTION for page in pages},
+        left=tuple(Left(record.id, record.title, why, record.memory_type) for record, why in removed),
+        sizes={block.key: count(block.text) for block in blocks},
     )
-    keeps |= {page.key: SECTION for page in pages}
-    return Scope(tuple(known), tuple(tasks), state, chosen, tuple(pages), tuple(prior), keeps, left, sizes)
 
 
-def task_state(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str, sources: Sources) -> TaskState:
-    """The state of the task that a giver hands over with some sections (none: with all of the memory)."""
-    asked = HandoffRequest(source=giver, sections=tuple(sections))
-    return _state(snapshot, asked, _tasks(concerned(snapshot, now, sections, giver), giver, sources), sources)
+def _in_order(keeps: Mapping[str, str]) -> Callable[[Record], int]:
+    """Puts records in the order in which they must be in the package, and others behind them."""
+    ranks = {key: rank for rank, key in enumerate(keeps)}
+    return lambda record: ranks.get(record.path, len(ranks))
+
+
+def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
+    """The state with which who accepts a handoff goes on: that of its task, and what the giver said of it."""
+    who, given = one.parties, content(HANDOFF, one.body)
+    said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
+    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections)
+    known = concerned(snapshot, now, who.sections, who.from_agent_id)
+    state = _state(snapshot, asked, _tasks(known, who.from_agent_id, sources), sources)
+    return msgspec.structs.replace(
+        state,
+        goal=who.task or state.goal or one.record.title,
+        next_actions=tuple(dict.fromkeys((*said.pop("immediate"), *state.next_actions))),
+        saved_by=state.saved_by or who.from_agent_id,
+        saved_at=state.saved_at or one.record.timestamp,
+        **{name: tuple(line for line in lines if line != NONE_RECORDED) for name, lines in said.items()},
+    )
 
 
 def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
@@ -146,24 +179,30 @@ def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record:
     """Whether a checkpoint of the giver is of a task, by its name, its section, or the files that it touched."""
     if saved.saved_by != asked.source or not asked.sections:
         return saved.saved_by == asked.source
-    pages = [page for section in asked.sections if (page := snapshot.outline.find(section))]
-    globs = [glob for page in pages for glob in page.paths]
+    globs = globs_of(snapshot, asked.sections)
     touched = bool(globs and repository_paths.matching([one.path for one in saved.files], globs))
     is_named = record is not None and saved.task_id in (record.id, record.memory_id)
     return is_named or saved.section in asked.sections or touched
 
 
+def globs_of(snapshot: Snapshot, sections: Sequence[str]) -> list[str]:
+    """What covers the code of some sections, or of the sections of some details."""
+    pages = [page for section in sections if (page := snapshot.outline.find(section))]
+    parents = [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
+    return [glob for page in (*pages, *parents) for glob in page.paths]
+
+
 def _kept(
     snapshot: Snapshot, now: str, asked: HandoffRequest, known: Sequence[Record], tasks: Sequence[Record],
-    sources: Sources, ranked: Sequence[Result],
+    sources: Sources, bearing: Sequence[Record],
 ) -> dict[str, str]:  # fmt: skip
     """Why which records must be in the package, by their paths, the most important first."""
     weighty = sorted(known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
     reasons = [(record.path, _reason(snapshot, now, record)) for record in weighty]
     if asked.kind == EMERGENCY:
         reasons = [(path, why) for path, why in reasons if why in (BINDING, ISSUE)]
-    if matching := [r.record for r in ranked if r.record is not None and r.record.is_open and r.match >= _CLOSE]:
-        tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in matching]
+    if bearing:
+        tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in bearing]
     if asked.kind == CONTINUATION and tasks:
         reasons += [(record.path, CHANGED) for record in _changed_since(known, tasks[0], sources)]
     found: dict[str, str] = {record.path: TASK for record in tasks}
@@ -190,9 +229,27 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
 
 
 def _found(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Result]:
-    """What bears on a specialist's task, best first, in whatever section it is."""
-    found = relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
-    return [one for one in found if one.record is None or one.record.memory_type in KNOWLEDGE]
+    """What matches a specialist's task, best first, in whatever section it is."""
+    return relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
+
+
+def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -> tuple[list[Record], list[Item]]:
+    """The open records and the pages that bear on a task, best first: all that match about as well as the best, and of
+    what matches less as much as the least package has room for."""
+    records: list[Record] = []
+    pages: dict[str, Item] = {}
+    room = int(_TEXTS * LEAST[SPECIALIST])
+    for one in ranked:
+        if one.match < (relevance.CLOSE if room <= 0 else _WEAK):
+            break
+        record, page = one.record, relevance.page_of(one.id)
+        if record is not None and record.is_open and record.memory_type in KNOWLEDGE:
+            records.append(record)
+            room -= count(snapshot.body(record))
+        elif one.kind == "page" and page not in pages:  # of a page and a part of it the better match
+            pages[page] = relevance.item(snapshot, one)
+            room -= count(pages[page].body)
+    return records, [*pages.values()]
 
 
 def _changed_since(known: Sequence[Record], task: Record, sources: Sources) -> list[Record]:
@@ -212,7 +269,7 @@ def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> lis
     return [items.of_page(page, sources.page(page)) for page in {page.path: page for page in found}.values()]
 
 
-def _of_pages(pages: Sequence[Item]) -> list[ContextBlock]:
+def _of_pages(pages: Iterable[Item]) -> list[ContextBlock]:
     return [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
 
 
@@ -223,7 +280,7 @@ def _blocks(
     cited = Counter(identifier for r in records for name in LISTS[1:-2] for identifier in getattr(r, name))
     for record in sorted(records, key=lambda r: (r.timestamp, r.id)):
         text = f"{record.id} {record.title}\n{snapshot.body(record)}"
-        drops, worth = _drops(record, text, now)
+        drops, worth = _drops(record, now)
         yield ContextBlock(
             key=record.path,
             text=text,
@@ -237,13 +294,11 @@ def _blocks(
         )
 
 
-def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
+def _drops(record: Record, now: str) -> tuple[str, float]:
     """Why a record may go, and its score from 0 to 30 then."""
-    age = timestamps.days_between(record.timestamp, now)
-    if record.memory_type == "issue" and not record.is_open:
-        return ("resolved more than 30 days ago", 5) if age > _CONFIRMED_DAYS else ("resolved", 25)
-    if not record.is_open:
-        return f"{record.status}", 20 if record.status == "done" else 10
-    if record.memory_type in ("learning", "issue") and (why := compaction.reason(text)):
-        return why, 15
-    return "", 0
+    if record.is_open:
+        return "", 0
+    if record.memory_type == "issue":
+        is_old = timestamps.days_between(record.timestamp, now) > _CONFIRMED_DAYS
+        return ("resolved more than 30 days ago", 5) if is_old else ("resolved", 25)
+    return record.status, 20 if record.status == "done" else 10

@@ -53,7 +53,7 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
     matching = relevance.found(snapshot, asked.task, now)
     sections = relevance.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
     critical = _critical(current, matching)
-    states = _states(current, matching)
+    states = _states(current, matching, sections, sources, asked.task)
     origins = sources.origins([*states, *critical])
     parts: tuple[PackPart, ...] = (
         PackPart("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
@@ -77,7 +77,7 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
         title="System prompt",
         root="system_prompt",
         opening=tuple(opening),
-        closing=tuple(_closing(snapshot, asked, [*states, *critical], sections, count)),
+        closing=tuple(_closing(snapshot, asked, [*states, *_of_task(critical, matching, asked)], sections, count)),
         others=tuple(items.left(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
         made=now,
     )
@@ -154,12 +154,26 @@ def _critical(current: Sequence[Record], matching: Sequence[Result]) -> list[Rec
     return sorted(by_weight, key=lambda record: -scores.get(record.path, 0.0))
 
 
-def _states(current: Sequence[Record], matching: Sequence[Result]) -> list[Record]:
-    """The open state that the task is about, else the latest."""
+def _states(
+    current: Sequence[Record], matching: Sequence[Result], sections: Sequence[Page], sources: Sources, task: str
+) -> list[Record]:
+    """The open state that the task is about, or of the section that bears on it most, or of no section; without a task
+    of all. Of several the one worked on last.
+    """
     states = [record for record in current if record.memory_type == "state"]
-    open_paths = {record.path for record in states}
-    best = next((result.record for result in matching if result.path in open_paths), None)
-    return [best] if best is not None else sorted(states, key=ORDERS["date"][0], reverse=True)[:1]
+    by_path = {record.path: record for record in states}
+    near = [by_path[one.path] for one in matching if one.path in by_path and one.match >= relevance.CLOSE][:1]
+    if task and not near:
+        near = next((found for page in sections if (found := [r for r in states if r.place == page.id])), near)
+        near = near or [record for record in states if not record.place]
+    found = near if task else states
+    return last_work.by_last_work(found, sources.worked(found))[:1]
+
+
+def _of_task(records: Sequence[Record], matching: Sequence[Result], asked: PromptRequest) -> list[Record]:
+    """Those of some records that match the task; without one all of them."""
+    paths = {result.path for result in matching}
+    return [record for record in records if not asked.task or record.path in paths]
 
 
 def _closing(

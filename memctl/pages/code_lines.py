@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memctl.text.lazy_regex import lazy_regex
+
 # The suffixes of each language.
 PYTHON, GO = ("py", "pyi"), ("go",)
 JAVASCRIPT, TYPESCRIPT = ("js", "jsx", "mjs", "cjs"), ("ts", "mts", "cts")
@@ -23,20 +25,20 @@ _LONGEST = 8_000  # characters of a line; nobody wrote a longer one by hand
 
 # Strings are kept, for they name what is imported; comments go, and texts of many lines but for their line ends.
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?"
-_PYTHON_TEXT = re.compile(
+_PYTHON_TEXT = lazy_regex(
     rf"(?P<gone>#[^\n]*|(?P<q>\"\"\"|'''|(?!))(?:\\[\s\S]|(?!(?P=q))[\s\S])*(?:(?P=q)|\Z))|{_STRING}"
 )
-_BRACES_TEXT = re.compile(rf"(?P<gone>//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|`(?:[^`\\]|\\[\s\S])*(?:`|\Z))|{_STRING}")
+_BRACES_TEXT = lazy_regex(rf"(?P<gone>//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|`(?:[^`\\]|\\[\s\S])*(?:`|\Z))|{_STRING}")
 
-_PYTHON_LINE = re.compile(
+_PYTHON_LINE = lazy_regex(
     r"(?P<indent>[ \t]*)(?:(?P<word>class|type)[ \t]+(?P<named>\w+)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)"
     r"|[A-Za-z_@])"
 )
-_GO_LINE = re.compile(
+_GO_LINE = lazy_regex(
     r"(?P<indent>)(?:(?P<word>type)[ \t]+(?P<named>\w+)|func[ \t]*(?P<receiver>\([^()]*\))?[ \t]*(?P<method>\w+))"
 )
-_GO_GROUPED_TYPE = re.compile(r"\t(\w+)(?:\[[^\]]*\])?[ \t]+\S")
-_SCRIPT_LINE = re.compile(
+_GO_GROUPED_TYPE = lazy_regex(r"\t(\w+)(?:\[[^\]]*\])?[ \t]+\S")
+_SCRIPT_LINE = lazy_regex(
     r"""(?P<indent>[ \t]*)(?:(?:export|default|declare|abstract|async|const(?=\ enum))\ +)*
     (?:(?P<word>class|interface|enum|namespace|module)\b\ *(?P<holder>\w[\w$.]*|"[^"]+"|'[^']+')?[^;=]*\{
     |(?P<alias>type)\ +(?P<type>[\w$]+)[^=;]*=
@@ -47,29 +49,29 @@ _SCRIPT_LINE = re.compile(
     |\S)""",
     re.VERBOSE,
 )
-_SCRIPT_MEMBER = re.compile(
+_SCRIPT_MEMBER = lazy_regex(
     r"""[ \t]*(?:(?:public|private|protected|static|async|readonly|override|abstract|get|set)\ +)*\*?\ *
     (?P<name>\#?[\w$]+|\[[\w$."']+\])\ *(?:\(|<[^(]*\(|[^=(]*=\ *(?:async\ *)?(?:function\b|\($|\(.*=>|[\w$]+\ *=>))""",
     re.VERBOSE,
 )
 
-_PYTHON_IMPORT = re.compile(
+_PYTHON_IMPORT = lazy_regex(
     r"^[ \t]*(?:import[ \t]+(?P<modules>[\w.]+[^\n;]*)"
     r"|from[ \t]+(?P<source>\.*[ \t]*[\w.]*)[ \t]*\bimport\b[ \t]*(?:\((?P<many>[^()]*)\)|(?P<few>[^\n;]+)))",
     re.MULTILINE,
 )
-_SCRIPT_IMPORT = re.compile(
+_SCRIPT_IMPORT = lazy_regex(
     r"(?:^[ \t]*import[ \t]*|\bfrom[ \t]*|\b(?:import|require)[ \t]*\([ \t]*)"
     r"([\"'])([^\"'\n]+)\1",
     re.MULTILINE,
 )
-_GO_IMPORT = re.compile(r"^import[ \t]*(?:\(([^()]*)\)|(?:[\w.]+[ \t]+)?\"([^\"\n]+)\")", re.MULTILINE)
-_C_IMPORT = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
-_JAVA_IMPORT = re.compile(r"^[ \t]*import[ \t]+(static[ \t]+)?([\w.]+\*?)", re.MULTILINE)
-_RUBY_IMPORT = re.compile(
+_GO_IMPORT = lazy_regex(r"^import[ \t]*(?:\(([^()]*)\)|(?:[\w.]+[ \t]+)?\"([^\"\n]+)\")", re.MULTILINE)
+_C_IMPORT = lazy_regex(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_JAVA_IMPORT = lazy_regex(r"^[ \t]*import[ \t]+(static[ \t]+)?([\w.]+\*?)", re.MULTILINE)
+_RUBY_IMPORT = lazy_regex(
     r"^[ \t]*(?:(?P<beside>require_relative)|require|load)[ \t(]+[\"'](?P<path>[^\"'\n]+)[\"']", re.MULTILINE
 )
-_RUST_IMPORT = re.compile(
+_RUST_IMPORT = lazy_regex(
     r"^[ \t]*(?:pub(?:\([^()\n]*\))?[ \t]+)?"
     r"(?:(?P<mod>mod)[ \t]+(?P<name>\w+)[ \t]*;|use[ \t]+(?P<used>[^;]{1,2000});)",
     re.MULTILINE,

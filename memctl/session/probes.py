@@ -39,6 +39,7 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Session
 RECALL, ARTIFACT, CONTINUATION, DECISION = "recall", "artifact", "continuation", "decision"
 KINDS = (RECALL, ARTIFACT, CONTINUATION, DECISION)
 GOAL = "What was the session to accomplish?"
+ERROR, ISSUES, LEARNED = "What was the error when {} failed?", "Which issues came up?", "What was learned?"
 FILES = "Which files were created, modified, deleted or read?"
 NEXT, STANDS = "What is to be done next?", "Where does the work stand?"
 DECISIONS = "Which decisions were made?"
@@ -106,11 +107,9 @@ def _recall(summary: SessionSummary) -> Iterator[Probe]:
     if summary.intent:
         yield _probe(RECALL, GOAL, summary.intent.removesuffix(" …"))
     for failure in summary.errors:
-        yield _probe(
-            RECALL, f"What was the error when {redacted_line(failure.step)} failed?", failure.message.removesuffix("…")
-        )
+        yield _probe(RECALL, ERROR.format(redacted_line(failure.step)), failure.message.removesuffix("…"))
     issues, learned = summary.having(labels.ISSUE, labels.BLOCKER), summary.having(labels.LEARNING)
-    for question, extracts in (("Which issues came up?", issues), ("What was learned?", learned)):
+    for question, extracts in ((ISSUES, issues), (LEARNED, learned)):
         yield from (_probe(RECALL, question, found.text) for found in extracts if found.explicit)
 
 

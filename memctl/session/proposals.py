@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from memctl.record import timestamps
 from memctl.record.kinds import DECISION, ISSUE, KINDS, LEARNING, STATE, Kind
 from memctl.record.record import Record
 from memctl.record.required_text import is_said
-from memctl.record.task_state import DONE
+from memctl.record.task_state import CREATED, DONE, MODIFIED, READ
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.summary import SessionSummary
@@ -22,13 +22,18 @@ from memctl.statements.statement import Statement
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.similar import comparable
+from memctl.transcript.events import PROMPT
 from memctl.write.create import Draft
 
 _TITLE = 100  # characters, the longest that a record takes
 _TAG = "session"
-# Of what has a label and of what has none, which may be wrong; rules.md#importance.
-_IMPORTANCE = {True: 7, False: 4}
+# How sure it is that something was decided, by the user (True) and by the agent: with a label, and without one.
+_LABELLED, _IMPLIED = {True: 8, False: 7}, {True: 5, False: 4}
+# How long what was found is kept that nobody wrote down as a record, from which importance on; rules.md#importance.
+_KEPT = ((8, ""), (5, "30d"), (1, "7d"))
 _TAKEN = ("timestamp", "agent_id", "importance", "tags", "severity", "status")  # of the values that a text gives
+_MOST_FILES = 3  # that a proposal refers to
+_FILE = re.compile(r"[\w@+-][\w./@+-]*\.\w+")
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
 
 
@@ -65,15 +70,32 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     found += [_unresolved(one, where) for one in summary.failures if one.is_open]
     found += [_learning(one, where) for one in summary.having(labels.LEARNING)]
     found += _state(summary)
+    files = [entry.path for entry in summary.trail.having(CREATED, MODIFIED, READ)]
+    found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
     new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_said(one.title)}
     told = [msgspec.structs.replace(one, record=made.get(key, "")) for key, one in new.items()][::-1]
     return sorted(told, key=lambda one: not one.explicit)
 
 
+def _with_files(proposal: Proposal, files: Sequence[str]) -> Proposal:
+    """A proposal with the files of the session that its text names, so that it is found at them."""
+    if "code_refs" in proposal.values:
+        return proposal
+    texts = [proposal.title, *(text for value in proposal.content.values() for text in _lines(value))]
+    named = list(dict.fromkeys(word for text in texts for word in _FILE.findall(text)))
+    found = [[file for file in files if file == word or file.endswith(f"/{word}")] for word in named]
+    refs = list(dict.fromkeys(one for (one, *others) in filter(None, found) if not others))[:_MOST_FILES]
+    return msgspec.structs.replace(proposal, values={**proposal.values, "code_refs": refs}) if refs else proposal
+
+
+def _lines(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
 def _decision(found: Extract, where: str) -> Proposal:
     said, values = _labelled(found)
     values = {
-        "importance": _IMPORTANCE[found.explicit],
+        "importance": (_LABELLED if found.explicit else _IMPLIED)[found.source == PROMPT],
         "status": "accepted" if found.explicit else "proposed",
     } | values
     content: dict[str, str | list[str]] = {"decision": redacted_line(found.text), **said}
@@ -82,7 +104,14 @@ def _decision(found: Extract, where: str) -> Proposal:
         content.setdefault("rationale", redacted_line(found.reason))
     if found.alternatives:
         content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
-    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit, line=found.line)
+    return Proposal(DECISION.name, _title(found.text), _with_term(values), content, found.explicit, line=found.line)
+
+
+def _with_term(values: dict[str, Any]) -> dict[str, Any]:
+    """Values with the time for which something of its importance is kept."""
+    importance = values.get("importance")
+    term = next(days for least, days in _KEPT if not isinstance(importance, int) or importance >= least)
+    return {"expires_at": term, **values} if term else values
 
 
 def _issue(found: Extract, where: str) -> Proposal:
@@ -140,7 +169,7 @@ def _learning(found: Extract, where: str) -> Proposal:
     content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), **said}
     content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
     values = {"importance": 5 if found.explicit else 4} | given
-    return Proposal(LEARNING.name, _title(found.text), values, content, found.explicit, line=found.line)
+    return Proposal(LEARNING.name, _title(found.text), _with_term(values), content, found.explicit, line=found.line)
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:

@@ -226,7 +226,8 @@ class _Fold:
 
     def _put(self, path: str, is_inside: bool, action: str, what: str, by: str) -> None:
         old = self.entries.get(path, TrailEntry(path, READ, is_inside=is_inside))
-        words = (*old.what, what) if what and what not in old.what else old.what
+        known = () if old.action == READ != action and what else old.what  # why it was read says no more then
+        words = (*known, what) if what and what not in known else known
         makers = (*old.by, by) if by and by not in old.by else old.by
         if action != READ:
             self.entries.pop(path, None)  # what was changed last stands last

@@ -126,8 +126,10 @@ def cause(message: str) -> Finding | None:
 
 
 def _is_cause(text: str) -> bool:
+    if _DOUBT.search(text) or _NEXT.match(text):
+        return False
     stated = statements.stated(text)
-    if stated in (statements.DECISION, statements.REJECTED) or _DOUBT.search(text) or _NEXT.match(text):
+    if stated in (statements.DECISION, statements.REJECTED):
         return False
     return stated == statements.LESSON or (_BECAUSE.search(text) is not None and _NAME.search(text) is not None)
 

@@ -7,6 +7,7 @@ take a sentence for what it is not: what has to be found has a label.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import chain
 
 from memctl.statements import cues
@@ -24,6 +25,7 @@ _OUTPUT = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)  # several readers ask of one sentence
 def stated(sentence: str) -> str:
     """What a sentence states: DECISION, REJECTED, LESSON, or "" for anything else."""
     text = _bare(sentence[:_LOOKED_AT])

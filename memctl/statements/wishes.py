@@ -39,24 +39,22 @@ _LOOK = (
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
 _OF_VERSIONING = lazy_regex(rf"(?i)\b(?:{_VERSIONING})\b")
 _OF_WORK_BESIDE = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE})\b")
-# After what says that somebody wants something: it is no more than a look, or the next step.
-_NO_LOOK = (
-    r"(?!(?:see|look|check|say|start|wait|move|know|talk|discuss|think|understand|continue|try (?:again|it|that)"
-    r"|not forget"
-    r"|do (?:it|that|this)\b(?!:)|work|have a|get back|figure|find|debug|brainstorm|first|be (?:seeing|better|fine|ok"
-    r"|okay|good|working|there|done|ready|able|sure)|already|generate)\b)"
-)
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
-    rf"(?i)\blet'?s {_ALSO}(?!go\b(?! with)){_NO_LOOK}\w+|\b(?:can|can't|could) we {_ALSO}{_NO_LOOK}\w+"
-    rf"|\b(?!you |i )\w+(?:\(\))? should(?:n't)? {_ALSO}{_NO_LOOK}\w+"
-    rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|like to {_NO_LOOK}|want (?:to {_NO_LOOK})?)"
-    rf"|\bwe {_ALSO}(?:need|want|ought) to {_NO_LOOK}\w+"
-    r"|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b|\b(?:instead of|rather than)\b|\binstead[.,]"
-    r"|\bimplement both\b"
-    r"|\bwhy (?:don't|not) (?:we|you) just\b"
+    r"(?i)(?P<opening>(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
+    rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
+    rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
+    r"|\b(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we|you) just\b"
     r"|\b(?:use|keep|make|put|store|rename|name|call) (?!it\b|this\b|that\b)(?:\S+ ){1,6}?(?:as|optional"
     r"|configurable)\b"
+)
+# After what opens a wish: it is no more than a look, or the next step.
+_NO_MORE = lazy_regex(
+    r"(?i)(?:see|look|check|say|start|wait|move|know|talk|discuss|think|understand|continue|try (?:again|it|that)"
+    r"|not forget"
+    r"|do (?:it|that|this)\b(?!:)|go\b(?! with)|work|have a|get back|figure|find|debug|brainstorm|first|already"
+    r"|generate"
+    r"|be (?:seeing|better|fine|ok|okay|good|working|there|done|ready|able|sure))\b|\W"
 )
 _DEMAND = lazy_regex(
     r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!know|think|see|worry|mind|have\b|need|want|understand|care|get\b"
@@ -198,8 +196,10 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
     is_next = _STEP if kind == DECISION else _DEMANDED_STEP
-    match = pattern.search(sentence[:_LONGEST])
-    return match is not None and is_next.search(sentence[match.start() :]) is None
+    for match in pattern.finditer(sentence[:_LONGEST]):
+        if match.lastgroup is None or _NO_MORE.match(sentence, match.end()) is None:
+            return is_next.search(sentence[match.start() :]) is None
+    return False
 
 
 def is_assent(prompt: str) -> bool:

@@ -53,25 +53,15 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
         """The reason that an ownership has which came back."""
         return f"Given back: handoff {name or self.handoff}"
 
-    def is_about(self, held: Ownership) -> bool:
-        """Whether an ownership has this handoff as its reason, under the id that it has now, whoever has it by now."""
-        return held.section_id in self.sections and held.lock_reason in (self.why(), self.why_back())
+    def is_about(self, held: Ownership, name: str = "") -> bool:
+        """Whether an ownership has this handoff as its reason, under one of its ids, whoever has it by now."""
+        return held.section_id in self.sections and held.lock_reason in (self.why(name), self.why_back(name))
 
 
 def named_in(reason: str) -> str:
     """The handoff that an ownership has as its reason, "" if there is none."""
     match = _REASON.fullmatch(reason)
     return match[1] or match[2] if match else ""
-
-
-def renamed(held: Ownership, given: Given, old: str) -> Ownership:
-    """An ownership by a handoff that was called `old`, under the name it has now; any other as it is."""
-    under = msgspec.structs.replace(given, handoff=old)
-    if not under.is_about(held):
-        return held
-    return msgspec.structs.replace(
-        held, lock_reason=given.why() if held.lock_reason == under.why() else given.why_back()
-    )
 
 
 def of(one: Handoff, now: str, taken: Collection[str]) -> Given:
@@ -181,31 +171,24 @@ def given_back(state: State, given: Given, sections: Collection[str]) -> State:
     owned = dict(state.section_ownership_map)
     for section in sections:
         held = owned.get(section)
-        if held is None or not is_by(held, given):
-            continue
-        owned[section] = held.passed(given.giver, given.now, given.why_back())
-        if section in given.unowned:
-            owned[section] = Ownership(
-                section_id=section,
-                owner_agent_id=given.giver,
-                acquired_at=given.now,
-                expires_at=given.now,
-                previous_owner=given.taker,
-                lock_reason=given.why_back(),
-            )
-    return state.with_(section_ownership_map=owned)
-
-
-def given_anew(state: State, given: Given, sections: Collection[str]) -> State:
-    """The sections are the taker's after all, as far as they went back by this handoff and nothing came since."""
-    owned = dict(state.section_ownership_map)
-    for section in sections:
-        held = owned.get(section)
-        if held is not None and is_back(held, given):
-            owned[section] = held.passed(given.taker, given.now, given.why())
+        if held is not None and is_by(held, given):
+            back = held.passed(given.giver, given.now, given.why_back())
+            free = Ownership(section_id=section, owner_agent_id=given.giver, expires_at=given.now)
             if section in given.unowned:
-                owned[section] = msgspec.structs.replace(owned[section], expires_at=None)
+                names = ("acquired_at", "previous_owner", "lock_reason")
+                back = msgspec.structs.replace(free, **{name: getattr(back, name) for name in names})
+            owned[section] = back
     return state.with_(section_ownership_map=owned)
+
+
+def _given_anew(state: State, given: Given, section: str) -> State:
+    """The section is the taker's after all, as far as it went back by this handoff and nothing came since."""
+    held = state.section_ownership_map.get(section)
+    if held is None or not is_back(held, given):
+        return state
+    ends = None if section in given.unowned else held.expires_at
+    anew = msgspec.structs.replace(held.passed(given.taker, given.now, given.why()), expires_at=ends)
+    return state.with_(section_ownership_map={**state.section_ownership_map, section: anew})
 
 
 def is_by(held: Ownership, given: Given) -> bool:
@@ -221,41 +204,46 @@ def is_back(held: Ownership, given: Given) -> bool:
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
     """A handoff's answer that the shared state does not follow in one section, and whose that is to be.
 
-    `owner` is "" for nobody, `held` the ownership as it is. With `at_work` only who is at work is to be mended: the
-    taker is, on a section that is another's, or with no `section` by a handoff that it has not accepted.
+    `owner` is "" for nobody, `held` the ownership as it is. Without it only who is at work has to change: the taker is,
+    on a section that is another's, or with no `section` by a handoff that it has not accepted.
     """
 
     handoff: Handoff
+    given: Given
     section: str = ""
     owner: str = ""
     held: Ownership | None = None
-    at_work: bool = False
 
     @property
     def told(self) -> str:
         """What is wrong, in words."""
-        if self.at_work:
-            return f"{self._answer}, and {self._taker} is at work {self._at}"
-        assert self.held is not None
+        if self.held is None:
+            return f"{self._answer}, and {self.given.taker} is at work {self._at}"
         return f"{self._answer}, and {self.held.told if self._was else f'nobody owns {self.section}'}"
 
     @property
     def done(self) -> str:
         """What settling it does, in words."""
-        if self.at_work:
-            return f"{self._answer}: {self._taker} is no longer at work {self._at}"
+        if self.held is None:
+            return f"{self._answer}: {self.given.taker} is no longer at work {self._at}"
         before = f", no longer {_whose(self._was)}" if self._was != self.owner else ""
         return f"{self._answer}: {self.section} is {_whose(self.owner)}{before}"
+
+    def settled(self, state: State) -> State:
+        """The state as the answer of the handoff has it."""
+        if self.held is not None and is_back(self.held, self.given):
+            return _given_anew(state, self.given, self.section)
+        if self.held is not None:
+            state = given_back(state, self.given, (self.section,))
+        if self.section:
+            return agents.only_working(state, (self.section,), self.owner)
+        return agents.end_work(state, self.given.taker, self.given.names)
 
     @property
     def _answer(self) -> str:
         record = self.handoff.record
         is_declined = record.status == ACCEPTED and self.section in self.handoff.parties.declined
         return f"{record.id} is {record.status}" + (f" without {self.section}" if is_declined else "")
-
-    @property
-    def _taker(self) -> str:
-        return self.handoff.parties.to_agent_id
 
     @property
     def _at(self) -> str:
@@ -285,20 +273,24 @@ def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
     """Let ownership, and who is at work, be as the answers of some handoffs say."""
 
     def plan(state: State) -> Step:
-        title = "; ".join(describe(handoffs, state, now))
-        state, _ = _named_anew(handoffs, state, now)
-        given = _given_by(handoffs, now)
-        for one in contradictions(handoffs, state, now):
-            state = _settled(state, one, given[one.handoff.record.id][1])
-        return Step(state, "settle", title)
+        after, lines = _settled(handoffs, state, now)
+        return Step(after, "settle", "; ".join(lines))
 
     return plan
 
 
 def describe(handoffs: Sequence[Handoff], state: State, now: str) -> list[str]:
     """What settling does to a state, a line each."""
-    _, named = _named_anew(handoffs, state, now)
-    return [*named, *(one.done for one in contradictions(handoffs, state, now))]
+    return _settled(handoffs, state, now)[1]
+
+
+def _settled(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
+    """A state after settling, and what that does, a line each."""
+    state, lines = _named_anew(handoffs, state, now)
+    for one in contradictions(handoffs, state, now):
+        state = one.settled(state)
+        lines.append(one.done)
+    return state, lines
 
 
 def concerns(state: State) -> bool:
@@ -323,11 +315,11 @@ def _named_anew(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[St
     for one, given in by_id.values():
         for old in one.record.aliases:
             _, other = by_id.get(old, (None, None))
-            before = state
-            owned = {
-                section: renamed(held, given, old) if not (other and other.is_about(held)) else held
-                for section, held in state.section_ownership_map.items()
-            }
+            before, owned = state, dict(state.section_ownership_map)
+            for section, held in owned.items():
+                if given.is_about(held, old) and not (other and other.is_about(held)):
+                    why = given.why() if held.lock_reason == given.why(old) else given.why_back()
+                    owned[section] = msgspec.structs.replace(held, lock_reason=why)
             state = state.with_(section_ownership_map=owned)
             if not (other and other.taker == given.taker and _is_at_work(state, other)):
                 state = agents.rename_work(state, given.taker, old, given.handoff)
@@ -350,31 +342,21 @@ def _contradicting(one: Handoff, given: Given, state: State) -> Iterator[Contrad
     at_work = [active.handoffs[name] for name in given.names if active and name in active.handoffs]
     for section in who.sections:
         held = state.section_ownership_map.get(section)
-        is_taken = status == ACCEPTED and section not in who.declined
-        is_live = held is not None and held.is_live(given.now)
         if held is None:
             continue
+        found = Contradiction(handoff=one, given=given, section=section, owner=given.taker, held=held)
+        is_taken, is_live = status == ACCEPTED and section not in who.declined, held.is_live(given.now)
         if not is_taken and is_by(held, given) and is_live:
-            owner = "" if section in given.unowned else given.giver
-            yield Contradiction(handoff=one, section=section, owner=owner, held=held)
+            yield msgspec.structs.replace(found, owner="" if section in given.unowned else given.giver)
         elif is_taken and is_back(held, given) and (is_live or section in given.unowned):
-            yield Contradiction(handoff=one, section=section, owner=given.taker, held=held)
+            yield found
         elif is_taken and is_live and _is_gone(held, given) and any(section in work.sections for work in at_work):
-            yield Contradiction(handoff=one, section=section, owner=held.owner_agent_id, held=held, at_work=True)
+            yield msgspec.structs.replace(found, owner=held.owner_agent_id, held=None)
     if status != ACCEPTED and at_work:
-        yield Contradiction(handoff=one, at_work=True)
+        yield Contradiction(handoff=one, given=given)
 
 
 def _is_gone(held: Ownership, given: Given) -> bool:
     """Whether a section is another's than the taker's, and was not only offered on by it."""
     is_offered = held.previous_owner == given.taker and named_in(held.lock_reason)
     return held.owner_agent_id != given.taker and not is_offered
-
-
-def _settled(state: State, one: Contradiction, given: Given) -> State:
-    if one.at_work:
-        ended = agents.only_working(state, (one.section,), one.owner)
-        return ended if one.section else agents.end_work(state, given.taker, given.names)
-    if one.owner == given.taker and one.handoff.record.status == ACCEPTED:
-        return given_anew(state, given, (one.section,))
-    return agents.only_working(given_back(state, given, (one.section,)), (one.section,), one.owner)

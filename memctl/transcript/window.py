@@ -37,7 +37,8 @@ class Window(msgspec.Struct, frozen=True):
     `reported` is how many tokens the host said the last request had, 0 if it did not. `requests` has the tokens of each
     request since the session began; `beginning` is the text that the first is known to have had. `left_out` counts
     calls without a result and results without a call, `broken` lines that nobody can read. `times` are those of the
-    requests, "" where a line has none.
+    requests, "" where a line has none, `asked` those of the lines before them. `results` has the results of tools that
+    came after each request, and how many of them had failed.
     """
 
     messages: list[dict[str, Any]]
@@ -50,6 +51,8 @@ class Window(msgspec.Struct, frozen=True):
     left_out: int = 0
     broken: int = 0
     times: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    results: tuple[tuple[int, int], ...] = ()
 
 
 def read(rows: Iterable[str | bytes], *, whole: bool = False) -> Window:
@@ -88,6 +91,9 @@ class WindowReader:
         self._reported = 0
         self._requests: list[int] = []
         self._times: list[str] = []
+        self._asked: list[str] = []
+        self._outcomes: list[tuple[int, int]] = []
+        self._before = ""  # when the line before was written
         self._compactions: list[Compaction] = []
         self._beginning: list[str] = []
 
@@ -108,6 +114,8 @@ class WindowReader:
             self._beginning += [block.text for block in blocks_of("user", line.message.get("content"))]
         if line.role and not (self._whole and line.is_summary):
             self._add(line)
+        if line.role:
+            self._before = text_in(line.fields, "timestamp")
 
     def _compact(self, line: Line) -> None:
         tokens = [line.compaction.get(key) for key in ("preTokens", "postTokens")]
@@ -127,6 +135,8 @@ class WindowReader:
             self._answer = answer
             self._requests.append(tokens)
             self._times.append(text_in(line.fields, "timestamp"))
+            self._asked.append(self._before)
+            self._outcomes.append((0, 0))
 
     def _add(self, line: Line) -> None:
         content = line.message.get("content")
@@ -136,6 +146,9 @@ class WindowReader:
                 continue
             if kind == "tool_result":
                 self._results.setdefault(text_in(block, "tool_use_id"), (block, line.number))
+                if self._outcomes:
+                    results, failed = self._outcomes[-1]
+                    self._outcomes[-1] = (results + 1, failed + (block.get("is_error") is True))
                 continue
             answer = text_in(line.message, "id")
             last = self._groups[-1] if self._groups else None
@@ -158,6 +171,8 @@ class WindowReader:
             left_out,
             self._lines.broken,
             tuple(self._times),
+            tuple(self._asked),
+            tuple(self._outcomes),
         )
 
     def _paired(self) -> tuple[list[dict[str, Any]], list[list[int]], int]:

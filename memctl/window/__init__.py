@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         contexts as contexts,
         measures as measures,
         observations as observations,
+        performance as performance,
         quality as quality,
         rules as rules,
         staleness as staleness,
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
         Slice as Slice,
     )
     from memctl.window.policy.measures import Measures as Measures
+    from memctl.window.policy.performance import Performance as Performance
     from memctl.window.policy.quality import QualityMetric as QualityMetric, Signal as Signal
     from memctl.window.policy.rules import Facts as Facts, Judgement as Judgement
     from memctl.window.policy.staleness import Over as Over
@@ -168,6 +170,7 @@ _NAMES = {
     "policy.blocks": "take_apart",
     "policy.contexts": "Context ContextState Debt Slice",
     "policy.measures": "Measures",
+    "policy.performance": "Performance",
     "policy.quality": "QualityMetric Signal",
     "policy.rules": "Facts Judgement",
     "policy.staleness": "Over",
@@ -200,6 +203,7 @@ _PUBLIC_MODULES = (
     "policy.quality",
     "policy.staleness",
     "policy.observations",
+    "policy.performance",
     "policy.summaries",
     "preservation.checklist",
     "pressure.drawing",

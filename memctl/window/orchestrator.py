@@ -23,14 +23,13 @@ import msgspec
 
 from memctl.record import argument_checks
 from memctl.record.task_state import TaskState
-from memctl.task import resume_text
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.window import incoming, plan, subsystems
 from memctl.window.audit import Audit, sink_of
 from memctl.window.budget import accounting
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
-from memctl.window.compression import cascade, delegation, strategies
+from memctl.window.compression import strategies
 from memctl.window.compression.cascade import Cascade, Step
 from memctl.window.compression.engine import CompressionEngine, expect_result
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy
@@ -43,15 +42,12 @@ from memctl.window.incoming import Room
 from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.plan import Plan
-from memctl.window.preservation.events import arguments_of
-from memctl.window.pressure.monitor import ContextPressureMonitor, PressureReading, PressureZone
-from memctl.window.state.bootstrap import LEAVE
-from memctl.window.state.bootstrap import room as room_beside
-from memctl.window.state.succession import Saved, Succession
+from memctl.window.pressure.monitor import LEAVE, ContextPressureMonitor, PressureReading, PressureZone
 from memctl.window.state.task import Archiving, StateKeeper
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
+    from memctl.window.state.succession import Saved
 
 
 class ContextWindowManager:
@@ -92,6 +88,8 @@ class ContextWindowManager:
         self.health_monitor = health_monitor or subsystems.health(self.config, now)
         self.audit = None if audit is None else sink_of(audit, now)
         self._keeper = state_manager
+        from memctl.window.state.succession import Succession  # what understands texts comes with it
+
         self._succession = Succession(state_manager, task_goal, task_success_criteria)
         self.on_status_change = on_status_change
         self.on_overflow_detected = on_overflow_detected
@@ -253,6 +251,8 @@ class ContextWindowManager:
         trends = self.health_monitor.trend_report()
         self._log("task", "ended", reason=saved.why_not, after=msgspec.to_builtins(snapshot),
                   details={"checkpoint": saved.id})  # fmt: skip
+        from memctl.task import resume_text
+
         return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, saved.why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
@@ -281,6 +281,8 @@ class ContextWindowManager:
 
     def _manage(self, conversation: Conversation, start: TurnStart, made: Plan) -> TurnStart:
         """Do what a plan says, down to its target or as near as can be; in an emergency the window may be left."""
+        from memctl.window.compression import cascade
+
         self.compression_engine.about(self._succession.task_goal or self._succession.task(conversation.blocks))
         done = cascade.run(self.compression_engine, conversation, made.target, made.steps, self.eviction_engine)
         if made.is_emergency:
@@ -305,6 +307,8 @@ class ContextWindowManager:
     def _delegate(self, done: Cascade) -> tuple[Cascade, str]:
         """Give the first open subtask that is worth it to a sub-agent; its summary, which goes behind the last message,
         beside what came of the cascade."""
+        from memctl.window.compression import cascade, delegation
+
         engine, conversation = self.compression_engine, done.conversation
         if engine.dispatcher is None:
             return done, ""
@@ -357,6 +361,8 @@ class ContextWindowManager:
 
     def _take_step(self, before: Conversation, step: Step, target: int, reason: str) -> None:
         """Note what a step did: for health, for the audit, and to tell when something of it is asked for again."""
+        from memctl.window.preservation.events import arguments_of
+
         if not step.refused and step.name not in (strategies.EVICTION, strategies.SUB_AGENT):
             self.health_monitor.record_compression(step.before, step.after)
             self.health_monitor.record_fidelity(step.fidelity)
@@ -391,6 +397,8 @@ class ContextWindowManager:
         saved = self._succession.save(conversation.blocks)
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
         blocks, size = conversation.blocks, accounting.window(conversation, start.utilization_before)
+        from memctl.window.state.bootstrap import room as room_beside
+
         room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
         bootstrap = self._succession.begin_anew(room, self.counter, self.compression_engine)
         self._fruitless_at = 0

@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.providers.provider import Provider
 from memctl.record import argument_checks, timestamps
 from memctl.window import config as configuration
 from memctl.window.budget.tracking import TokenBudgetManager
-from memctl.window.compression.delegation import Dispatcher
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.model import Ask
 from memctl.window.compression.notes import Notes
-from memctl.window.compression.prompts import Instructions
 from memctl.window.compression.strategies import SUB_AGENT
 from memctl.window.config import CrossWindow, WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
@@ -31,7 +27,10 @@ from memctl.window.messages.conversation import Keep
 from memctl.window.pressure.monitor import ContextPressureMonitor
 
 if TYPE_CHECKING:
+    from memctl.providers.provider import Provider
     from memctl.store.memory import Memory
+    from memctl.window.compression.delegation import Dispatcher
+    from memctl.window.compression.model import Ask
     from memctl.window.state.task import StateKeeper
 
 LOG = "window.jsonl"  # the audit log of a memory's windows, beside its cache in the Git directory
@@ -94,6 +93,8 @@ def compression(
     dispatcher: Dispatcher | None = None,
 ) -> CompressionEngine:
     """The compression engine of a configuration; without a provider everything is made by rules."""
+    from memctl.window.compression.prompts import Instructions
+
     given = config.compression
     return CompressionEngine(
         counter,

@@ -92,7 +92,7 @@ def test_what_says_nothing_is_not_recorded(repo: Path, memctl: Memctl, text: str
     assert "says nothing" in memctl("edit", issue, "--file", "-", stdin=whole, code=USAGE).err
     assert commits(repo) == before
     memctl("decide", "Sound", "--rationale", "", "--alternative", "none")
-    memctl("resolve", issue, "--resolution", "")
+    memctl("resolve", issue)
 
 
 @pytest.mark.parametrize("text", ["red \x1b[31m", "bell \x07", "feed\x0cthrough", "delete \x7f", "größer \x9b2J"])

@@ -148,6 +148,24 @@ class TestExample:
         assert empty.keys() == memctl("load", "--json", stdin="load §3.2").data.keys()
 
 
+def test_a_system_prompt_has_nothing_of_another_task(memctl: Memctl) -> None:
+    for title in ("Login", "Orders"):
+        memctl("section", "add", title)
+    memctl("decide", "Tokens", "--section", "2.1", "--decision", "jwt_handler checks tokens", "--importance", "9",
+           "--validation", "The jwt_handler refuses old tokens")  # fmt: skip
+    memctl("decide", "Isolation", "--section", "2.2", "--importance", "9", "--validation", "Isolation tests pass")
+    memctl("state", "Cookies", "--section", "2.1", "--remaining", "Rotate")
+    memctl("state", "Order service", "--section", "2.2", "--remaining", "Paginate")
+    data = memctl("prompt", "system", "--task", "Fix the timeout in jwt_handler", "--json").data
+    focus = data["text"].partition("## Current focus")[2].partition("## Critical knowledge")[0]
+    assert "### Cookies" in focus
+    criteria = data["text"].partition("## Success criteria")[2].partition("\n## ")[0]
+    assert "refuses old tokens" in criteria
+    assert "Rotate" in criteria
+    assert "Isolation tests pass" not in criteria
+    assert "Order service" not in data["text"].partition("## Left out")[0]
+
+
 def test_a_system_prompt_has_an_open_state_in_focus(memctl: Memctl) -> None:
     memctl("state", "Refunds by card", "--status", "done", "--completion", "100")
     open_one = memctl("state", "Checkout").id

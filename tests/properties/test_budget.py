@@ -128,6 +128,7 @@ def test_a_yaml_pack_parses_and_its_records_are_its_own(made: Memory, budget: in
 
 
 @given(memories, budgets, families, tasks)
+@example(memory(({"title": "Login is slow"}, "x")), 60, "claude", "")
 def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
     made: Memory, budget: int, family: str, task: str
 ) -> None:
@@ -150,6 +151,7 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
         "OPEN RISKS:",
         "ALSO OPEN:",
         "BESIDES:",
+        "TOO LARGE:",
     )
     heads = [line for line in own if not line.startswith((*labels, "LEFT OUT", "NEXT:"))]
     assert sorted(line.split()[0] for line in heads if line.split()[0] in pack.included()) == sorted(pack.included())

@@ -11,6 +11,7 @@ from memctl.record.kinds import KINDS
 from memctl.record.record import ORDER
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
+from tests.conftest import every
 
 DECISION = """DECISION: Keep orders as events
 Rationale: Every price can be explained, and reports can be replayed
@@ -437,7 +438,7 @@ _HOSTILE: Sequence[str] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", _HOSTILE)
+@pytest.mark.parametrize("unit", every(2, _HOSTILE))
 def test_reading_takes_time_in_proportion_to_the_text(unit: str) -> None:
     """A quarter of the text, and no pattern that goes back over what it has read: that would take 16 times as long."""
 

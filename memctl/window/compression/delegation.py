@@ -15,7 +15,6 @@ from memctl.record import argument_checks
 from memctl.record.task_state import DONE, PLANNED
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import ContentBlock
-from memctl.window.preservation import essentials, events
 
 MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
 # What makes a subtask worth a window of its own: it is told in so few sentences, and takes so many calls or tokens.
@@ -68,6 +67,8 @@ def against(subtask: str, effort: Effort) -> str:
 def choose(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
     """The first open subtask of a conversation that is worth a window of its own, and the context that it needs; or
     none, and why. `done` are those that were given away before."""
+    from memctl.window.preservation import essentials, events
+
     happened = events.of_blocks(blocks)
     finished = max(sum(task.status == DONE for task in happened.tasks), 1)
     calls = sum(block.is_call for block in blocks)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.providers.provider import Provider
 from memctl.record import argument_checks
-from memctl.window.compression import cascade, compaction, delegation, shortening, strategies, worded
-from memctl.window.compression.cascade import Cascade
-from memctl.window.compression.delegation import Dispatcher
-from memctl.window.compression.model import Ask, Model, calls_counted
 from memctl.window.compression.notes import MAX_TOKENS, Notes
-from memctl.window.compression.prompts import Instructions, Text
 from memctl.window.compression.result import (
     LEAST_GAIN,
     CompressionResult,
@@ -23,12 +17,20 @@ from memctl.window.compression.result import (
     refusal,
     result_of,
 )
-from memctl.window.compression.strategies import COMPACTION_FROM, KEPT_TURNS, STEPS, called_for
-from memctl.window.eviction.engine import EvictionEngine
+from memctl.window.compression.strategies import COMPACTION_FROM, EVICTION, KEPT_TURNS, STEPS, called_for
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation, check
-from memctl.window.preservation.essentials import Essential
-from memctl.window.results import summary
+from memctl.window.results.key_line import LARGE
+
+# What compresses is imported when it is called for: most turns of a loop compress nothing.
+if TYPE_CHECKING:
+    from memctl.providers.provider import Provider
+    from memctl.window.compression.cascade import Cascade
+    from memctl.window.compression.delegation import Dispatcher
+    from memctl.window.compression.model import Ask, Model
+    from memctl.window.compression.prompts import Instructions
+    from memctl.window.eviction.engine import EvictionEngine
+    from memctl.window.preservation.essentials import Essential
 
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
@@ -53,7 +55,7 @@ class CompressionEngine:
         provider: Provider | Ask | None = None,
         instructions: Instructions | None = None,
         dispatcher: Dispatcher | None = None,
-        threshold: int = summary.THRESHOLD,
+        threshold: int = LARGE,
         cascade: Mapping[float, str] = STEPS,
         compaction_from: float = COMPACTION_FROM,
         kept_turns: int = KEPT_TURNS,
@@ -64,7 +66,11 @@ class CompressionEngine:
         argument_checks.numbers(threshold=threshold, compaction_from=compaction_from, kept_turns=kept_turns)
         self.notes = notes if notes is not None else Notes()
         self.counter = counter
-        self.model = None if provider is None else Model(provider, instructions)
+        self.model: Model | None = None
+        if provider is not None:
+            from memctl.window.compression.model import Model
+
+            self.model = Model(provider, instructions)
         self.dispatcher = dispatcher
         self._threshold = threshold
         self._cascade = dict(cascade)
@@ -84,6 +90,11 @@ class CompressionEngine:
 
         Refused if it has no more than the threshold's tokens, or if nothing worth it can be saved.
         """
+        from memctl.window.compression import worded
+        from memctl.window.compression.model import calls_counted
+        from memctl.window.compression.prompts import Text
+        from memctl.window.results import summary
+
         expect_result(tool_name, output, arguments)
         strategy, before = CompressionStrategy.TOOL_RESULT, self._count(output)
         if before <= self._threshold:
@@ -110,6 +121,8 @@ class CompressionEngine:
     ) -> CompressionStep:
         """Sum up large results, the largest first, until `free` tokens are saved (all of them if None): those that the
         model has read, or with `is_unread` the others."""
+        from memctl.window.compression import shortening
+
         check(conversation)
         argument_checks.numbers_or_none(free=free)
         return shortening.summarize_results(
@@ -123,6 +136,8 @@ class CompressionEngine:
 
         `earlier` is what had to survive in the conversation before it was made shorter.
         """
+        from memctl.window.compression import shortening
+
         check(conversation)
         argument_checks.numbers_or_none(free=free)
         return shortening.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
@@ -132,6 +147,8 @@ class CompressionEngine:
     ) -> CompressionStep:
         """Put a digest in the place of all but the last turns, of which `target` tokens say how many; `earlier` as
         above."""
+        from memctl.window.compression import compaction
+
         check(conversation)
         argument_checks.numbers_or_none(target=target)
         return compaction.compact(
@@ -156,6 +173,8 @@ class CompressionEngine:
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
         """Let a sub-agent do a task; only its summary comes back."""
+        from memctl.window.compression import delegation
+
         argument_checks.texts(task_spec=task_spec, required_context=required_context)
         return delegation.delegate(task_spec, required_context, self.dispatcher, self._count)
 
@@ -172,6 +191,8 @@ class CompressionEngine:
         frees what is still missing, then older turns are told shorter, then the beginning is compacted. A step is only
         made if the target is not reached.
         """
+        from memctl.window.compression import cascade
+
         check(conversation)
         argument_checks.numbers(target=target)
         argument_checks.numbers_or_none(max_tokens=max_tokens)
@@ -180,7 +201,7 @@ class CompressionEngine:
 
     def steps_at(self, utilization: float) -> list[str]:
         """The steps that a utilisation allows; eviction goes with any."""
-        return [*called_for(utilization, self._cascade, self._compaction_from), strategies.EVICTION]
+        return [*called_for(utilization, self._cascade, self._compaction_from), EVICTION]
 
     def _count(self, text: str) -> int:
         return self.counter.tokens(text, "log")

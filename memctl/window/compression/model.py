@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from html import unescape
 from typing import Any
-from xml.sax.saxutils import unescape
 
 import msgspec
 

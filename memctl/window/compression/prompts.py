@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 import msgspec
 
@@ -78,7 +78,7 @@ def shorter(texts: Sequence[Text]) -> str:
             f"then what else matters.\n\n<output>\n{_data(one.text)}\n</output>"
         )
     told = "\n".join(
-        f'<output id="{one.id}" of={quoteattr(clean(one.what))} tokens="{one.tokens}" at_most="{one.goal}">\n'
+        f'<output id="{one.id}" of="{escape(clean(one.what))}" tokens="{one.tokens}" at_most="{one.goal}">\n'
         f"{_data(one.text)}\n</output>"
         for one in texts
     )
@@ -91,4 +91,4 @@ def shorter(texts: Sequence[Text]) -> str:
 
 def _data(text: str) -> str:
     """A text as it stands in an element: it can't close it, and credentials in it are redacted."""
-    return escape(clean(redact(text)))
+    return escape(clean(redact(text)), quote=False)

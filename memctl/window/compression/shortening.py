@@ -26,7 +26,7 @@ from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 from memctl.window.results import summary
-from memctl.window.results.key_line import SUMMED_UP
+from memctl.window.results.key_line import LARGE, SUMMED_UP
 
 # Up to which age in turns, to which share of the length, and what that is called; rules.md#window-compression.
 LEVELS = ((1, 1.0, "L0_full"), (5, 0.30, "L1_key_points"), (20, 0.05, "L2_one_line"), (None, 0.01, "L3_title"))
@@ -67,7 +67,7 @@ def summarize_results(
     conversation: Conversation,
     counter: TokenCounter,
     *,
-    threshold: int = summary.THRESHOLD,
+    threshold: int = LARGE,
     model: Model | None = None,
     earlier: Sequence[Essential] | None = None,
     free: int | None = None,
@@ -115,7 +115,7 @@ def progressive(
     return _step(CompressionStrategy.PROGRESSIVE, conversation, _shortened(candidates, asked, free), asked, wanted)
 
 
-def is_large(block: ContentBlock, threshold: int = summary.THRESHOLD) -> bool:
+def is_large(block: ContentBlock, threshold: int = LARGE) -> bool:
     """Whether a block is a result above the threshold that was not summed up yet and may be."""
     return (
         block.content_type is ContentType.TOOL_RESULT

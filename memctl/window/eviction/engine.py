@@ -15,8 +15,6 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
-from memctl.window.eviction.candidates import Candidates, EvictionUnit, WhereKept
-from memctl.window.eviction.placeholders import OUTLINE_SHARE
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import ALWAYS, protected, turn_of
 from memctl.window.eviction.references import names_in, referenced
@@ -26,8 +24,10 @@ from memctl.window.eviction.text_cache import TextCache
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
 
 if TYPE_CHECKING:
+    from memctl.window.eviction.candidates import Candidates, EvictionUnit, WhereKept
     from memctl.window.messages.conversation import Conversation
 
+OUTLINE_SHARE = 0.06  # of the tokens of a large result: what of it stays beside its placeholder
 PLACEHOLDER_TOKENS = 50  # at most; rules.md#window-eviction
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
@@ -192,6 +192,8 @@ class EvictionEngine:
         return isinstance(self.scorer, SCORERS[self.policy])
 
     def _candidates(self, blocks: Sequence[ContentBlock], alike: dict[str, Similar]) -> Candidates:
+        from memctl.window.eviction.candidates import Candidates
+
         threshold = self.numbers.similarity_threshold
         return Candidates(
             blocks,

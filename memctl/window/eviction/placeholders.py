@@ -28,7 +28,7 @@ from memctl.window.results import forms, told
 from memctl.window.results.key_line import FOUND, SUMMED_UP, key_line, plain
 
 START = "[Evicted: "
-OUTLINE_SHARE, MOST_OUTLINE = 0.06, 400  # of the tokens of a result, and tokens at most
+MOST_OUTLINE = 400  # tokens
 _LEAST_OUTLINE = 20  # tokens: in fewer nothing is told
 _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40

@@ -45,13 +45,14 @@ def _repeated(found: Measures) -> Iterator[Advice]:
             lines = f"lines {earlier.line}-{earlier.end}" if item.overlap.earlier != item.block.number else "itself"
             why = f"{item.overlap.share:.0%} of it repeats {lines}"
             saved = item.block.tokens * item.overlap.share
-            yield _change(item, "redundancy", "remove what is repeated", why, saved)
+            action = "state it once, and refer to it" if item.is_preserved else "remove what is repeated"
+            yield _change(item, "redundancy", action, why, saved)
 
 
 def _stale(found: Measures) -> Iterator[Advice]:
     for item in found.content:
         if item.stale.share:
-            action = "remove" if item.stale.is_whole else "bring up to date"
+            action = "remove" if item.stale.is_whole and not item.is_preserved else "bring up to date"
             saved = item.block.tokens * item.stale.share
             yield _change(item, "staleness", action, item.stale.why, saved)
 
@@ -62,6 +63,7 @@ def _irrelevant(found: Measures) -> list[Advice]:
     if unrelated is None or 1 - unrelated > RELEVANCE:
         return []
     items = [item for item in found.irrelevant if item.stale.share < 1 and item.overlap.share < _REPEATED]
+    items = [item for item in items if not item.is_preserved]
     why = "it has too few of the task's words"
     return [_change(item, "relevance", "remove, or load it on demand", why, item.block.tokens) for item in items]
 

@@ -30,13 +30,14 @@ _BY_WORD = {
     word: part
     for part, names in {
         "mission": "purpose",
-        "phase": "plan checklist current steps",
+        "phase": "phases plan plans checklist current steps",
         "risks": "risk risks blocks blocking",
         "anchors": "anchor anchors navigation index references artifacts",
         "constraints": "rules limits requirements",
         "inputs": "input inputs given files materials attachments",
         "outputs": "output outputs expected deliverables criteria result results format",
         "next": "action actions",
+        "background": "stack environment context background history events meta metrics tried attempts fixes",
     }.items()
     for word in names.split()
 }
@@ -45,6 +46,9 @@ TASK_LINES = ("task:", "chosen for the task:", "mission:", "goal:", "objective:"
 # What a pack for a task puts aside itself, by how its titles begin: what it has room for besides, and what it has not.
 _ASIDE = ("besides", "left out")
 _FRAME = ("mission", "constraints", "next", "phase", "risks")
+# What must stay whatever the task is (rules.md#preservation), and a line or two of the ground that the work is on.
+_PRESERVED, _GROUND, _SHORT = {"decisions", "constraints"}, "background", 100  # tokens
+_DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORECASE)
 
 
 def parts(block: TextBlock) -> set[str]:
@@ -64,6 +68,22 @@ def is_frame(block: TextBlock) -> bool:
     return (
         len(title) <= 40 and not is_record(block) and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
     )
+
+
+def preserved(parsed: ParsedText) -> set[int]:
+    """The numbers of the blocks that are decisions or constraints, with all below them, and of short background."""
+    found: set[int] = set()
+    for block in parsed.blocks:  # parents come before their children
+        piece, named = block.piece, parts(block)
+        is_decision = _DECISION.match(piece.title) or _DECISION.match(piece.text[:200])
+        if (
+            piece.parent in found
+            or is_decision
+            or named & _PRESERVED
+            or (_GROUND in named and block.tokens <= _SHORT and not is_record(block))
+        ):
+            found.add(block.number)
+    return found
 
 
 def is_aside(block: TextBlock) -> bool:

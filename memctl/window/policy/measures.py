@@ -101,8 +101,8 @@ _FIRST = 40  # blocks among which a text states its task
 
 
 class Measured(NamedTuple):
-    """A block with what was measured of it. `is_relevant` is None without a task, and of what a pack puts aside itself;
-    `before` counts tokens above it.
+    """A block with what was measured of it. `is_relevant` is None without a task, and of what a pack puts aside itself
+    or, other than a record, must stay whatever the task is (`is_preserved`); `before` counts tokens above it.
     """
 
     block: TextBlock
@@ -111,6 +111,7 @@ class Measured(NamedTuple):
     weight: int
     is_relevant: bool | None
     before: int
+    is_preserved: bool = False
 
     @property
     def useful(self) -> float:
@@ -149,25 +150,32 @@ def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task:
     weights = importance.weights(parsed)
     again = overlaps(parsed.blocks)
     old = staleness.stale(parsed, known, now)
-    bears = _bearing(parsed, task) if task else [None] * len(parsed.blocks)
+    kept = importance.preserved(parsed)
+    bears = _bearing(parsed, task, kept) if task else [None] * len(parsed.blocks)
     blocks, before = [], 0
     for block in parsed.blocks:
         number = block.number
-        blocks.append(Measured(block, again[number], old[number], weights[number], bears[number], before))
+        given = (again[number], old[number], weights[number], bears[number], before, number in kept)
+        blocks.append(Measured(block, *given))
         before += block.tokens
     useful = useful_text(parsed)
     tokens = min(count(useful, KINDS[parsed.format]) if useful else 0, parsed.tokens)
     return Measures(parsed, blocks, before, tokens, padding(parsed.text), task)
 
 
-def _bearing(parsed: ParsedText, task: str) -> list[bool | None]:
-    """Of each block whether it bears on a task; None of what a pack itself says not to."""
+def _bearing(parsed: ParsedText, task: str, kept: set[int]) -> list[bool | None]:
+    """Of each block whether it bears on a task; None of what does not and stays: a pack says so, or it is preserved.
+
+    A record is preserved, too, but whether a task needs it is for whoever makes the pack: it counts as irrelevant.
+    """
+    units = relevance.units_of(parsed)
+    kept = {number for number in kept if units[number] < 0}
     aside: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
         if block.piece.parent in aside or importance.is_aside(block):
             aside.add(block.number)
     found = relevance.relevant(parsed, task)
-    return [None if number in aside else bears for number, bears in enumerate(found)]
+    return [None if n in aside or (n in kept and not bears) else bears for n, bears in enumerate(found)]
 
 
 def stated_task(parsed: ParsedText) -> str:

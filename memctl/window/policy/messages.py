@@ -29,13 +29,15 @@ def pieces(text: str) -> list[Piece]:
     """The pieces of JSON: one or more for each message; of other JSON, one for each value of the outermost."""
     found: list[Piece] = []
     counted, before = 0, 1
-    for value, start, end in _entries(text):
+    is_one_line = "\n" not in text.strip()
+    for number, (value, start, end) in enumerate(_entries(text), 1):
         line = before + text.count("\n", counted, start)
         last = line + text.count("\n", start, end)
         counted, before = end, last
         source = text[start:end]
         if isinstance(value, dict) and "role" in value and "content" in value:
-            found += _message(value, source, line, last, len(found))
+            title = f"{value['role']}{f', message {number}' if is_one_line else ''}"  # its line would tell nothing
+            found += _message(value, title, source, line, last, len(found))
         else:
             named = value if isinstance(value, dict) else {}
             title = next((str(named[k]) for k in ("title", "name", "id") if k in named), "")
@@ -43,16 +45,16 @@ def pieces(text: str) -> list[Piece]:
     return found
 
 
-def _message(value: dict[str, Any], source: str, line: int, last: int, index: int) -> Iterator[Piece]:
+def _message(value: dict[str, Any], title: str, source: str, line: int, last: int, index: int) -> Iterator[Piece]:
     """A message: its frame by itself, then what it says, all on the lines of the message."""
     texts = [text for element in elements(value) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
     rest = source
     for text in texts:
         rest = rest.replace(json.dumps(text, ensure_ascii=False)[1:-1], "", 1)
-    yield Piece(str(value["role"]), "", rest, line, last, HEADING, is_marked=True)
+    yield Piece(title, "", rest, line, last, HEADING, is_marked=True)
     count = 1
     for text in texts:
-        for piece in markdown_text.pieces(text, 1, str(value["role"]), index, index + count):
+        for piece in markdown_text.pieces(text, 1, title, index, index + count):
             count += 1
             at = min(line + piece.line - 1, last)
             yield Piece(piece.title, piece.text, piece.source, at, last, piece.kind, piece.parent, piece.is_marked)

@@ -17,6 +17,7 @@ from memctl.record.notices import NOTICES
 from memctl.window.policy import relevance
 from memctl.window.policy.importance import CRITICAL, WEIGHTY
 from memctl.window.policy.measures import Measured, Measures
+from memctl.window.policy.performance import Performance
 from memctl.window.policy.pieces import CODE, DATA
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
@@ -202,17 +203,29 @@ class Signal(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-def signals(found: Measures) -> list[Signal]:
+def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
     """All triggers, by their groups. They are for a context that has grown: a pack is chosen anew from the memory
-    within a budget, so that of one without a task none is judged; what there is to change is in its records."""
-    judged = [*_performance(found), *_relevance(found), *_structure(found)]
+    within a budget, so that of one only how it bears on its task is judged, if it has one; what else there is to change
+    is in its records. How the model does is judged by the session that the context is of, if that is known."""
+    judged = [*_performance(found, performance), *_relevance(found), *_structure(found)]
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
-    if found.task or not any(notice in head for notice in NOTICES):
+    if not any(notice in head for notice in NOTICES):
         return judged
-    return [msgspec.structs.replace(one, fired=None, why="a pack keeps to its own budget") for one in judged]
+    aside = {"fired": None, "why": "a pack keeps to its own budget"}
+    return [one if found.task and one.group == "relevance" else msgspec.structs.replace(one, **aside) for one in judged]
 
 
-def _performance(found: Measures) -> list[Signal]:
+def _drop(performance: Performance | None) -> Signal:
+    name, group, limit = "performance drop", "performance", "twice the errors or the time"
+    if performance is None or not performance.parts:
+        why = (
+            "needs the transcript of a session, of 30 requests and more" if performance is None else "too few requests"
+        )
+        return Signal(name, group, "-", limit, None, why)
+    return Signal(name, group, performance.drop or "none", limit, bool(performance.drop))
+
+
+def _performance(found: Measures, performance: Performance | None) -> list[Signal]:
     tokens, dense = found.parsed.tokens, density(found)
     is_long = tokens > _MOST_TOKENS
     more = "" if found.task else "; name the task to see what can go"
@@ -223,7 +236,7 @@ def _performance(found: Measures) -> list[Signal]:
     group = "performance"
     return [
         Signal("context length", group, f"{tokens:,}", limit, is_long, f"filter by relevance{more}" if is_long else ""),
-        Signal("performance drop", group, "-", "a drop", None, "needs the model's own confidence"),
+        _drop(performance),
         _over("similar clusters", group, share, _CLUSTERS, f"alike, off the task: {named}" if groups else ""),
         Signal("density drop", group, _percent(dense), "< 70 %", dense < _THIN),
     ]

@@ -33,7 +33,7 @@ def relevant(parsed: ParsedText, task: str) -> list[bool]:
 
     frame = [is_frame(block) for block in parsed.blocks]
     found = [matches(block.number) for block in parsed.blocks]
-    units, passing = _units(parsed), parsed.passes_down()
+    units, passing = units_of(parsed), parsed.passes_down()
     bearing = {units[number] for number, bears in enumerate(found) if bears and units[number] >= 0}
     found = [bears or units[number] in bearing for number, bears in enumerate(found)]
     for block in parsed.blocks:  # parents come before their children
@@ -49,7 +49,7 @@ def relevant(parsed: ParsedText, task: str) -> list[bool]:
     return found
 
 
-def _units(parsed: ParsedText) -> list[int]:
+def units_of(parsed: ParsedText) -> list[int]:
     """Of each block the record that it is a part of, or -1: a record bears on a task as a whole or not at all."""
     units: list[int] = []
     for block in parsed.blocks:

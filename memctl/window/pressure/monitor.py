@@ -27,6 +27,7 @@ FORECAST_STEPS, USUAL_WEIGHT, RANGE = 20, 100, (0.6, 1.9)
 USUAL_GROWTH = 850  # tokens a request of such an agent, until more is known of the user's own sessions; the same data
 _TRIM = 0.10  # of the steps, at each end; of 5 to 19 steps one
 _FEWEST_TRIMMED = 5
+LEAVE = 0.93  # of what can be filled: above it, even compacted, a window is left; rules.md#window-manager
 MODEL_REPORTED, CLIENT_ESTIMATED = "model_reported", "client_estimated"
 SMALL, LARGE = 32_000, 200_000  # tokens up to which a window is small, and from which it is large
 
@@ -163,11 +164,6 @@ class ContextPressureMonitor:
     @property
     def zone(self) -> PressureZone:
         return self._zone
-
-    def zone_with(self, tokens: int) -> PressureZone:
-        """The zone that so many tokens more would bring."""
-        argument_checks.numbers(tokens=tokens)
-        return self.thresholds.zone((self._current + tokens) / self.max_context_tokens)
 
     @property
     def baseline(self) -> float:

@@ -18,7 +18,6 @@ from memctl.window.results import forms, told
 from memctl.window.results.key_line import SUMMED_UP
 from memctl.window.results.told import line
 
-THRESHOLD = 500  # tokens; rules.md#window-compression
 GOAL = 0.20  # of the length; rules.md#window-compression
 LEAST_GAIN = 0.10  # a summary that saves less is not worth what it loses
 _MOST_NEEDED = 200

@@ -16,8 +16,8 @@ from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
+from memctl.window.pressure.monitor import LEAVE
 
-LEAVE = 0.93  # above it, even compacted, the window is left; rules.md#window-manager
 NOTES_SHARE = 4  # notes have a fourth of the room at most
 _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
 

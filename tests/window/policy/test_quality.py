@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
+from memctl.record.notices import NOTICES
 from memctl.record.record import Record
 from memctl.window.policy import advice, quality, staleness
 from memctl.window.policy.measures import Measures, stated_task
@@ -309,3 +312,55 @@ def test_every_share_is_from_0_to_1(text: str, task: str) -> None:
 def test_an_empty_text_misses_nothing_that_can_be_measured() -> None:
     found = quality.metrics(measured(""))
     assert not [item.name for item in found if item.is_met is False]
+
+
+STATE = """MISSION: checkout with cards
+STACK: Django|Redis|Celery
+PHASES: [1]research [2]build
+DECISIONS: |queue:celery| |cache:redis|
+FIXES_TRIED: larger pool, longer timeout
+CONSTRAINTS: |no new services| |python 3.10|
+NEXT: measure the pool
+DIARY: On Monday it rained, on Tuesday we had lunch by the river and talked about holidays.
+WEATHER: It will rain on Friday, too, and more on Saturday, say those who know about it and watch.
+MENU: Soup, bread, cheese, tea, apples, pears, plums, nuts, raisins, cake, and a jug of cold water.
+TRAINS: The one at ten is late, the one at eleven full, the one at noon slow, and then comes none.
+"""
+
+
+@pytest.mark.parametrize("form", ["lines", "xml", "markdown"])
+def test_decisions_and_constraints_are_never_advised_to_be_removed(form: str) -> None:
+    pairs = [line.split(": ", 1) for line in STATE.splitlines()]
+    text = {
+        "lines": STATE,
+        "xml": "<state>" + "".join(f"<{key.lower()}>{value}</{key.lower()}>\n" for key, value in pairs) + "</state>",
+        "markdown": "".join(f"## {key.title()}\n\n{value}\n\n" for key, value in pairs),
+    }[form]
+    found = measured(text, task="checkout with cards")
+    gone = {change.title.lower() for change in advice.advice(found) if "remove" in change.action}
+    assert gone == {"diary", "weather", "menu", "trains"}
+
+
+def test_what_is_repeated_or_old_of_a_decision_is_not_removed_either() -> None:
+    twice = "## Decisions\n\n- the queue is celery since it retries and we know it well\n\n"
+    changes = advice.advice(measured(twice * 2 + "## Notes\n\nAll of it from 2020-01-01.\n\n"))
+    assert [change.action for change in changes[:2]] == ["state it once, and refer to it", "remove"]
+    old = advice.advice(measured("## Constraints\n\nPython 3.6 until 2019-01-01.\n"))
+    assert [change.action for change in old] == ["bring up to date"]
+
+
+def test_a_pack_is_not_to_be_compressed() -> None:
+    pack = f"# Memory\n\n{NOTICES[0]}\n\n" + "".join(f"## Part {n}\n\n{words(250, n * 250)}\n\n" for n in range(8))
+    for task in ("", "sell lanterns"):
+        fired = {one.name for one in quality.signals(measured(pack, task=task)) if one.fired}
+        assert fired <= {"irrelevant content"}
+
+
+def test_messages_on_one_line_are_named_by_their_number() -> None:
+    given = [{"role": "user", "content": words(210, n * 210)} for n in range(3)]
+    changes = advice.advice(measured(json.dumps(given)))
+    assert {change.title for change in changes if change.metric == "block size"} == {
+        "user, message 1",
+        "user, message 2",
+        "user, message 3",
+    }

@@ -17,10 +17,10 @@ from memctl.record import session_page
 from memctl.record.change import Change
 from memctl.record.errors import Fault
 from memctl.record.session_page import SessionPage, path_of
+from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import active, collect, proposals
 from memctl.session import pages as session_pages
 from memctl.session.active import Running
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
 from memctl.session.trim import MOST_TOKENS

@@ -21,14 +21,15 @@ import msgspec
 from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.record.session_page import printable
+from memctl.record.task_state import CREATED, DELETED, MODIFIED
 from memctl.session import trail
 from memctl.session.extraction import is_nothing
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import Places
 from memctl.statements import labels
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.task.progress import after
 from memctl.text import headings
 from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
@@ -97,7 +98,7 @@ def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
         if before is None:
             found[name] = one
         elif one.kind == ARTIFACT and one.action:
-            action = trail.after(before.action, one.action) if before.action else one.action
+            action = after(before.action, one.action) if before.action else one.action
             found[name] = msgspec.structs.replace(one, action=action)
     return list(found.values())
 

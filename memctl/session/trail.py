@@ -18,11 +18,12 @@ import msgspec
 
 from memctl.git import differences
 from memctl.git.differences import FileChange
-from memctl.record.task_state import TouchedFile
+from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ, TouchedFile
 from memctl.session import calls, edits, failures, file_actions
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
+from memctl.session.file_actions import WRITTEN, FileAction
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
+from memctl.task.progress import after
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, unanswered
@@ -258,17 +259,6 @@ class _Fold:
         is_new = path not in self.entries
         self._put(path, True, action, "" if not is_new and self.entries[path].what else what, "Git" if is_new else "")
         self.entries[path] = msgspec.structs.replace(self.entries[path], action=action)
-
-
-def after(before: str, action: str) -> str:
-    """What became of a file that two touches, one after the other, were made of."""
-    if action == READ:
-        return before
-    if before == CREATED and action == MODIFIED:
-        return CREATED
-    if action == CREATED and before in (DELETED, MODIFIED):
-        return MODIFIED  # it was there before the session
-    return action
 
 
 def _above(path: str) -> Sequence[str]:

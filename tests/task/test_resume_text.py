@@ -41,7 +41,7 @@ def checkpoints(draw: st.DrawFn) -> Checkpoint:
     lists: dict[str, Any] = {name: draw(_lines) for name in (*LISTS, *PROGRESS)}
     files = tuple(
         TouchedFile(path, draw(st.sampled_from(["", "read"])))
-        for path in draw(st.lists(_paths, max_size=9, unique=True))
+        for path in draw(st.lists(_paths, max_size=9, unique_by=one_line))
     )
     goal = draw(st.one_of(_line, st.builds(lambda c: c * LONGEST_MISSION, _letters)))
     return made(goal=goal, phases=(draw(_line),), files=files, records=draw(_noteds), **lists)

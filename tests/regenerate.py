@@ -14,12 +14,14 @@ import click
 
 from memctl import Memory, api
 from memctl.check.findings import Finding
-from memctl.cli.main import all_commands, cli
+from memctl.cli.command_list import all_commands
+from memctl.cli.main import cli
 from memctl.history import Entry
 from memctl.pack.filling import Pack
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.search.ranking import Result
+from tests import plugin
 from tests.shell_session import regenerate
 
 ROOT = Path(__file__).parents[1]
@@ -143,6 +145,7 @@ def with_generated(text: str) -> str:
 
 
 def main() -> None:
+    plugin.write()
     for document in DOCUMENTS:
         with tempfile.TemporaryDirectory() as folder:
             document.write_text(with_generated(regenerate(document.read_text(), Path(folder))))

@@ -75,7 +75,9 @@ def search_command(
     types: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Search records, pages and their headings, sessions and checkpoints, best match first.
+    """Search records, pages and past sessions, best match first.
+
+    Pages are searched with their headings, sessions with their checkpoints.
 
     Any of the words may occur, an "exact phrase" must, and begin* stands for a beginning. For a word that occurs
     nowhere those are taken that are spelled most like it. A score is the share of the best match, by a text's own words

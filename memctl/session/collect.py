@@ -13,7 +13,11 @@ from memctl.session.active import Running
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
 from memctl.store.memory import Memory
+from memctl.text.lazy_regex import lazy_regex
 from memctl.transcript.events import Session
+
+_CONFLICTS = lazy_regex(r"git (?:-\S+ (?:[^-\s]\S* )?)*(?:merge|rebase|pull|cherry-pick|revert)\b")
+_MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 
 
 def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
@@ -35,7 +39,7 @@ def gather(memory: Memory, session: Session, identifier: str, running: Running |
     made = trail.of_session(session, places, base, changes)
     agent = running.agent if running else memory.actor
     summary = summarize(session, made, identifier, agent, places.root if places.is_elsewhere else "")
-    summary = _below_root(summary, places)
+    summary = _with_conflict(_below_root(summary, places), "" if places.is_elsewhere else memory.repository.under_way())
     if running is None:
         return summary
     return msgspec.structs.replace(
@@ -56,6 +60,16 @@ def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
         ),
         succeeded=frozenset(step.replace(root, "") for step in summary.succeeded),
     )
+
+
+def _with_conflict(summary: SessionSummary, under_way: str) -> SessionSummary:
+    """A summary in which the last conflict of a merge or rebase is open if Git says that it is under way still."""
+    conflicts = [place for place, one in enumerate(summary.failures) if _CONFLICTS.match(one.step)]
+    found = list(summary.failures)
+    for place in conflicts:
+        is_open = place == conflicts[-1] and under_way in _MERGES
+        found[place] = msgspec.structs.replace(found[place], is_open=is_open)
+    return msgspec.structs.replace(summary, failures=tuple(found)) if conflicts else summary
 
 
 def _recorded(memory: Memory, running: Running) -> Iterable[str]:

@@ -74,7 +74,7 @@ def of_edit(path: str, old: str, new: str) -> str:
     words = ", ".join(f"{verb} {_listed(names)}" for verb, names in named if names)
     added, removed = _difference(old, new)
     if not words and added:
-        words = f"`{cut(added[0].strip().replace('`', ''), _LONGEST)}`"
+        words = _quoted(cut(added[0].strip(), _LONGEST))
     sizes = [f"{sign}{len(lines)}" for sign, lines in (("+", added), ("-", removed)) if lines]
     size = f"{' '.join(sizes)} line{'s' if len(added) + len(removed) != 1 else ''}" if sizes else ""
     return "; ".join(filter(None, (words, size)))
@@ -121,7 +121,11 @@ def _titles(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), start=1):
         is_code = is_code != line.lstrip().startswith(("```", "~~~"))
         if not is_code and _TITLE.match(line):
-            yield number, f"\N{LEFT DOUBLE QUOTATION MARK}{line.strip('# ')}\N{RIGHT DOUBLE QUOTATION MARK}"
+            yield number, _quoted(line.strip("# "))
+
+
+def _quoted(text: str) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def _difference(old: str, new: str) -> tuple[list[str], list[str]]:

@@ -22,12 +22,15 @@ from memctl.statements.statement import Statement
 from memctl.text.characters import redacted_line
 from memctl.text.fit import cut_at_word
 from memctl.text.similar import comparable
+from memctl.transcript.events import PROMPT
 from memctl.write.create import Draft
 
 _TITLE = 100  # characters, the longest that a record takes
 _TAG = "session"
-# Of what has a label and of what has none, which may be wrong; rules.md#importance.
-_IMPORTANCE = {True: 7, False: 4}
+# How sure it is that something was decided, by the user (True) and by the agent: with a label, and without one.
+_LABELLED, _IMPLIED = {True: 8, False: 7}, {True: 5, False: 4}
+# How long what was found is kept that nobody wrote down as a record, from which importance on; rules.md#importance.
+_KEPT = ((8, ""), (5, "30d"), (1, "7d"))
 _TAKEN = ("timestamp", "agent_id", "importance", "tags", "severity", "status")  # of the values that a text gives
 _MOST_FILES = 3  # that a proposal refers to
 _FILE = re.compile(r"[\w@+-][\w./@+-]*\.\w+")
@@ -92,7 +95,7 @@ def _lines(value: str | list[str]) -> list[str]:
 def _decision(found: Extract, where: str) -> Proposal:
     said, values = _labelled(found)
     values = {
-        "importance": _IMPORTANCE[found.explicit],
+        "importance": (_LABELLED if found.explicit else _IMPLIED)[found.source == PROMPT],
         "status": "accepted" if found.explicit else "proposed",
     } | values
     content: dict[str, str | list[str]] = {"decision": redacted_line(found.text), **said}
@@ -101,7 +104,14 @@ def _decision(found: Extract, where: str) -> Proposal:
         content.setdefault("rationale", redacted_line(found.reason))
     if found.alternatives:
         content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
-    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit, line=found.line)
+    return Proposal(DECISION.name, _title(found.text), _with_term(values), content, found.explicit, line=found.line)
+
+
+def _with_term(values: dict[str, Any]) -> dict[str, Any]:
+    """Values with the time for which something of its importance is kept."""
+    importance = values.get("importance")
+    term = next(days for least, days in _KEPT if not isinstance(importance, int) or importance >= least)
+    return {"expires_at": term, **values} if term else values
 
 
 def _issue(found: Extract, where: str) -> Proposal:
@@ -159,7 +169,7 @@ def _learning(found: Extract, where: str) -> Proposal:
     content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), **said}
     content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
     values = {"importance": 5 if found.explicit else 4} | given
-    return Proposal(LEARNING.name, _title(found.text), values, content, found.explicit, line=found.line)
+    return Proposal(LEARNING.name, _title(found.text), _with_term(values), content, found.explicit, line=found.line)
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:

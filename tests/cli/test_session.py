@@ -268,8 +268,8 @@ def test_a_later_summary_is_merged_by_the_anchored_rules(repo: Path, memctl: Mem
     written(memctl, repo, second, name="second.jsonl")
     text = page.read_text()
     assert "### Session Intent\n\nBuild the cart.\n" in text
-    assert "| `cart.py` | created | b |" in text
-    assert "| `app.py` | modified | b |" in text
+    assert "| `cart.py` | created |" in text
+    assert "| `app.py` | modified | “b”; +1 -1 lines |" in text
     assert "### Files Read" not in text
     assert "1. Keep carts in Redis\n2. Carts expire\n" in text
     assert "### Next Steps\n\n1. Ship it\n" in text
@@ -471,3 +471,41 @@ def test_the_files_of_sub_agents_are_found_beside_the_transcript(repo: Path, mem
     assert {entry["path"] for entry in summary["trail"]["entries"]} == {"main.py", "seen.py"}
     again = written(memctl, repo, made, "-t", str(beside / "agent-a1.jsonl"), "--json", "--dry-run").data["summary"]
     assert again["trail"] == summary["trail"]
+
+
+def test_a_conflict_is_open_only_while_git_says_so(repo: Path, memctl: Memctl) -> None:
+    git(repo, "checkout", "-q", "-b", "other")
+    (repo / "app.py").write_text("other\n")
+    git(repo, "commit", "-qam", "Other")
+    git(repo, "checkout", "-q", "-")
+    (repo / "app.py").write_text("mine\n")
+    git(repo, "commit", "-qam", "Mine")
+    git(repo, "merge", "-q", "other", check=False)
+    made = Transcript(repo)
+    made.prompt("Bring the branch in.")
+    made.call("Bash", "CONFLICT (content): Merge conflict in app.py", command="git merge other", error=True)
+    page = repo / ".memory" / "sessions"
+    written(memctl, repo, made, "--id", "one")
+    assert "- open: `git merge other`" in (page / "one.md").read_text()
+    git(repo, "merge", "--abort")
+    written(memctl, repo, made, "--id", "two")
+    assert "- open: " not in (page / "two.md").read_text()
+
+
+def test_parts_that_are_given_out_of_order_leave_the_newest_state_and_next_steps(repo: Path, memctl: Memctl) -> None:
+    first = Transcript(repo)
+    first.prompt("Build the till.")
+    first.says("DECISION: One drawer for each till\n\nStatus: the drawer opens\n\nNext steps:\n1. Count the coins")
+    later = Transcript(repo)
+    later._seconds = first._seconds + 3600
+    later.prompt("Go on with the till.")
+    later.says("DECISION: Coins are counted twice\n\nStatus: coins are counted\n\nNext steps:\n1. Print the receipt")
+    for made, name in ((later, "later.jsonl"), (first, "first.jsonl")):
+        written(memctl, repo, made, "--id", "till", name=name)
+    text = (repo / ".memory/sessions/till.md").read_text()
+    assert "### Session Intent\n\nBuild the till.\n" in text
+    assert "1. One drawer for each till\n2. Coins are counted twice\n" in text
+    assert "### Next Steps\n\n1. Print the receipt\n" in text
+    assert "coins are counted" in text
+    assert "the drawer opens" not in text
+    assert "2. Count the coins" not in text

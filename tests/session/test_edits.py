@@ -38,7 +38,7 @@ PATCH = """\
         ("a.go", "func Get() int {\n\treturn 1\n}\n", "func Get() int {\n\treturn 2\n}\n",
          "changes func Get; +1 -1 lines"),
         ("a.md", "# Pay\n\nx\n", "# Pay\n\nx\n\n## Refunds\n\ny\n", "adds “Refunds”; +2 lines"),
-        ("a.toml", "limit = 1\n", "limit = 2\n", "`limit = 2`; +1 -1 lines"),
+        ("a.toml", "limit = 1\n", "limit = 2\n", "“limit = 2”; +1 -1 lines"),
         ("a.py", "x = 1\n", "x = 1\n", ""),
     ],
 )  # fmt: skip

@@ -136,3 +136,19 @@ def test_a_proposal_refers_to_the_files_of_the_session_that_it_names(tmp_path: A
     said = "Decision: Keep orders as events in src/orders.py\nRationale: api.py and missing.py can replay them (v1.2)"
     (one,) = propose(summed_up(said, tmp_path=tmp_path, calls=calls), ())
     assert one.values["code_refs"] == ["src/orders.py"]  # two files are called api.py
+
+
+def test_importance_and_term_follow_from_who_said_it_and_how_surely(tmp_path: Any) -> None:
+    def given(who: str, text: str) -> tuple[object, object]:
+        events = (Event(PROMPT, "go on"), Event(who, text)) if who == ANSWER else (Event(who, text),)
+        session = Session("x", events)
+        places = Places(tmp_path, "")
+        made = summarize(session, trail.of_session(session, places, (), ()), "s1", "me")
+        (one,) = [found for found in propose(made, ()) if found.kind == "decision"]
+        return one.values["importance"], one.values.get("expires_at")
+
+    assert given(PROMPT, "DECISION: one queue for each shop") == (8, None)
+    assert given(ANSWER, "DECISION: one queue for each shop") == (7, "30d")
+    assert given(PROMPT, "let's keep one queue for each shop") == (5, "30d")
+    assert given(ANSWER, "We decided to keep one queue for each shop.") == (4, "7d")
+    assert given(ANSWER, "DECISION: one queue for each shop\nImportance: 9") == (9, None)

@@ -26,6 +26,7 @@ from bench import (
     retrieval,
     sources,
     statements,
+    windows,
     world,
     writers,
 )
@@ -115,6 +116,10 @@ def _retrieval(here: World, options: argparse.Namespace) -> bool:
     return retrieval.tables(here, options.data)
 
 
+def _windows(here: World, options: argparse.Namespace) -> bool:
+    return windows.tables(options.data, (200,) if options.quick else (200, 600, 2_000))
+
+
 def _statements(here: World, options: argparse.Namespace) -> bool:
     return statements.tables(options.data)
 
@@ -146,6 +151,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "credentials": _credentials,
     "retrieval": _retrieval,
     "statements": _statements,
+    "windows": _windows,
     "file-recall": _file_recall,
     "resume": _resume,
     "house": _house,  # only if asked for: its ratios are those of other tables

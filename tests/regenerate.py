@@ -21,6 +21,7 @@ from memctl.pack.filling import Pack
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.search.ranking import Result
+from tests import plugin
 from tests.shell_session import regenerate
 
 ROOT = Path(__file__).parents[1]
@@ -144,6 +145,7 @@ def with_generated(text: str) -> str:
 
 
 def main() -> None:
+    plugin.write()
     for document in DOCUMENTS:
         with tempfile.TemporaryDirectory() as folder:
             document.write_text(with_generated(regenerate(document.read_text(), Path(folder))))

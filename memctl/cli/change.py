@@ -83,9 +83,11 @@ def edit_command(
         if source:
             raise MemctlError("--file and options of fields exclude each other", exit_code=USAGE)
 
+        setting, adding, removing = _pairs(assignments), _pairs(additions), _pairs(removals)
+
         def edited(snapshot: Snapshot) -> Change:
             to_set, to_add = record_options.edits(snapshot.resolve(id).kind, named)
-            edits = edit.Edits([*to_set, *_pairs(assignments)], [*to_add, *_pairs(additions)], _pairs(removals))
+            edits = edit.Edits([*to_set, *setting], [*to_add, *adding], removing)
             return edit.edit(snapshot, id, edits, memory.now, allow_accepted=allow_accepted)
 
         _carry_out(memory, edited, flags, id)

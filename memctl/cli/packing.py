@@ -16,7 +16,6 @@ from memctl.pack import filling
 from memctl.pack.draft import PackDraft
 from memctl.pack.filling import Pack
 from memctl.pack.formats import choice
-from memctl.providers import clipboard
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
 from memctl.store.memory import Memory
@@ -76,6 +75,8 @@ def refuse_undeliverable(options: Packing) -> None:
     if options.out is not None:
         named_file.refuse(options.out)
     if options.copy:
+        from memctl.providers import clipboard  # it takes 5 ms to import
+
         clipboard.program()
 
 
@@ -97,6 +98,8 @@ def deliver(
         output.note(f"nothing of {len(pack.left_out):,} fits into {pack.budget:,} tokens")
     family = family_of(options.model or memory.config.model).name
     if options.copy:
+        from memctl.providers import clipboard
+
         clipboard.copy(pack.text)
     if options.out is not None:
         named_file.write(options.out, pack.text)

@@ -14,6 +14,7 @@ from memctl.cli.counting import Several, Surroundings, files_option, model_optio
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
+from memctl.search.readiness import OpenWork
 from memctl.store import event_stream
 from memctl.task import events as workflows
 from memctl.tokens.families import kind_of_text
@@ -102,7 +103,7 @@ _inputs = options(
 
 
 class _Batch:
-    """The contexts of a batch, what was said of them, and what the log and the events tell."""
+    """The contexts of a batch, what was said of them, and what the memory tells."""
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
         if not sources:
@@ -110,58 +111,60 @@ class _Batch:
                 "no context was given", "name a file for each agent, with what it has in its window", USAGE
             )
         self.around = around = counting.surroundings(ctx, given["model"], given["at"])
-        self.is_past = given["at"] is not None
+        self.memory = None if given["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
+        self.debts = [contexts.debt(one.measures) for one in self.contexts]
+        events = sum(map(rules.count_events, self.contexts))
+        declared = _declared(given)
+        self.measured = self._measured(given["workflow"], events)
+        self.measured_keys = [key for key in self.measured.known() if key not in declared.known()]
+        state = msgspec.structs.replace(self.measured, **declared.known())
         count, shared = around.counter.tokens, given["shared"]
-        parsed = [one.measures.parsed for one in self.contexts]
-        slice_ = contexts.shared_slice(parsed, take_apart(read(shared), shared, count) if shared else None)
-        self._measure(given)
-        declared = (
-            contexts.parse(read(given["described"]), given["described"]) if given["described"] else ContextState()
-        )
-        options = {key: given[name] for key, name in _OPTIONS.items() if given.get(name) not in (None, False)}
-        values = {**self.measured.known(), **declared.known(), **options}
-        self.measured_keys = [key for key in self.measured.known() if key not in {**declared.known(), **options}]
-        state = ContextState(**values)
         aws = max(one.tokens for one in self.contexts)
         planned = sum(count(text, kind_of_text(name, text)) for name in given["plan"] if (text := read(name)))
-        if state.remaining_budget is None:
+        self.remaining = state.remaining_budget
+        if self.remaining is None:
             usable = window_limit.of_model(given["model"], None, limits.NO_HOST, around.memory).usable
-            state = msgspec.structs.replace(state, remaining_budget=max(usable - aws, 0))
-        self.remaining = state.remaining_budget or 0
-        self.debts = [contexts.debt(one.measures) for one in self.contexts]
-        in_contexts = sum(map(rules.count_events, self.contexts))
+            self.remaining = max(usable - aws, 0)
+        parsed = [one.measures.parsed for one in self.contexts]
         self.facts = Facts(
             self.contexts,
-            slice_,
+            contexts.shared_slice(parsed, take_apart(read(shared), shared, count) if shared else None),
             state.threshold or around.scs_threshold,
             state,
             max(self.debts, key=lambda debt: debt.ratio),
             contexts.burst(planned, aws, self.remaining),
-            max(in_contexts, state.events or 0) if "events" in self.measured_keys else state.events or in_contexts,
+            events if state.events is None else state.events,
         )
 
-    def _measure(self, given: dict[str, Any]) -> None:
-        """What the log and the events tell; nothing without a memory, or at a revision."""
-        self.measured, self.workflow, self.since = ContextState(), "", ""
+    def _measured(self, named: str, in_contexts: int) -> ContextState:
+        """What the log, the events of a workflow and the records tell; nothing without a memory."""
+        self.workflow = self.since = ""
         self.events: tuple[WorkflowEvent, ...] = ()
-        if self.around.memory is not None and not self.is_past:
-            self.workflow = workflows.workflow(self.around.memory, given["workflow"])
-            self.events = event_stream.read(self.around.memory).events
-            log = observations.read(self.around.memory)
-            self.since = max((one.date for one in log if one.workflow == self.workflow), default="")
-            self.measured = observations.measured(log, self.events, self.workflow)
+        if self.memory is None:
+            return ContextState()
+        self.workflow = workflows.workflow(self.memory, named)
+        self.events = event_stream.read(self.memory).events
+        log = observations.read(self.memory)
+        self.since = max((one.date for one in log if one.workflow == self.workflow), default="")
+        found = observations.measured(log, self.events, self.workflow)
+        if found.events is not None:
+            found = msgspec.structs.replace(found, events=max(found.events, in_contexts))
+        if self.around.snapshot is not None:
+            waiting = contexts.dependencies(self.contexts, OpenWork(self.around.snapshot.open_records))
+            found = msgspec.structs.replace(found, unresolved_dependencies=waiting or None)
+        return found
 
     def note(self, fired: list[int], *, requests: int = 0, denied: int = 0) -> None:
         """Put the batch into the log."""
-        memory, facts = self.around.memory, self.facts
-        if memory is None or self.is_past:
+        facts = self.facts
+        if self.memory is None:
             return
         digest = hashlib.sha256("\0".join(one.measures.parsed.text for one in self.contexts).encode(errors="replace"))
         aws_before = self.measured.aws_before
         compressed = observations.compressions(self.events, self.workflow, self.since)
         observations.note(
-            memory,
+            self.memory,
             observations.Observation(
                 self.around.now,
                 facts.shared.tokens,
@@ -211,17 +214,21 @@ class _Batch:
         for item, debt in zip(self.contexts, self.debts, strict=True):
             output.text(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
         if self.measured_keys:
-            output.text(f"  from the log and the events: {', '.join(self.measured_keys)}")
+            output.text(f"  from the memory: {', '.join(self.measured_keys)}")
         output.text()
 
 
-_OPTIONS = {
-    "threshold": "threshold",
-    "delta_payload": "delta",
-    "remaining_budget": "remaining",
-    "events": "events",
-    "phase_boundary": "phase_boundary",
-}
+_OPTIONS = {"threshold": "threshold", "delta": "delta_payload", "remaining": "remaining_budget", "events": "events"}
+
+
+def _declared(given: dict[str, Any]) -> ContextState:
+    """What options say, and before them the file of --state."""
+    named = given["described"]
+    found = contexts.parse(read(named), named) if named else ContextState()
+    options = {key: given[name] for name, key in _OPTIONS.items() if given.get(name) is not None}
+    return msgspec.structs.replace(
+        found, **options, **({"phase_boundary": True} if given.get("phase_boundary") else {})
+    )
 
 
 def _debt_data(debt: Debt) -> dict[str, Any]:
@@ -249,11 +256,11 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     """Say whether agents may work at once; each FILE is what one agent has in its window.
 
     Seven criteria, each with its number, its limit, and by how much it is missed. The shared context slice (SCS) is
-    what all files have, block by block. In a memory the batch goes into a log; the log and the stream of events tell
-    what earlier batches had. --state is a file that goes before them, with any of these keys: threshold,
-    remaining_budget, delta_payload, unresolved_dependencies, pending_escalations, deferred_compressions, event_schema,
-    resumable, phase_boundary, batches_since_compression, aws_before, events, scs_history, next_phase_scs,
-    parallel_denials, unresolved_details.
+    what all files have, block by block. In a memory the batch goes into a log; the log, the stream of events and the
+    records tell what earlier batches had and whose work waits for whose. --state is a file that goes before them, with
+    any of these keys: threshold, remaining_budget, delta_payload, unresolved_dependencies, pending_escalations,
+    deferred_compressions, event_schema, resumable, phase_boundary, batches_since_compression, aws_before, events,
+    scs_history, next_phase_scs, parallel_denials, unresolved_details.
     """
     batch = _Batch(ctx, sources, given)
     criteria = rules.judge(rules.PARALLEL, batch.facts)

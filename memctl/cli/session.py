@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, opening, output, report, session_probe
+from memctl.cli import material, opening, output, report, session_phase, session_probe
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.report import said, write_options, writing
@@ -17,10 +17,10 @@ from memctl.record import session_page
 from memctl.record.change import Change
 from memctl.record.errors import Fault
 from memctl.record.session_page import SessionPage, path_of
+from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import active, collect, proposals
 from memctl.session import pages as session_pages
 from memctl.session.active import Running
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
 from memctl.session.trim import MOST_TOKENS
@@ -100,7 +100,7 @@ def summarize_command(
         proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
         _print_proposals(proposed, as_json=flags["as_json"])
     else:
-        _write(memory, summary, session, accept, flags, no_llm=no_llm)
+        ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm))
 
 
 def _write(
@@ -112,17 +112,23 @@ def _write(
     *,
     no_llm: bool,
     ends: Running | None = None,
-) -> None:
+) -> int:
     """Write a summary down, with the proposed records that are accepted, keep probes of the session, and report it.
 
-    With that a session may end. A dry run sends nothing to a language model.
+    With that a session may end. A dry run sends nothing to a language model. Returns the exit code: REFUSED if the page
+    is below a target although it was filled.
     """
+    from memctl.session import filling, grades, probes
+
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = _chosen(proposed, accept)
+    told = grades.of_transcript(memory, summary, session)
+    _, known = session_pages.existing_page(memory, summary.id)
+    asked = grades.facts(memory, known, told, summary.ended).probes if known else told
 
     def plan(ids: sequence.Sequence) -> Change:
-        made = session_pages.plan(memory, ids, summary, accepted)
+        made = session_pages.plan(memory, ids, summary, accepted, asked)
         if ends and not flags["dry_run"]:
             session_pages.mark_ending(memory, ends)  # what is refused has not begun
         return made
@@ -131,12 +137,16 @@ def _write(
     result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         active.forget(memory, ends.id)
-    if not flags["dry_run"]:
-        from memctl.session import grades, probes
-
-        probes.keep_probes(memory, summary.id, grades.of_transcript(memory, summary, session))
     left = sum(not one.record for one in proposed) - len(accepted)
     _summarized(memory, result, summary, left, flags)
+    if flags["dry_run"]:
+        return OK
+    probes.keep_probes(memory, summary.id, told)
+    _, page = session_pages.existing_page(memory, summary.id)
+    below = filling.below_target(page, asked) if page else []
+    for one in below:
+        output.note(f"{one.name} is {one.score} of 5, below {one.target}: {one.how}")
+    return REFUSED if below else OK
 
 
 @command(
@@ -243,9 +253,10 @@ def end_command(
         return
     session = material.read(sources) if sources else _NOTHING
     summary = collect.gather(memory, session, name, known)
-    _write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known)
+    ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known))
 
 
+session_command.add_command(session_phase.phase_command)
 session_command.add_command(session_probe.probe_command)
 
 

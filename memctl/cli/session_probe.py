@@ -30,7 +30,7 @@ _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#windo
 @command(
     "probe",
     ("memctl session probe", "Ask the latest summary for what was kept of its session."),
-    ("memctl session probe 5f6c -t session.jsonl --min 0.9", "For what the transcript says; exit 1 below 90 %."),
+    ("memctl session probe 5f6c -t session.jsonl --min 0.9", "For what the transcript says; below 90 % it fails."),
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
 @material.transcripts
@@ -56,6 +56,8 @@ def probe_command(
     progress) and decision (what, and why). They come from the transcript and Git, never from the summary; without a
     transcript from what was kept when it was summed up, or from Git alone. A fact counts as answered if it stands
     there; if you have set up a language model, it answers and judges all but files.
+
+    Exit 1 if the summary is below the target of a dimension.
     """
     from memctl.session import grades, probes
     from memctl.transcript.events import joined
@@ -82,10 +84,15 @@ def probe_command(
     else:
         _print(page, found, made, shares, measured)
     share = shares[-1].value or 0.0
+    below = [one for one in measured if one.is_met is False]
+    for one in below:
+        output.note(f"{one.name} is {one.score} of 5, below its target of {one.target}")
     is_missed = least is not None and share < least
     if is_missed:
         output.note(f"{share:.1%} of the probes are answered, less than {least:.1%}")
-    ctx.exit(REFUSED if is_missed else OK)
+    if below:
+        output.note("hint: `memctl session summarize --transcript FILE` fills a page with what it lacks")
+    ctx.exit(REFUSED if is_missed or below else OK)
 
 
 def _page(

@@ -43,7 +43,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
             draft = draft_page.read(folder)
             is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
             return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")
-        how = SaveOptions(workflow=workflow, window=_window(state, last, is_own), is_whole=True)
+        how = SaveOptions(workflow=workflow, window=_window(state, last, is_own), is_whole=True, knows_files=True)
         change = task_save.save(memory, snapshot, task, how)
         write = change.writes[0]
         made.append(checkpoint.parse(write.text, write.path))

@@ -1,6 +1,6 @@
 """What starts `memctl mcp` in programs that speak the Model Context Protocol, as their settings want it.
 
-The file and form of each are as its documentation has them; they were not run.
+The file and form of each are as its documentation has them; only Claude Code's was run.
 """
 
 from __future__ import annotations

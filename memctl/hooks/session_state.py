@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.record import task_state_1
 from memctl.record.required_text import LONGEST_LINE
-from memctl.record.task_state import TaskState
+from memctl.record.task_state import TaskState, TouchedFile
 from memctl.session.active import Running
 from memctl.store import files
 from memctl.store.session_dir import SessionDir
@@ -23,6 +22,14 @@ _LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next ste
 _ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginning, which may stand before these
 _LOOKED_AT = 8  # times as many characters as are kept: somebody waits for a hook, and what is pasted may be long
 MOST_STEPS, MOST_ANSWERS = 200, 30
+# The lists that the state of a task took over from what an older memctl knew of a session, and their names there.
+_RENAMED = {
+    "next_actions": "next_steps",
+    "decisions": "decisions",
+    "issues": "issues",
+    "lessons": "lessons",
+    "summary": "came_to",
+}
 
 
 class SessionState(msgspec.Struct, frozen=True):
@@ -65,8 +72,22 @@ def read(folder: SessionDir) -> SessionState | None:
 
 def _of_older(values: dict[str, Any]) -> SessionState:
     """What memctl knew of a session before the state of its task was one value."""
-    task = task_state_1.of_session(values)
-    return msgspec.convert({**values, "task": task, "created": task_state_1.created(values)}, SessionState)
+    from memctl.session import tasks
+    from memctl.transcript.events import CALL, Event
+
+    calls = [Event(CALL, tool=one["tool"], arguments=one["arguments"]) for one in values.get("task_calls", ())]
+    said = dict.fromkeys(text for text in (values.get("intent"), values.get("prompt")) if text)
+    task = TaskState(
+        goal=values.get("intent", ""),
+        said=tuple(said),
+        steps=tuple(tasks.of_events(calls)),
+        files=tuple(TouchedFile(path) for path in values.get("files", ())),
+        errors=tuple(values.get("errors", {}).values()),
+    )
+    lists = {name: tuple(values.get(old, ())) for name, old in _RENAMED.items()}
+    task = msgspec.structs.replace(task, **lists)
+    created = [text for call in calls if (text := tasks.created(call)) is not None]
+    return msgspec.convert({**values, "task": msgspec.to_builtins(task), "created": created}, SessionState)
 
 
 def write(folder: SessionDir, known: SessionState) -> None:

@@ -11,7 +11,7 @@ Of a complete handoff and a continuation a share is to go: what is closed or sai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,6 +27,7 @@ from memctl.pack.handoff_request import (
     NONE_RECORDED,
     SPECIALIST,
     HandoffRequest,
+    HandoffText,
 )
 from memctl.pack.items import Sources
 from memctl.pack.last_work import by_last_work
@@ -40,7 +41,7 @@ from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.search.filters import severity_rank
-from memctl.task import progress
+from memctl.task import progress, versions
 from memctl.task import state as states
 from memctl.text.similar import terms
 
@@ -62,6 +63,7 @@ _WEIGHTY = 7  # importance from which a learning about what is critical must sta
 _CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
 _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
+_WEAK = 0.2  # of how well the best matches, below which nothing bears on a task
 _TEXTS = 0.7  # of a package are texts of the context, the rest stands around them; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
 
@@ -69,13 +71,14 @@ _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "pr
 class Scope(msgspec.Struct, frozen=True):
     """What a handoff is about.
 
-    `known` are all records of the sections, `tasks` those of them that are handed over, the one worked on last first,
-    and `state` is that of the task.
+    `sections` are those handed over, or that of the task which is; `known` are all records of them, `tasks` those of
+    them that are handed over, the one worked on last first, and `state` is that of the task.
     `keeps` says of records and pages that must be in the package why, by their keys, the most important first;
     `records` are these and others that have room, `left` what is named without its text, `prior` sessions before.
     `sizes` are the tokens of all that it is about, by key.
     """
 
+    sections: tuple[str, ...]
     known: tuple[Record, ...]
     tasks: tuple[Record, ...]
     state: TaskState
@@ -89,41 +92,56 @@ class Scope(msgspec.Struct, frozen=True):
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """The scope of a handoff; sizes are as `count` counts them."""
-    known = concerned(snapshot, now, asked.sections, asked.source)
-    tasks = _tasks(known, asked.source, sources)
+    is_narrow = asked.kind in (SPECIALIST, EMERGENCY)
+    asked, known, tasks = _handed_over(snapshot, now, asked, sources)
+    globs = globs_of(snapshot, asked.sections)
     state = _state(snapshot, asked, tasks, sources)
     ranked = _found(snapshot, now, asked) if asked.kind == SPECIALIST else []
-    keeps = _kept(snapshot, now, asked, known, tasks, sources, ranked)
-    pages = _pages(snapshot, asked.sections, sources)
-    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked)
-    if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
-        prior = [item for item in prior if item.kind != "checkpoint"]
-    added = [record for record in snapshot.records if record.path in keeps and record not in known]
-    blocks = [*_blocks(snapshot, now, (*known, *added), keeps), *_of_pages(pages)]
-    sizes = {block.key: count(block.text) for block in blocks}
-    by_path = {record.path: record for record in (*known, *added)}
-    narrow = tuple(by_path[path] for path in keeps)
+    bearing, places = _bearing(snapshot, ranked, count)
+    keeps = _kept(snapshot, now, asked, known, tasks, sources, bearing)
+    own = _pages(snapshot, asked.sections, sources)
+    pages = places if is_narrow else own
+    records = {record.path: record for record in (*known, *tasks, *bearing)}
+    blocks = [
+        *_blocks(snapshot, now, [*records.values()], keeps),
+        *_of_pages({page.key: page for page in (*own, *places)}.values()),
+    ]
+    gone = {block.key: "" for block in blocks if block.key not in keeps and block.key in records}
+    if not is_narrow:
+        gone = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
     if isinstance(state, Checkpoint) and asked.kind != SPECIALIST:
         keeps = {state.checkpoint_id: TASK, **keeps}
-    if asked.kind in (SPECIALIST, EMERGENCY):
-        about = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind == "page"]
-        return Scope(tuple(known), tuple(tasks), state, narrow, tuple(about), tuple(prior), keeps, (), sizes)
-    gone = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
-    chosen = tuple(by_path[block.key] for block in blocks if block.key in by_path and block.key not in gone)
-    left = tuple(
-        Left(one.id, one.title, gone[path], one.memory_type) for path in reversed(gone) if (one := by_path[path])
+    removed = [(records[key], why) for key, why in reversed(gone.items()) if key in records and not is_narrow]
+    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked, globs)
+    if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
+        prior = [item for item in prior if item.kind != "checkpoint"]
+    return Scope(
+        sections=asked.sections,
+        known=tuple(known),
+        tasks=tuple(tasks),
+        state=state,
+        records=tuple(sorted((r for r in records.values() if r.path not in gone), key=_in_order(keeps))),
+        pages=tuple(pages),
+        prior=tuple(prior),
+        keeps=keeps if is_narrow else keeps | {page.key: SECTION for page in pages},
+        left=tuple(Left(record.id, record.title, why, record.memory_type) for record, why in removed),
+        sizes={block.key: count(block.text) for block in blocks},
     )
-    keeps |= {page.key: SECTION for page in pages}
-    return Scope(tuple(known), tuple(tasks), state, chosen, tuple(pages), tuple(prior), keeps, left, sizes)
+
+
+def _in_order(keeps: Mapping[str, str]) -> Callable[[Record], int]:
+    """Puts records in the order in which they must be in the package, and others behind them."""
+    ranks = {key: rank for rank, key in enumerate(keeps)}
+    return lambda record: ranks.get(record.path, len(ranks))
 
 
 def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
     """The state with which who accepts a handoff goes on: that of its task, and what the giver said of it."""
     who, given = one.parties, content(HANDOFF, one.body)
     said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
-    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections)
-    known = concerned(snapshot, now, who.sections, who.from_agent_id)
-    state = _state(snapshot, asked, _tasks(known, who.from_agent_id, sources), sources)
+    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections, said=HandoffText(task=who.task))
+    asked, _, tasks = _handed_over(snapshot, now, asked, sources)
+    state = _state(snapshot, asked, tasks, sources)
     return msgspec.structs.replace(
         state,
         goal=who.task or state.goal or one.record.title,
@@ -140,6 +158,23 @@ def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str 
     return phase.of_sections(snapshot, known, sections, giver)
 
 
+def _handed_over(
+    snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
+) -> tuple[HandoffRequest, list[Record], list[Record]]:
+    """A handoff with the section of its task if it names one and no section, the records of its sections, the tasks."""
+    named = task_named(snapshot, asked.said.task)
+    if named is not None and named.place and not asked.sections:
+        asked = msgspec.structs.replace(asked, sections=(named.place,))
+    known = concerned(snapshot, now, asked.sections, asked.source)
+    return asked, known, [named] if named is not None else _tasks(known, asked.source, sources)
+
+
+def task_named(snapshot: Snapshot, task: str) -> Record | None:
+    """The open state that a task is named by, "STA-2025-11-04-001" or "Refunds [STA-…]"; None for one in words."""
+    found = snapshot.find(task.strip().rstrip("]").rpartition("[")[2]) if task else None
+    return found if found is not None and found.memory_type == "state" and found.is_open else None
+
+
 def _tasks(known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
     """The open tasks of the giver, the one worked on last first; if it has none, whichever was worked on last."""
     found = [record for record in known if record.memory_type == "state" and record.is_open]
@@ -152,8 +187,11 @@ def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], s
     record = tasks[0] if tasks else None
     state = states.of_record(snapshot, record) if record else TaskState()
     saved = next((one for one in last_work.checkpoints(snapshot) if _is_of(one, snapshot, asked, record)), None)
-    if saved is None or saved.is_finished or record is None:
-        return saved if saved and not saved.is_finished else state
+    if saved is None or saved.is_finished:
+        return state
+    saved, _ = versions.readable(snapshot, saved)
+    if record is None:
+        return saved
     is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)
     given = state if is_older else TaskState(steps=state.steps, blockers=saved.blockers or state.blockers)
     return progress.merged(saved, given)
@@ -163,26 +201,30 @@ def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record:
     """Whether a checkpoint of the giver is of a task, by its name, its section, or the files that it touched."""
     if saved.saved_by != asked.source or not asked.sections:
         return saved.saved_by == asked.source
-    pages = [page for section in asked.sections if (page := snapshot.outline.find(section))]
-    globs = [glob for page in pages for glob in page.paths]
+    globs = globs_of(snapshot, asked.sections)
     touched = bool(globs and repository_paths.matching([one.path for one in saved.files], globs))
     is_named = record is not None and saved.task_id in (record.id, record.memory_id)
     return is_named or saved.section in asked.sections or touched
 
 
+def globs_of(snapshot: Snapshot, sections: Sequence[str]) -> list[str]:
+    """What covers the code of some sections, or of the sections of some details."""
+    pages = [page for section in sections if (page := snapshot.outline.find(section))]
+    parents = [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
+    return [glob for page in (*pages, *parents) for glob in page.paths]
+
+
 def _kept(
     snapshot: Snapshot, now: str, asked: HandoffRequest, known: Sequence[Record], tasks: Sequence[Record],
-    sources: Sources, ranked: Sequence[Result],
+    sources: Sources, bearing: Sequence[Record],
 ) -> dict[str, str]:  # fmt: skip
     """Why which records must be in the package, by their paths, the most important first."""
     weighty = sorted(known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
     reasons = [(record.path, _reason(snapshot, now, record)) for record in weighty]
     if asked.kind == EMERGENCY:
         reasons = [(path, why) for path, why in reasons if why in (BINDING, ISSUE)]
-    if matching := [
-        r.record for r in ranked if r.record is not None and r.record.is_open and r.match >= relevance.CLOSE
-    ]:
-        tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in matching]
+    if bearing:
+        tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in bearing]
     if asked.kind == CONTINUATION and tasks:
         reasons += [(record.path, CHANGED) for record in _changed_since(known, tasks[0], sources)]
     found: dict[str, str] = {record.path: TASK for record in tasks}
@@ -209,9 +251,27 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
 
 
 def _found(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Result]:
-    """What bears on a specialist's task, best first, in whatever section it is."""
-    found = relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
-    return [one for one in found if one.record is None or one.record.memory_type in KNOWLEDGE]
+    """What matches a specialist's task, best first, in whatever section it is."""
+    return relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
+
+
+def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -> tuple[list[Record], list[Item]]:
+    """The open records and the pages that bear on a task, best first: all that match about as well as the best, and of
+    what matches less as much as the least package has room for."""
+    records: list[Record] = []
+    pages: dict[str, Item] = {}
+    room = int(_TEXTS * LEAST[SPECIALIST])
+    for one in ranked:
+        if one.match < (relevance.CLOSE if room <= 0 else _WEAK):
+            break
+        record, page = one.record, relevance.page_of(one.id)
+        if record is not None and record.is_open and record.memory_type in KNOWLEDGE:
+            records.append(record)
+            room -= count(snapshot.body(record))
+        elif one.kind == "page" and page not in pages:  # of a page and a part of it the better match
+            pages[page] = relevance.item(snapshot, one)
+            room -= count(pages[page].body)
+    return records, [*pages.values()]
 
 
 def _changed_since(known: Sequence[Record], task: Record, sources: Sources) -> list[Record]:
@@ -231,7 +291,7 @@ def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> lis
     return [items.of_page(page, sources.page(page)) for page in {page.path: page for page in found}.values()]
 
 
-def _of_pages(pages: Sequence[Item]) -> list[ContextBlock]:
+def _of_pages(pages: Iterable[Item]) -> list[ContextBlock]:
     return [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
 
 

@@ -93,15 +93,25 @@ def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTok
     return found
 
 
-def prior(snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = ()) -> list[Item]:
+def prior(
+    snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = (), globs: Sequence[str] = ()
+) -> list[Item]:
     """The last session and a pending checkpoint, then those that bear on a task, in at most `limit` tokens.
 
-    `ranked` is what search found for the task.
+    `ranked` is what search found for the task. With globs only sessions that changed a file which these cover.
     """
-    last = left(snapshot, sessions(snapshot), int(limit / _LEFT), count)
+    ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
+    last = left(snapshot, ended, int(limit / _LEFT), count)
     bearing = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind != "page"]
     known = {item.id for item in last}
     return fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
+
+
+def _has_changed(snapshot: Snapshot, one: Ended, globs: Sequence[str]) -> bool:
+    """Whether a session changed a file that globs cover."""
+    from memctl.pages import repository_paths  # most packs are of no section
+
+    return bool(repository_paths.matching(sorted(files(snapshot, [one])), globs))
 
 
 def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:

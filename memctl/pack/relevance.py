@@ -63,7 +63,7 @@ def places(ranked: Sequence[Result]) -> list[Result]:
 def item(snapshot: Snapshot, place: Result) -> Item:
     """A page, a headed part of one, or what matches of a session or a checkpoint, as an item of a pack."""
     text = snapshot.texts.bodies([place.number]).get(place.number, "").strip("\n")  # it may be gone since it was found
-    page = snapshot.outline.find(_page_of(place.id)) if place.kind == "page" else None
+    page = snapshot.outline.find(page_of(place.id)) if place.kind == "page" else None
     if page is None:
         title = f"{place.kind.capitalize()} {place.id}: {place.title}"
         return Item(place.kind, place.id, title, items.screened(snapshot, text), (), f"{place.kind} {place.id}")
@@ -83,12 +83,12 @@ def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
     return [known[marker] for _, marker in reversed(ordered)]
 
 
-def _page_of(marker: str) -> str:
+def page_of(marker: str) -> str:
     """The marker of the page that a place is on: §3.1 of §3.1.2."""
     return ".".join(marker.split(".")[:2])
 
 
 def _section_of(snapshot: Snapshot, marker: str) -> str:
     """The marker of the section that a place belongs to."""
-    page = snapshot.outline.find(_page_of(marker))
-    return (page.section or page.id) if page else _page_of(marker)
+    page = snapshot.outline.find(page_of(marker))
+    return (page.section or page.id) if page else page_of(marker)

@@ -336,11 +336,9 @@ def _read_scalar(text: str) -> Any:
     if text[:1] == '"':
         if not text.isprintable() or "\\ud" in text or "\\uD" in text or "\\/" in text:
             return _OTHER
-        import json
-
         try:
-            return json.loads(text)
-        except ValueError:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
             return _OTHER
     if _PLAIN.fullmatch(text):
         lower = text.lower()

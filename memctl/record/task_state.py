@@ -157,6 +157,13 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
         return [one for one in self.records if one.id == EVERYBODY or one.weight.startswith(BLOCKS)]
 
 
+# The fields that are lists of texts.
+LISTS = (
+    "earlier_goals", "success_criteria", "constraints", "inputs", "phases", "next_actions", "said", "decisions",
+    "issues", "errors", "blockers", "lessons", "summary",
+)  # fmt: skip
+
+
 def key(item: str) -> str:
     """What makes two steps or lines the same: their words, without case and what ends a sentence."""
     return " ".join(item.split()).casefold().strip(_ENDS)

@@ -1,6 +1,6 @@
 """The state of a task as memctl wrote it before it was one value: each form becomes the fields of a `TaskState`.
 
-There were three: checkpoints of format 1, what hooks knew of a session, and the files of a window's manager. Their
+These are checkpoints of format 1, and the files of a window's manager; `hooks/session_state.py` reads its own. Their
 values are untrusted text: what does not have the shape of such a form is left as it is, and the reader refuses it.
 """
 
@@ -16,7 +16,6 @@ _ASKED, _ERROR = "Asked last: ", "Not solved: "
 _RENAMED = {"mission": "goal", "expected_outputs": "success_criteria"}
 _LISTS = {"done": DONE, "in_progress": IN_PROGRESS, "planned": PLANNED}
 _RECORDS = ("recorded_decisions", "open_issues", "learnings")
-_OF_CALLS = {"completed": DONE, "done": DONE, "in_progress": IN_PROGRESS, "in-progress": IN_PROGRESS}
 _WINDOW = {
     "window_id": "window_id",
     "state_version": "version",
@@ -54,29 +53,6 @@ def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def of_session(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What hooks knew of a session's task, as the fields of a state."""
-    errors = given.get("errors")
-    return {
-        "goal": given.get("intent", ""),
-        "said": [text for text in dict.fromkeys([given.get("intent"), given.get("prompt")]) if text],
-        "steps": _of_calls(given.get("task_calls") or ()),
-        "next_actions": given.get("next_steps", ()),
-        "decisions": given.get("decisions", ()),
-        "issues": given.get("issues", ()),
-        "errors": list(errors.values()) if isinstance(errors, dict) else (),
-        "lessons": given.get("lessons", ()),
-        "summary": given.get("came_to", ()),
-        "files": [{"path": path} for path in given.get("files") or ()],
-    }
-
-
-def created(given: Mapping[str, Any]) -> list[str]:
-    """The tasks that a session's agent had made by their numbers, in their order."""
-    calls = [one for one in given.get("task_calls") or () if isinstance(one, dict) and one.get("tool") == "TaskCreate"]
-    return [str((one.get("arguments") or {}).get("subject") or "") for one in calls]
-
-
 def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a state in a file of a window's manager."""
     values = {name: given[old] for old, name in _WINDOW.items() if old in given and given[old] is not None}
@@ -90,24 +66,6 @@ def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
     )
     values["summary"] = [line for line in str(given.get("compaction_summary") or "").split("\n") if is_said(line)]
     return values
-
-
-def _of_calls(calls: Any) -> list[dict[str, str]]:
-    """The list of tasks that calls of an agent's tools had come to."""
-    whole: list[dict[str, str]] = []
-    numbered: dict[str, dict[str, str]] = {}
-    for call in calls:
-        arguments = call.get("arguments") or {}
-        items: list[dict[str, Any]] = arguments.get("todos") or arguments.get("plan") or []
-        texts = [item.get("content") or item.get("step") or item.get("description") or "" for item in items]
-        told = [_OF_CALLS.get(str(item.get("status")), PLANNED) for item in items]
-        whole = [{"text": text, "status": how} for text, how in zip(texts, told, strict=True) if text] or whole
-        if call.get("tool") == "TaskCreate" and arguments.get("subject"):
-            numbered[str(len(numbered) + 1)] = {"text": arguments["subject"], "status": PLANNED}
-        elif call.get("tool") == "TaskUpdate" and (task := numbered.get(str(arguments.get("taskId")))):
-            task["status"] = _OF_CALLS.get(str(arguments.get("status")), task["status"])
-    steps = whole or [*numbered.values()]
-    return _steps({how: [one["text"] for one in steps if one["status"] == how] for how in (DONE, IN_PROGRESS, PLANNED)})
 
 
 def _steps(lists: Mapping[str, list[str]]) -> list[dict[str, str]]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import file_actions
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
+from memctl.session.file_actions import WRITTEN, FileAction
 from memctl.transcript.events import Event
 
 # Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.

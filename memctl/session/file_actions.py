@@ -10,10 +10,13 @@ from itertools import pairwise
 
 import msgspec
 
+from memctl.record.task_state import CREATED as CREATED
+from memctl.record.task_state import DELETED as DELETED
+from memctl.record.task_state import MODIFIED as MODIFIED
+from memctl.record.task_state import READ as READ
 from memctl.session import shell
 from memctl.session.shell import ShellCommand
 
-CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
 WRITTEN = "written"  # created if there was no such file before, else modified
 
 

@@ -37,6 +37,12 @@ _PLACES = {
     RECALL: (session_page.INTENT, session_page.ISSUES, session_page.LEARNINGS, session_page.ERRORS),
     DECISION: (session_page.DECISIONS,),
 }
+_RECALLED = {
+    probes.GOAL: session_page.INTENT,
+    probes.ISSUES: session_page.ISSUES,
+    probes.LEARNED: session_page.LEARNINGS,
+}
+_OF_ERRORS = probes.ERROR.partition("{")[0]
 MOST_JUDGED = 120  # probes
 _AT_ONCE = 40
 _FIRST = """\
@@ -62,6 +68,19 @@ class Reply(msgspec.Struct, frozen=True):
     by: str = EXACT
 
 
+def _places(probe: Probe) -> tuple[str, ...]:
+    return _PLACES.get(probe.question) or _PLACES[probe.kind]
+
+
+def place_of(probe: Probe) -> str:
+    """The heading of a page below which the answer to a probe belongs that no file answers."""
+    if probe.kind != RECALL:
+        return _places(probe)[0]
+    if probe.question.startswith(_OF_ERRORS):
+        return session_page.ERRORS
+    return _RECALLED[probe.question]
+
+
 def exact_replies(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
     """The replies of a page with all its files: whether a path with its action stands there, or the
     words of a fact where the page has such facts."""
@@ -71,8 +90,7 @@ def exact_replies(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
     def is_there(probe: Probe) -> bool:
         if probe.kind == ARTIFACT:
             return probe.fact in actions and probe.action in ("", actions[probe.fact])
-        headings = _PLACES.get(probe.question) or _PLACES[probe.kind]
-        return any(f" {comparable(probe.fact)} " in texts.get(heading, "") for heading in headings)
+        return any(f" {comparable(probe.fact)} " in texts.get(heading, "") for heading in _places(probe))
 
     return [Reply(probe, is_there(probe)) for probe in found]
 

@@ -18,10 +18,11 @@ from memctl.git.tree_merge import Preference
 from memctl.record import frontmatter, session_page
 from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import SAID, SessionPage, TrailRow
-from memctl.session import page_builder, steps, trail, trim
-from memctl.session.file_actions import READ
+from memctl.record.task_state import READ
+from memctl.session import page_builder, steps, trim
 from memctl.session.page_builder import IMPLIED, OPEN, RESOLVED
 from memctl.session.summary import SHORT_PROMPT
+from memctl.task.progress import after
 from memctl.text.characters import redacted_line
 from memctl.text.similar import comparable
 from memctl.tokens.count import Counter
@@ -121,7 +122,7 @@ def _per_path(old: Iterable[TrailRow], new: Iterable[TrailRow]) -> Iterable[Trai
         what = (
             before.what if not row.what or row.what in before.what else f"{before.what}; {row.what}".removeprefix("; ")
         )
-        rows[row.path] = TrailRow(row.path, trail.after(before.action, row.action), what)
+        rows[row.path] = TrailRow(row.path, after(before.action, row.action), what)
     return rows.values()
 
 

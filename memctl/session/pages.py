@@ -23,6 +23,7 @@ from memctl.record.session_page import SessionPage
 from memctl.record.snapshot import Snapshot
 from memctl.session import active, merge, page_builder, trim
 from memctl.session.active import Running
+from memctl.session.probes import Probe
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
 from memctl.session.trim import Fitted
@@ -95,10 +96,19 @@ def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
 OP = "summarize"
 
 
-def plan(memory: Memory, sequence: IdSequence, summary: SessionSummary, accepted: Sequence[Proposal] = ()) -> Change:
-    """The Change that writes a summary down, or merges it into what there is; raises MemctlError."""
+def plan(
+    memory: Memory,
+    sequence: IdSequence,
+    summary: SessionSummary,
+    accepted: Sequence[Proposal] = (),
+    asked: Sequence[Probe] = (),
+) -> Change:
+    """The Change that writes a summary down, or merges it into what there is; raises MemctlError.
+
+    The page answers the probes that it is `asked`.
+    """
     old_texts, old = existing_page(memory, summary.id)
-    writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old))
+    writes, deletes = replacement(memory, old_texts, page_of(memory, summary, old, asked))
     identifiers = list[str]()
     for proposal in accepted:
         change = create.create(memory, sequence, None, proposal.draft(KINDS))
@@ -133,12 +143,25 @@ def replacement(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[li
     return writes, [Delete(path, text) for path, text in old.items() if path not in texts]
 
 
-def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None) -> Fitted:
-    """The page of a summary, merged with an older one, within its budget."""
-    new = page_builder.compose(summary, memory.config.project, memory.now)
+def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None, asked: Sequence[Probe] = ()) -> Fitted:
+    """The page of a summary, merged with an older one, within its budget; what it is asked comes before the budget."""
+    whole = page_builder.compose(summary, memory.config.project, memory.now)
     if old is not None:
-        new = merge.merge(old, new, summary.succeeded)
-    return fit_page(memory, new)
+        whole = _merged(old, whole, summary)
+    fitted = fit_page(memory, whole)
+    if not asked:
+        return fitted
+    from memctl.session import filling
+
+    return filling.fill(fitted, whole, asked)
+
+
+def _merged(old: SessionPage, new: SessionPage, summary: SessionSummary) -> SessionPage:
+    """A page with another part of the session in it: state and next steps are those of the part that ended last."""
+    ends = str(new.values.get("ended") or ""), str(old.values.get("ended") or "")
+    if all(ends) and ends[0] < ends[1]:
+        return msgspec.structs.replace(merge.merge(new, old), more=old.more)
+    return merge.merge(old, new, summary.succeeded)
 
 
 def fit_page(memory: Memory, whole: SessionPage) -> Fitted:

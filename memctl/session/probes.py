@@ -21,14 +21,15 @@ import msgspec
 from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.record.session_page import printable
+from memctl.record.task_state import CREATED, DELETED, MODIFIED
 from memctl.session import trail
 from memctl.session.extraction import is_nothing
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED
 from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.trail import Places
 from memctl.statements import labels
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.task.progress import after
 from memctl.text import headings
 from memctl.text.characters import redacted_line
 from memctl.text.credentials import redact
@@ -38,6 +39,7 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Session
 RECALL, ARTIFACT, CONTINUATION, DECISION = "recall", "artifact", "continuation", "decision"
 KINDS = (RECALL, ARTIFACT, CONTINUATION, DECISION)
 GOAL = "What was the session to accomplish?"
+ERROR, ISSUES, LEARNED = "What was the error when {} failed?", "Which issues came up?", "What was learned?"
 FILES = "Which files were created, modified, deleted or read?"
 NEXT, STANDS = "What is to be done next?", "Where does the work stand?"
 DECISIONS = "Which decisions were made?"
@@ -96,7 +98,7 @@ def merge_probes(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
         if before is None:
             found[name] = one
         elif one.kind == ARTIFACT and one.action:
-            action = trail.after(before.action, one.action) if before.action else one.action
+            action = after(before.action, one.action) if before.action else one.action
             found[name] = msgspec.structs.replace(one, action=action)
     return list(found.values())
 
@@ -105,11 +107,9 @@ def _recall(summary: SessionSummary) -> Iterator[Probe]:
     if summary.intent:
         yield _probe(RECALL, GOAL, summary.intent.removesuffix(" …"))
     for failure in summary.errors:
-        yield _probe(
-            RECALL, f"What was the error when {redacted_line(failure.step)} failed?", failure.message.removesuffix("…")
-        )
+        yield _probe(RECALL, ERROR.format(redacted_line(failure.step)), failure.message.removesuffix("…"))
     issues, learned = summary.having(labels.ISSUE, labels.BLOCKER), summary.having(labels.LEARNING)
-    for question, extracts in (("Which issues came up?", issues), ("What was learned?", learned)):
+    for question, extracts in ((ISSUES, issues), (LEARNED, learned)):
         yield from (_probe(RECALL, question, found.text) for found in extracts if found.explicit)
 
 

@@ -29,7 +29,7 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 MOST_SAID = 30  # prompts that are kept; a resume shows the last twelve
 MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_CAME_OF = 15, 15, 10, 10, 20
-_LONGEST_STEP_PROMPT = 120  # characters of a prompt that only asks for a step, such as "commit this and push"
+_MOST_STEP_WORDS = 5  # of a prompt that only asks for a step, such as "commit this and push"
 _LONGEST_GOAL = 300  # characters of a task that came before
 _LONGEST_CLAIM = 300  # characters of a sentence in which a step may be said to be done
 INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
@@ -132,7 +132,9 @@ def _prompted(before: Progress, text: str, line: Line) -> Progress:
 
 def is_task(prompt: str) -> bool:
     """Whether a prompt may begin a task: one that only asks for a step of the work at hand does not."""
-    return len(prompt) > _LONGEST_STEP_PROMPT or (not wishes.is_step(prompt) and wishes.has_object(prompt))
+    if len(prompt.split()) > _MOST_STEP_WORDS:
+        return True
+    return not wishes.is_step(prompt) and wishes.has_object(prompt)
 
 
 def binding(prompt: str) -> list[str]:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.record import timestamps
-from memctl.record.task_state import DONE, Step, TaskState
+from memctl.record.task_state import CREATED, DELETED, DONE, MODIFIED, Step, TaskState
 from memctl.session import extraction, failures, tasks
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED
 from memctl.session.trail import Trail
 from memctl.statements import labels
 from memctl.text.fit import cut_at_word

@@ -18,11 +18,12 @@ import msgspec
 
 from memctl.git import differences
 from memctl.git.differences import FileChange
-from memctl.record.task_state import TouchedFile
+from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ, TouchedFile
 from memctl.session import calls, edits, failures, file_actions
-from memctl.session.file_actions import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
+from memctl.session.file_actions import WRITTEN, FileAction
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
+from memctl.task.progress import after
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session, unanswered
@@ -225,7 +226,8 @@ class _Fold:
 
     def _put(self, path: str, is_inside: bool, action: str, what: str, by: str) -> None:
         old = self.entries.get(path, TrailEntry(path, READ, is_inside=is_inside))
-        words = (*old.what, what) if what and what not in old.what else old.what
+        known = () if old.action == READ != action and what else old.what  # why it was read says no more then
+        words = (*known, what) if what and what not in known else known
         makers = (*old.by, by) if by and by not in old.by else old.by
         if action != READ:
             self.entries.pop(path, None)  # what was changed last stands last
@@ -257,17 +259,6 @@ class _Fold:
         is_new = path not in self.entries
         self._put(path, True, action, "" if not is_new and self.entries[path].what else what, "Git" if is_new else "")
         self.entries[path] = msgspec.structs.replace(self.entries[path], action=action)
-
-
-def after(before: str, action: str) -> str:
-    """What became of a file that two touches, one after the other, were made of."""
-    if action == READ:
-        return before
-    if before == CREATED and action == MODIFIED:
-        return CREATED
-    if action == CREATED and before in (DELETED, MODIFIED):
-        return MODIFIED  # it was there before the session
-    return action
 
 
 def _above(path: str) -> Sequence[str]:

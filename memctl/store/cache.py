@@ -201,7 +201,7 @@ class Cache:
 
 def digest(text: str, encoding: str) -> bytes:
     """What a token count is kept under; `encoding` says by what the tokens were counted."""
-    from hashlib import blake2b  # 3 ms, and most commands count nothing
+    from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
     key = blake2b(encoding.encode(), digest_size=16).digest()
     return blake2b(text.encode(), digest_size=16, key=key).digest()

@@ -5,13 +5,15 @@ The elements of the XML are those of rules.md#checkpoints.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement
 
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.task_state import PROGRESS, Noted, Step, TaskState
+from memctl.record.task_state import TaskState
+from memctl.task.parts import Line, Part, parts
 from memctl.text.markdown import code, inline
 from memctl.text.xml import add, add_list, add_texts, indented
+
+_APART = ("next_actions", "event_stream_summary")  # elements beside the state, not in it
 
 
 def markdown(state: TaskState) -> str:
@@ -28,61 +30,23 @@ def markdown(state: TaskState) -> str:
         *([f"**Phase**: {inline(state.phase)}", ""] if state.phase else []),
         f"**Saved**: {state.saved_at} by {inline(state.saved_by)} on {where}{percent}",
     ]
-    for title, items in _sections(state):
-        lines += ["", f"## {title}", "", *(f"- {item}" for item in items)]
-    return "\n".join(lines) + "\n"
-
-
-def _sections(state: TaskState) -> Iterator[tuple[str, Sequence[str]]]:
-    """The parts that there are, each with its lines."""
-    blocking = state.blocking
-    issues = [one for one in state.noted("ISS") if one not in blocking]
-    by_status = {status: [step for step in state.steps if step.status == status] for status in PROGRESS}
-    parts: list[tuple[str, Sequence[str]]] = [
-        ("In progress", [f"[ ] {inline(step.text)}" for step in by_status["in_progress"]]),
-        ("Claimed, by word alone", [f"[ ] {_step(step)}" for step in by_status["claimed"]]),
-        ("Planned, not begun", [f"[ ] {inline(step.text)}" for step in by_status["planned"]]),
-        ("Next actions", [*map(inline, state.next_actions)]),
-        ("Done", [f"[x] {_step(step)}" for step in by_status["done"]]),
-        ("Tasks before", [*map(inline, state.earlier_goals)]),
-        ("Constraints", [*map(inline, state.constraints)]),
-        ("Success criteria", [*map(inline, state.success_criteria)]),
-        ("Inputs", [*map(inline, state.inputs)]),
-        ("The user said", [*map(inline, state.said)]),
-        ("Open errors", [*map(inline, state.errors)]),
-        ("Blockers", [*map(inline, state.blockers), *map(_noted, blocking)]),
-        (
-            "Open issues",
-            [*map(inline, state.issues), *map(_noted, issues)],
-        ),
-        ("Decisions", [*map(inline, state.decisions), *map(_noted, state.noted("DEC"))]),
-        ("Learnings", [*map(inline, state.lessons), *map(_noted, state.noted("LRN"))]),
-        ("Summary", [*map(inline, state.summary)]),
-        (
-            "Files, the latest first",
-            [f"{code(one.path)}{f' ({one.action})' if one.action else ''}" for one in state.files],
-        ),
-        ("Not committed", [code(one.path) for one in state.environment.dirty]),
-    ]
+    for part in parts(state):
+        lines += ["", f"## {part.title}", "", *(f"- {part.mark}{_markdown(part, line)}" for line in part.lines)]
+    if state.environment.dirty:
+        lines += ["", "## Not committed", "", *(f"- {code(one.path)}" for one in state.environment.dirty)]
     if isinstance(state, Checkpoint):
         metrics = state.context_metrics
         sizes = {"Shared context": metrics.scs_size, "Working set": metrics.aws_size}
-        measured = [f"{name}: {size:,} tokens" for name, size in sizes.items() if size is not None]
-        parts += [
-            ("Events since the checkpoint before", [*map(inline, state.event_stream_summary)]),
-            ("Metrics", [*measured, f"Events: {metrics.events}", f"Compressions: {metrics.compressions}"]),
-        ]
-    yield from ((title, items) for title, items in parts if items)
+        measured = [f"- {name}: {size:,} tokens" for name, size in sizes.items() if size is not None]
+        lines += ["", "## Metrics", "", *measured]
+        lines += [f"- Events: {metrics.events}", f"- Compressions: {metrics.compressions}"]
+    return "\n".join(lines) + "\n"
 
 
-def _step(step: Step) -> str:
-    """A step with what shows that it is done: `Port a.ts (commit 1a2b3c4d5e, 2025-11-04T14:32:00Z, claude)`."""
-    how = ", ".join(filter(None, (step.evidence, step.at, step.by)))
-    return inline(f"{step.text} ({how})" if how else step.text)
-
-
-def _noted(one: Noted) -> str:
-    return f"{inline(one.title)} [{one.id}]{f' ({inline(one.weight)})' if one.weight else ''}"
+def _markdown(part: Part, line: Line) -> str:
+    if part.item == "file":
+        return f"{code(line.text)}{''.join(f' ({fact})' for fact in line.facts.values())}"
+    return inline(line.whole)
 
 
 def xml(saved: Checkpoint) -> str:
@@ -105,32 +69,8 @@ def xml(saved: Checkpoint) -> str:
 def add_state(parent: Element, state: TaskState) -> None:
     """Add the elements of a state. Phases are four lists: what is planned or claimed must not be taken for done."""
     add_texts(parent, {"mission": state.goal, "phase": state.phase})
-    for status in reversed(PROGRESS):
-        steps = SubElement(parent, status)
-        for step in (step for step in state.steps if step.status == status):
-            how = {name: value for name in ("at", "by", "evidence") if (value := getattr(step, name))}
-            add(steps, "step", step.text, **how)
-    for name, tag, texts, prefix in (
-        ("critical_decisions", "decision", state.decisions, "DEC"),
-        ("open_issues", "issue", state.issues, "ISS"),
-        ("learnings", "learning", state.lessons, "LRN"),
-    ):
-        element = SubElement(parent, name)
-        for text in texts:
-            add(element, tag, text)
-        for one in state.noted(prefix):
-            add(element, tag, one.title, id=one.id)
-    for name, tag, texts in (
-        ("earlier_missions", "mission", state.earlier_goals),
-        ("user_messages", "message", state.said),
-        ("open_errors", "error", state.errors),
-        ("blockers", "blocker", state.blockers),
-        ("summary", "line", state.summary),
-        ("active_constraints", "constraint", state.constraints),
-        ("required_inputs", "input", state.inputs),
-        ("expected_outputs", "output", state.success_criteria),
-    ):
-        add_list(parent, name, tag, texts)
-    files = SubElement(parent, "files_touched")
-    for file in state.files:
-        add(files, "file", file.path, **({"action": file.action} if file.action else {}))
+    for part in parts(state):
+        if part.tag not in _APART:
+            element = SubElement(parent, part.tag)
+            for line in part.lines:
+                add(element, part.item, line.text, **line.facts)

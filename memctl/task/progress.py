@@ -14,10 +14,14 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record.required_text import LONGEST_LINE, MOST_LINES
 from memctl.record.task_state import (
     CLAIMED,
+    CREATED,
+    DELETED,
     DONE,
     IN_PROGRESS,
+    MODIFIED,
     PLANNED,
     PROGRESS,
+    READ,
     Step,
     TaskState,
     TouchedFile,
@@ -158,12 +162,12 @@ def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tupl
 
 def after(before: str, action: str) -> str:
     """What became of a file that two touches, one after the other, were made of."""
-    if action in ("read", "") and before:
+    if action in (READ, "") and before:
         return before
-    if before == "created" and action == "modified":
-        return before
-    if action == "created" and before in ("deleted", "modified"):
-        return "modified"  # it was there before
+    if before == CREATED and action == MODIFIED:
+        return CREATED
+    if action == CREATED and before in (DELETED, MODIFIED):
+        return MODIFIED  # it was there before
     return action
 
 

@@ -8,23 +8,19 @@ before one has all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.notices import escape_model_tokens
-from memctl.record.task_state import Noted, TaskState, key
+from memctl.record.task_state import TaskState, key
+from memctl.task.parts import FILES, Line, Part, parts
 from memctl.text.fit import LIMIT, cut_at_word, length
 from memctl.text.markdown import one_line
 
-# Of what is read or changed next after a compaction, the last 30 files touched had all (70 of 279 sessions).
-FILES = 40
 SAID, SAID_LENGTH = 12, 300  # prompts at least where there is room, the latest, and the characters of each
-_SURE = 3  # lines of each part that come before the rest of any: no part takes all the room
 _TELLING = 24  # characters of a line that is known again inside another one
-_FILES = "FILES"  # what names the part in which a line may be known from another one
 _REASON = " \N{EM DASH} "
 
 
@@ -34,18 +30,6 @@ class ResumeText(msgspec.Struct, frozen=True):
     text: str
     characters: int
     left_out: int
-
-
-class _Part(NamedTuple):
-    """A label with its lines, of which the first `sure` come before the rest of any part.
-
-    Where there is no room for all, those at the end may be the ones that count.
-    """
-
-    label: str
-    lines: Sequence[str]
-    from_end: bool = False
-    sure: int = _SURE
 
 
 def write(
@@ -95,61 +79,51 @@ def _tail(state: TaskState) -> list[str]:
     return [f"SAVE: memctl checkpoint save --workflow {state.workflow_id} {numbers}"]
 
 
-def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> list[_Part]:
-    """The most important first: what is good to know comes last."""
-    said = [cut_at_word(one_line(text), SAID_LENGTH) for text in state.said]
-    files = [f"{one.path}{f' ({one.action})' if one.action else ''}" for one in state.files[:FILES]]
-    events = state.event_stream_summary if isinstance(state, Checkpoint) else ()
-    return [
-        _Part("MISSING, ask for it:", missing),
-        _Part("CONSTRAINTS:", state.constraints),
-        _Part("DONE WHEN:", state.success_criteria),
-        _Part("IN PROGRESS, begun and not finished:", state.in_progress),
-        _Part("CLAIMED, done by word alone; check before you rely on it:", state.claimed, from_end=True),
-        _Part("NEXT:", state.next_actions),
-        _Part("PLANNED, not begun:", state.planned),
-        _Part("THE USER SAID, the latest last:", said[-SAID:], from_end=True),
-        _Part("OPEN ERRORS:", state.errors, from_end=True),
-        _Part("BLOCKERS:", [*state.blockers, *map(_noted, state.blocking)]),
-        _Part("DRIFT, the environment is not as it was:", drift),
-        _Part("DECISIONS:", [*state.decisions, *map(_noted, state.noted("DEC"))], from_end=True),
-        _Part(f"{_FILES} of this work, the latest first:", files, sure=FILES),  # they are short, and read again
-        _Part("OPEN ISSUES:", [*state.issues, *map(_noted, state.noted("ISS"))]),
-        _Part("DONE, the latest last:", [_done(state, text) for text in state.done], from_end=True),
-        _Part("INPUTS:", state.inputs),
-        _Part("TASKS BEFORE, finished:", state.earlier_goals, from_end=True),
-        _Part("LEARNED:", [*state.lessons, *map(_noted, state.noted("LRN"))], from_end=True),
-        _Part("WHAT CAME OF THE LAST TURNS:", state.summary, from_end=True),
-        _Part("THE USER SAID BEFORE THAT:", said[:-SAID], from_end=True),
-        _Part("SINCE THE CHECKPOINT BEFORE:", events),
-    ]
+def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:
+    """The parts of the text: those of the state as far as they are shown, and what the reader has to know of it."""
+    yield Part("Missing, ask for it", "", "", [Line(text) for text in missing])
+    early: list[Line] = []
+    for part in parts(state):
+        if part.tag == "user_messages":
+            said = [Line(cut_at_word(one_line(line.text), SAID_LENGTH)) for line in part.lines]
+            part, early = part._replace(lines=said[-SAID:]), said[:-SAID]
+        elif part.item == "file":
+            part = part._replace(lines=part.lines[:FILES])
+        elif part.item == "step":
+            part = part._replace(lines=[_told_step(line) for line in part.lines])
+        elif part.tag == "critical_decisions":
+            yield Part("Drift, the environment is not as it was", "", "", [Line(text) for text in drift])
+            drift = ()
+        yield part
+    yield Part("Drift, the environment is not as it was", "", "", [Line(text) for text in drift])
+    yield Part("The user said before that", "", "", early, from_end=True)
 
 
-def _done(state: TaskState, text: str) -> str:
-    evidence = next((step.evidence for step in state.steps if step.text == text), "")
-    return f"{text} ({evidence})" if evidence.startswith(("commit", "check")) else text
+def _told_step(line: Line) -> Line:
+    """A step with a commit or check that shows that it is done; what else is known of it stands in the checkpoint."""
+    evidence = line.facts.get("evidence", "")
+    return Line(line.text, {"evidence": evidence} if evidence.startswith(("commit", "check")) else {})
 
 
-def _noted(record: Noted) -> str:
-    return f"{one_line(record.title)} [{one_line(record.id)}{f', {one_line(record.weight)}' if record.weight else ''}]"
-
-
-def _told_once(parts: Sequence[_Part], before: Sequence[str]) -> Iterator[_Part]:
-    """The parts without lines that say what an earlier one has said, or the head."""
+def _told_once(given: Iterable[Part], before: Sequence[str]) -> Iterator[Part]:
+    """The parts without lines that say what an earlier one has said, or the head. A file may be a step, too."""
     told = [_words(text) for text in before]
-    for part in parts:
+    for part in given:
+        if part.item == "file":
+            yield part
+            continue
         lines = []
         for line in part.lines:
-            words = _words(line)
-            if part.label.startswith(_FILES) or (words and not _is_told(words, told)):
+            words = _words(line.text)
+            if words and not _is_told(words, told):
                 told.append(words)
                 lines.append(line)
         yield part._replace(lines=lines)
 
 
 def _words(line: str) -> str:
-    """What a line says, without its reasons and the id of its record."""
-    return key(one_line(line).removesuffix("…").partition(_REASON)[0].partition(" [")[0])
+    """What a line says, without its reasons."""
+    return key(one_line(line).removesuffix("…").partition(_REASON)[0])
 
 
 def _is_told(words: str, told: Sequence[str]) -> bool:
@@ -158,7 +132,7 @@ def _is_told(words: str, told: Sequence[str]) -> bool:
     return any(words in other or (words.startswith(other) and len(words) < len(other) + _TELLING) for other in told)
 
 
-def _fitting(parts: Iterator[_Part], room: int) -> tuple[list[str], int]:
+def _fitting(parts: Iterable[Part], room: int) -> tuple[list[str], int]:
     """The lines that fit, each with its label above the first of them; and how many don't."""
     given = list(parts)
     chosen: list[dict[int, str]] = [{} for _ in given]
@@ -167,12 +141,18 @@ def _fitting(parts: Iterator[_Part], room: int) -> tuple[list[str], int]:
             numbers = range(len(part.lines))
             numbers = numbers[::-1] if part.from_end else numbers
             for number in numbers[: part.sure] if is_first else numbers[part.sure :]:
-                line = f"- {escape_model_tokens(one_line(part.lines[number]))}"
-                cost = length(line) + 1 + (0 if found else length(part.label) + 1)
+                line = f"- {escape_model_tokens(one_line(part.lines[number].whole))}"
+                cost = length(line) + 1 + (0 if found else length(_label(part)) + 1)
                 if cost <= room:
                     found[number] = line
                     room -= cost
     lines = []
     for part, found in zip(given, chosen, strict=True):
-        lines += [part.label, *(found[number] for number in sorted(found))] if found else []
+        lines += [_label(part), *(found[number] for number in sorted(found))] if found else []
     return lines, sum(len(part.lines) - len(found) for part, found in zip(given, chosen, strict=True))
+
+
+def _label(part: Part) -> str:
+    """The title of a part as a label: `IN PROGRESS, begun and not finished:`."""
+    name, comma, rest = part.title.partition(",")
+    return f"{name.upper()}{comma}{rest}:"

@@ -20,7 +20,7 @@ from memctl.record.event import WorkflowEvent
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, Noted, TaskState
+from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, Noted, TaskState
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
@@ -38,10 +38,6 @@ from memctl.write.commit import Outcome
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20
 _TEXTS = ("goal", "task_id", "section")
-_LISTS = (
-    "earlier_goals", "success_criteria", "constraints", "inputs", "phases", "next_actions", "said", "decisions",
-    "issues", "errors", "blockers", "lessons", "summary",
-)  # fmt: skip
 
 
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +47,7 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     from, by its version or id ("": the newest in this worktree), `window` the context window that it was reached in
     (None: the session's own). A state that `is_whole` takes the place of the one before, so that steps which it does
     not name are dropped unless they are done; any other says only what is new. `dropped` are steps that are none any
-    more. Sizes are tokens.
+    more. A writer that `knows_files` names all that the work touched; else Git tells of some. Sizes are tokens.
     """
 
     workflow: str = ""
@@ -59,6 +55,7 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     base: str = ""
     dropped: tuple[str, ...] = ()
     is_whole: bool = False
+    knows_files: bool = False
     scs_size: int | None = None
     aws_size: int | None = None
 
@@ -80,7 +77,7 @@ def save(memory: Memory, snapshot: Snapshot, said: TaskState, options: SaveOptio
     if wrong:
         raise Wrong("this is no checkpoint yet:", wrong, "say it, or leave out what says nothing", USAGE)
     number = _number(memory, snapshot, options, last, found.checkpoints)
-    state = _state(memory, snapshot, said, before, last, dropped, is_whole=options.is_whole)
+    state = _state(memory, snapshot, said, before, last, msgspec.structs.replace(options, dropped=dropped))
     events = task_events.since_checkpoint(event_stream.read(memory).events, options.workflow)
     if not said.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
         state = msgspec.structs.replace(state, phases=progress.newest(state.phases, [named]))
@@ -98,9 +95,7 @@ def _state(
     said: TaskState,
     before: TaskState | None,
     last: Checkpoint | None,
-    dropped: Sequence[str],
-    *,
-    is_whole: bool,
+    options: SaveOptions,
 ) -> TaskState:
     """The state to save: what was said with what was known before, what the memory has, and where the work is done."""
     now = environment.look(memory)
@@ -113,8 +108,9 @@ def _state(
         for step in said.steps
     )
     said = msgspec.structs.replace(said, steps=dated)
-    state = progress.retained(before, said) if is_whole else progress.added(before, said, dropped)
-    files = state.files if is_whole and said.files else environment.touched_since(memory, now, last, state.files)
+    state = progress.retained(before, said) if options.is_whole else progress.added(before, said, options.dropped)
+    is_told = options.knows_files or (options.is_whole and said.files)
+    files = state.files if is_told else environment.touched_since(memory, now, last, state.files)
     return msgspec.structs.replace(
         state,
         files=files,
@@ -126,7 +122,7 @@ def _state(
 def _tidy(said: TaskState) -> tuple[TaskState, list[tuple[str, str]]]:
     """Every text on one line; and the fields in which one says nothing, with that."""
     values: dict[str, Any] = {name: one_line(getattr(said, name)) for name in _TEXTS}
-    values |= {name: tuple(map(one_line, getattr(said, name))) for name in _LISTS}
+    values |= {name: tuple(map(one_line, getattr(said, name))) for name in LISTS}
     steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in said.steps)
     texts = {name: [text] if isinstance(text, str) else text for name, text in values.items()}
     texts |= {status: said.having(status) for status in ("planned", "in_progress", "claimed", "done")}

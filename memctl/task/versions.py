@@ -6,6 +6,7 @@ If an old checkpoint is read or written again, newer progress is lost. So a stal
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 
@@ -82,7 +83,12 @@ def is_by(memory: Memory, saved: Checkpoint) -> bool:
 
 def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
     """The newest checkpoint of a workflow that can be read, None if there is none."""
-    return next(iter(read(snapshot, workflow).checkpoints), None)
+    paths = snapshot.names(f"{checkpoint.FOLDER}/{workflow}")
+    numbers = [version for path in paths if (version := checkpoint.version_at(path))]
+    for number in sorted(numbers, reverse=True):
+        with suppress(InvalidRecord, OSError):
+            return checkpoint.parse(snapshot.read(number.path), number.path)
+    return None
 
 
 def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:

@@ -286,3 +286,51 @@ def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
     done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
     version = tuple(int(part) for part in done.stdout.split()[0].split("."))
     assert version >= (2, 1, 300), "an older Claude Code has other events"
+
+
+PLUGIN = Path(__file__).parents[2] / "plugin"
+
+
+def test_the_plugin_and_its_marketplace_are_valid(claude: ClaudeCode) -> None:
+    for folder in (PLUGIN, PLUGIN.parent):
+        assert "Validation passed" in claude.answered("plugin", "validate", str(folder))
+
+
+def test_what_is_recorded_about_a_file_reaches_the_model_once_with_its_first_reading(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "--code", "app.py")
+    memctl("list")
+    install_twice(memctl, claude, "claude-code")  # and the plugin is a third time
+    claude.modes = ("--plugin-dir", str(PLUGIN), *claude.modes)
+    api.answers += [
+        (10_000, call(1, "Read", file_path=str(repo / "app.py"))),
+        (10_100, call(2, "Read", file_path=str(repo / "app.py"))),
+        (10_200, says("Done.")),
+    ]
+    claude.run("What does it do?")
+    said = "is about app.py: Adopt PostgreSQL. Payments need transactions"
+    assert [told(api, number).count(said) for number in range(3)] == [0, 1, 1]
+    assert told(api, 0).count("# Memory of shop") == 1
+
+    git(repo, "config", "memctl.trusted", "false")
+    claude.session = ""
+    api.answers += [(10_000, call(3, "Read", file_path=str(repo / "app.py"))), (10_100, says("Done."))]
+    number = len(api.asked)
+    claude.run("And now?")
+    assert said not in told(api, number + 1)
+
+
+def test_the_server_of_tools_answers_the_model(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions")
+    settings = memctl("install", "mcp", "--for", "claude-code").out
+    claude.modes = ("--mcp-config", settings, "--strict-mcp-config", "--allowedTools", "Bash,mcp__memctl__recall")
+    api.answers += [
+        (10_000, call(1, "Bash", command="sleep 10", description="until the server is there")),
+        (10_100, call(2, "mcp__memctl__recall", query="postgresql")),
+        (10_200, says("Done.")),
+    ]
+    claude.run("What was decided?")
+    assert "Adopt PostgreSQL: Payments need transactions" in told(api, 2)

@@ -105,7 +105,7 @@ def test_what_is_done_comes_back_only_if_it_is_dropped(memctl: Memctl) -> None:
     got = shown(memctl)
     assert [having(got, one) for one in ("done", "claimed", "in_progress")] == [[], ["POST"], ["GET"]]
     page = memctl("checkpoint", "show").out
-    assert "## Claimed, by word alone\n\n- [ ] POST" in page
+    assert "## Claimed, done by word alone; check before you rely on it\n\n- [ ] POST" in page
     assert ", 0 % of 3 steps done" in page
     assert "1 claimed" in memctl("checkpoint", "list").out
 

@@ -490,3 +490,22 @@ def test_a_conflict_is_open_only_while_git_says_so(repo: Path, memctl: Memctl) -
     git(repo, "merge", "--abort")
     written(memctl, repo, made, "--id", "two")
     assert "- open: " not in (page / "two.md").read_text()
+
+
+def test_parts_that_are_given_out_of_order_leave_the_newest_state_and_next_steps(repo: Path, memctl: Memctl) -> None:
+    first = Transcript(repo)
+    first.prompt("Build the till.")
+    first.says("DECISION: One drawer for each till\n\nStatus: the drawer opens\n\nNext steps:\n1. Count the coins")
+    later = Transcript(repo)
+    later._seconds = first._seconds + 3600
+    later.prompt("Go on with the till.")
+    later.says("DECISION: Coins are counted twice\n\nStatus: coins are counted\n\nNext steps:\n1. Print the receipt")
+    for made, name in ((later, "later.jsonl"), (first, "first.jsonl")):
+        written(memctl, repo, made, "--id", "till", name=name)
+    text = (repo / ".memory/sessions/till.md").read_text()
+    assert "### Session Intent\n\nBuild the till.\n" in text
+    assert "1. One drawer for each till\n2. Coins are counted twice\n" in text
+    assert "### Next Steps\n\n1. Print the receipt\n" in text
+    assert "coins are counted" in text
+    assert "the drawer opens" not in text
+    assert "2. Count the coins" not in text

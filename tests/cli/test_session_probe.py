@@ -34,7 +34,7 @@ def page_of(repo: Path, made: Transcript) -> Path:
     return repo / f".memory/sessions/{made.session}.md"
 
 
-def probe(memctl: Memctl, repo: Path, *args: str, code: int = 0) -> Result:
+def probe(memctl: Memctl, repo: Path, *args: str, code: int | None = 0) -> Result:
     return memctl("session", "probe", "-t", str(repo.parent / "session.jsonl"), *args, code=code)
 
 
@@ -111,8 +111,11 @@ def test_what_a_summary_lost_or_has_wrong_is_named(
     text = page.read_text()
     assert old in text
     page.write_text(text.replace(old, new))
-    result = probe(memctl, repo, "--json")
+    result = probe(memctl, repo, "--json", code=None)
     assert (kind, fact) in missing(result)
+    assert ("below its target" in result.err) == any(
+        one["score"] is not None and one["score"] < one["target"] for one in result.data["dimensions"]
+    )
     assert share(result, kind) < 1
     assert share(result, "all") < 1
     if dimension:
@@ -129,7 +132,7 @@ def test_what_the_page_makes_up_costs_accuracy_alone(repo: Path, memctl: Memctl)
     row = "| `src/refund.py` | created |"
     text = page.read_text().replace(row, "| `src/made/up.py` | created |  |\n" + row)
     page.write_text(text.replace("2. Put refunds", "2. Use nothing at all\n3. Put refunds"))
-    result = probe(memctl, repo, "--json")
+    result = probe(memctl, repo, "--json", code=1)
     assert missing(result) == set()
     assert score(result, "Accuracy") == round(5 * 5 / 7, 1)
     assert score(result, "Completeness") == 5.0
@@ -222,7 +225,7 @@ def test_git_alone_gives_probes_of_files(repo: Path, memctl: Memctl, monkeypatch
         assert score(result, name) is None
     page = page_of(repo, made)
     page.write_text(page.read_text().replace("`src/refund.py`", "`src/refunds.py`"))
-    assert missing(memctl("session", "probe", "--json")) == {("artifact", "src/refund.py")}
+    assert missing(memctl("session", "probe", "--json", code=1)) == {("artifact", "src/refund.py")}
 
 
 def judge(repo: Path, tmp_path: Path) -> Asked:

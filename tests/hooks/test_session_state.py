@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks import session_state
-from memctl.task.resume_text import FILES
+from memctl.task.parts import FILES
 from tests.conftest import Memctl, record_all, slow
 from tests.hooks.session import Session
 from tests.window import generated, touches
@@ -28,7 +28,7 @@ _NEXT = 10  # reads of a window that are the next ones, as in `test_generated.py
 def named(text: str) -> list[str]:
     """The files that a state names."""
     lines = text.splitlines()
-    start = lines.index("FILES of this work, the latest first:") + 1
+    start = lines.index("FILES OF THIS WORK, the latest first:") + 1
     found: list[str] = []
     for line in lines[start:]:
         if not line.startswith("- "):
@@ -133,3 +133,18 @@ def test_a_file_of_a_call_that_did_nothing_is_not_known(session: Session) -> Non
     state = session_state.read(session.folder)
     assert state is not None
     assert [one.path for one in state.task.files] == ["pool.py"]
+
+
+def test_the_list_of_tasks_that_an_older_memctl_knew_of_a_session_is_read(session: Session) -> None:
+    todos = [{"content": "Route", "status": "completed"}, {"content": "Rounding", "status": "in_progress"}]
+    calls = [
+        {"tool": "TaskCreate", "arguments": {"subject": "Mails"}},
+        {"tool": "TodoWrite", "arguments": {"todos": todos}},
+    ]
+    old = {"intent": "Refunds", "prompt": "Go on", "errors": {"make": "make: Error"}, "task_calls": calls}
+    session.folder.path.mkdir(parents=True)
+    (session.folder.path / "state.json").write_text(json.dumps(old))
+    state = session_state.read(session.folder)
+    assert state is not None
+    assert (state.task.goal, state.task.said, state.task.errors) == ("Refunds", ("Refunds", "Go on"), ("make: Error",))
+    assert (state.task.done, state.task.in_progress, state.created) == (("Route",), ("Rounding",), ("Mails",))

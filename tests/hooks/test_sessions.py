@@ -119,6 +119,15 @@ def test_before_a_compaction_a_checkpoint_and_the_summary_are_committed_at_once(
     assert session.faults() == []
 
 
+def test_files_that_the_session_did_not_touch_are_none_of_its_work(session: Session, memctl: Memctl) -> None:
+    (session.repo / "mine.py").write_text("# the user's\n")
+    session.transcript.prompt("What does the pool do?")
+    session.transcript.says("It keeps connections.\n\nDECISION: Leave it as it is, because it works.")
+    session.send("PreCompact", trigger="auto")
+    assert memctl("checkpoint", "show", "--json").data["files"] == []
+    assert "FILES" not in session.said("SessionStart", source="compact")
+
+
 def test_after_a_compaction_the_state_comes_back(session: Session, memctl: Memctl) -> None:
     memctl("decide", "Adopt PostgreSQL", "-i", "9")
     memctl("issue", "Checkout times out", "--severity", "critical")

@@ -241,6 +241,8 @@ class TestLastSession:
             assert data["parts"]["session"] == [summed_up]
             assert "ring buffer" in data["text"]
         assert "ring buffer" not in memctl(*given, "--type", "emergency").out
+        memctl("section", "add", "Lexer", "--path", "lexer.py")  # which the session has not touched
+        assert "ring buffer" not in memctl(*given, "--section", "2.1").out
 
     @pytest.mark.usefixtures("summed_up")
     def test_what_it_decided_and_nobody_recorded_is_said_to_wait(self, memctl: Memctl, tmp_path: Path) -> None:

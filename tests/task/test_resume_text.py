@@ -20,9 +20,9 @@ from tests.checkpoints import made
 from tests.conftest import examples
 
 LABELS = ("RESUME:", "DATA:", "TASK:", "PHASE:", "PROGRESS:", "MISSING,", "IN PROGRESS,", "CLAIMED,", "NEXT:", "DRIFT,")
-LABELS += ("CONSTRAINTS:", "DONE WHEN:", "THE USER SAID,", "OPEN ERRORS:", "BLOCKERS:", "DECISIONS:", "OPEN ISSUES:")
+LABELS += ("CONSTRAINTS:", "DONE WHEN:", "THE USER SAID", "OPEN ERRORS:", "BLOCKERS:", "DECISIONS:", "OPEN ISSUES:")
 LABELS += ("FILES", "PLANNED,", "INPUTS:", "DONE,", "TASKS BEFORE,", "LEARNED:", "SUMMARY", "SINCE THE", "SAVE:")
-LABELS += ("LEFT OUT:", "WHAT CAME OF")
+LABELS += ("LEFT OUT:", "WHAT CAME OF", "DECISIONS:")
 LISTS = ("inputs", "success_criteria", "constraints", "decisions", "next_actions", "event_stream_summary", "said",
          "errors", "blockers", "issues", "lessons", "summary", "earlier_goals")  # fmt: skip
 _letters = st.characters(codec="utf-8", exclude_characters="\0")
@@ -39,7 +39,10 @@ _paths = st.text(_letters, max_size=4_000).map("src/{}".format)
 @st.composite
 def checkpoints(draw: st.DrawFn) -> Checkpoint:
     lists: dict[str, Any] = {name: draw(_lines) for name in (*LISTS, *PROGRESS)}
-    files = tuple(TouchedFile(path, draw(st.sampled_from(["", "read"]))) for path in draw(st.lists(_paths, max_size=9)))
+    files = tuple(
+        TouchedFile(path, draw(st.sampled_from(["", "read"])))
+        for path in draw(st.lists(_paths, max_size=9, unique_by=one_line))
+    )
     goal = draw(st.one_of(_line, st.builds(lambda c: c * LONGEST_MISSION, _letters)))
     return made(goal=goal, phases=(draw(_line),), files=files, records=draw(_noteds), **lists)
 
@@ -142,7 +145,7 @@ def test_files_are_named_with_what_became_of_them() -> None:
     files = (TouchedFile("src/a.py", "created"), TouchedFile("~/.claude/plans/pool.md", "read"), TouchedFile("b.py"))
     found = text(files=files).text
     assert (
-        "FILES of this work, the latest first:\n- src/a.py (created)\n- ~/.claude/plans/pool.md (read)\n- b.py\n"
+        "FILES OF THIS WORK, the latest first:\n- src/a.py (created)\n- ~/.claude/plans/pool.md (read)\n- b.py\n"
         in found
     )
 

@@ -13,9 +13,10 @@ from memctl.store.memory import open_memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import Conversation, CrossWindowStateManager, validate
-from tests.window.own_loop import run
+from tests.window.programs import program
 
-COUNTER = Counter(FAMILIES["claude"])
+run = program("own_loop").run
+COUNTER = Counter(FAMILIES["claude-4.5"])
 TASK = "Decision: keep the retries at 7. Count the words in the parts of the book in chapters/."
 WINDOW = 12_000
 
@@ -99,4 +100,4 @@ def test_a_task_that_leaves_no_room_in_its_window_is_an_error(repo: Path) -> Non
 
 def test_the_document_has_it_as_it_is_run() -> None:
     root = Path(__file__).parents[2]
-    assert (root / "tests/window/own_loop.py").read_text() in (root / "docs" / "window.md").read_text()
+    assert (root / "docs/examples/window_own_loop.py").read_text() in (root / "docs" / "window.md").read_text()

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.pack import summary_rules
+from memctl.record.task_state import READ
 from memctl.session import failures
 from memctl.session.extraction import Extract
-from memctl.session.file_actions import READ
 from memctl.statements import labels, statements
 from memctl.statements import units as summary_units
 from memctl.text.fit import cut_at_word

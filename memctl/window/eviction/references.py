@@ -26,10 +26,11 @@ NamesIn = Callable[[str], Set[str]]
 
 
 class BlockReference(msgspec.Struct, frozen=True):
-    """A block that refers to an earlier one, both by their places among the blocks."""
+    """A block that refers to an earlier one, both by their places among the blocks, and the names by which it does."""
 
     by: int
     meant: int
+    names: frozenset[str] = frozenset()
 
 
 def names_in(text: str) -> set[str]:
@@ -65,9 +66,9 @@ def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator
     for number, block in enumerate(blocks):
         told = found[number] - common
         if block.content_type in _REFERRING:
-            for meant in sorted(_meant(_exact(told), latest)):
+            for meant, own in sorted(_meant(_exact(told), latest).items()):
                 if blocks[meant].turn_created < block.turn_created:
-                    yield BlockReference(number, meant)
+                    yield BlockReference(number, meant, frozenset(own))
         for name in told:
             latest[block.content_type in _MODEL, name] = number
 
@@ -101,9 +102,14 @@ def _exact(told: Set[str]) -> Set[str]:
     return told - {name.rpartition("/")[2] for name in told if "/" in name}
 
 
-def _meant(told: Iterable[str], latest: dict[tuple[bool, str], int]) -> set[int]:
-    """The blocks that names mean: of the model's own words the latest, and of all else the latest."""
-    return {latest[key] for name in told for key in ((True, name), (False, name)) if key in latest}
+def _meant(told: Iterable[str], latest: dict[tuple[bool, str], int]) -> dict[int, set[str]]:
+    """The blocks that names mean, with these: of the model's own words the latest, and of all else the latest."""
+    found: dict[int, set[str]] = {}
+    for name in told:
+        for key in ((True, name), (False, name)):
+            if key in latest:
+                found.setdefault(latest[key], set()).add(name)
+    return found
 
 
 def _with(block: ContentBlock, turns: set[int]) -> ContentBlock:

@@ -10,30 +10,32 @@ out to be wrong, and is defined by that alone:
 - What the turn gets again by itself is no regret: the same call made anew, or a reading of the file. The transcript
   pays for it whether the old content is there or not. A reading in a later turn comes too late for what was named
   before; and from then on it is the one that is meant.
-- The cost is the tokens of the whole content. It is put back behind all others before the next request, so that it has
-  its part in what follows, can be evicted again, and regretted again. `saved` has this taken off; the requests by which
-  things would be got again are not made, and not counted.
+- What is named and stands in the outline of a placeholder, with its line, costs the part that it names: 40 lines.
+- Otherwise the cost is the tokens of the whole content. It is put back behind all others before the next request, so
+  that it has its part in what follows, can be evicted again, and regretted again. `saved` has this taken off; the
+  requests by which things would be got again are not made, and not counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
 from memctl.record import argument_checks
+from memctl.record.task_state import READ
 from memctl.session import calls
-from memctl.session.file_actions import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.transcript.events import CALL, Event
 from memctl.window.eviction import references
-from memctl.window.eviction.engine import EvictionEngine
+from memctl.window.eviction.engine import OUTLINE_SHARE, EvictionEngine
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import protected
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, recount
 from memctl.window.preservation.events import arguments_of
 
+_PART = 40  # lines of a part that is named
 _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 
 
@@ -93,11 +95,21 @@ class Simulation:
             yield tokens + _overhead(request)
 
     def replay(
-        self, policy: EvictionPolicy | str, budget: int, *, trigger: float = ORANGE_AT, target: float = TARGET
+        self,
+        policy: EvictionPolicy | str,
+        budget: int,
+        *,
+        trigger: float = ORANGE_AT,
+        target: float = TARGET,
+        outline_share: float | None = None,
     ) -> Replay:
-        """Replay all requests: whenever one would have more than `trigger` of the budget, evict down to `target`."""
+        """Replay all requests: whenever one would have more than `trigger` of the budget, evict down to `target`.
+
+        `outline_share` is that of the engine; 0 makes plain placeholders.
+        """
         argument_checks.numbers(budget=budget, trigger=trigger, target=target)
-        engine = EvictionEngine(policy, counter=self._counter)
+        share = OUTLINE_SHARE if outline_share is None else outline_share
+        engine = EvictionEngine(policy, counter=self._counter, outline_share=share)
         window = _Window(engine, self._counter)
         curve: list[int] = []
         evictions = over = regrets = regret_tokens = again = 0
@@ -115,8 +127,8 @@ class Simulation:
                 window.begin_anew(request.turn)
                 tokens, again = window.tokens + _overhead(request), 0
             curve.append(tokens)
-            for place in self._wanted.get(request.turn, ()):
-                again_there = window.get_again(self._blocks[place], request.turn)
+            for place, names in self._wanted.get(request.turn, {}).items():
+                again_there = window.get_again(self._blocks[place], request.turn, names)
                 regrets, regret_tokens = regrets + (again_there > 0), regret_tokens + again_there
         return Replay(
             policy=engine.policy,
@@ -143,18 +155,23 @@ class _Window:
         self._counter = counter
         self._blocks: list[ContentBlock] = []
         self._gone: set[str] = set()  # the ids of blocks whose content is nowhere
+        self._outlines: dict[str, str] = {}  # of what is gone, what stands in the outline of its placeholder
         self._copies: dict[str, str] = {}  # what was got again: its id -> that of the block whose content it is
 
     def add(self, block: ContentBlock) -> None:
         self._blocks.append(block)
         self.tokens += block.token_count
 
-    def get_again(self, block: ContentBlock, turn: int) -> int:
-        """Put the content of a block back if it is gone; what that takes in tokens, else 0."""
+    def get_again(self, block: ContentBlock, turn: int, names: Collection[str] = ()) -> int:
+        """Put the content of a block back if it is gone, or the part that is named; what that takes in tokens."""
         if block.block_id not in self._gone:
             return 0
-        self._gone.remove(block.block_id)
         copy = f"{block.block_id}@{turn}"
+        if part := _part(block.content, self._outlines.get(block.block_id, ""), names):
+            tokens = min(recount(block, part, self._counter), block.token_count)
+            self.add(msgspec.structs.replace(block, block_id=copy, turn_created=turn, content=part, token_count=tokens))
+            return tokens
+        self._gone.remove(block.block_id)
         self._copies[copy] = block.block_id
         self.add(msgspec.structs.replace(block, block_id=copy, turn_created=turn))
         return block.token_count
@@ -177,7 +194,9 @@ class _Window:
             text = texts[block.block_id]
             tokens = recount(block, text, self._counter) if text is not None else 0
             self.evicted += 1
-            self._gone.add(self._copies.get(block.block_id, block.block_id))
+            name = self._copies.get(block.block_id, block.block_id)
+            self._gone.add(name)
+            self._outlines[name] = (text or "").partition("\n")[2]
             self.tokens -= block.token_count - tokens
             if text is not None:
                 kept.append(msgspec.structs.replace(block, content=text, token_count=tokens))
@@ -198,20 +217,35 @@ def _overhead(request: _Request) -> int:
     return PER_REQUEST + PER_MESSAGE * request.messages
 
 
-def _wanted(blocks: Sequence[ContentBlock]) -> dict[int, list[int]]:
-    """Of each turn the places of the blocks that it refers to and does not get again itself."""
+def _part(content: str, outline: str, names: Collection[str]) -> str:
+    """The lines around what is named, "" unless all of it stands in an outline; a file that is named is named whole."""
+    told = [name for name in names if "/" not in name]
+    if not outline or not told or not all(name in outline for name in told):
+        return ""
+    lines = content.split("\n")
+    chosen: set[int] = set()
+    for name in told:
+        place = next((number for number, line in enumerate(lines) if name in line), None)
+        if place is None:
+            return ""
+        chosen |= set(range(max(place - _PART // 4, 0), min(place + _PART * 3 // 4, len(lines))))
+    return "\n".join(lines[number] for number in sorted(chosen))
+
+
+def _wanted(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
+    """Of each turn the places of the blocks that it refers to and does not get again itself, with the names."""
     got: dict[int, set[str]] = {}
     of_calls: dict[str, set[str]] = {}
     for block in blocks:
         if block.is_call:
             got.setdefault(block.turn_created, set()).update(_got(block))
             of_calls[block.call_id] = {_same(block), *_files(block)}
-    found: dict[int, set[int]] = {}
+    found: dict[int, dict[int, set[str]]] = {}
     for pair in references.pairs(blocks):
         turn, meant = blocks[pair.by].turn_created, blocks[pair.meant]
         if not of_calls.get(meant.call_id, set()) & got.get(turn, set()):
-            found.setdefault(turn, set()).add(pair.meant)
-    return {turn: sorted(places) for turn, places in found.items()}
+            found.setdefault(turn, {}).setdefault(pair.meant, set()).update(pair.names)
+    return {turn: dict(sorted(places.items())) for turn, places in found.items()}
 
 
 def _got(call: ContentBlock) -> set[str]:

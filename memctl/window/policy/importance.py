@@ -30,7 +30,7 @@ _BY_WORD = {
     word: part
     for part, names in {
         "mission": "purpose",
-        "phase": "plan checklist current steps",
+        "phase": "phases plan plans checklist current steps",
         "risks": "risk risks blocks blocking",
         "anchors": "anchor anchors navigation index references artifacts",
         "constraints": "rules limits requirements",

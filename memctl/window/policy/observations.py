@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -25,7 +26,7 @@ from memctl.errors import MemctlError
 from memctl.record import timestamps
 from memctl.record.errors import describe
 from memctl.record.event import PHASES, WorkflowEvent
-from memctl.store import files
+from memctl.store import files, lock
 from memctl.store.memory import Memory
 from memctl.task.events import since_checkpoint
 from memctl.window.policy.contexts import ContextState
@@ -42,6 +43,7 @@ STEPS = (
 _ROUND = 100  # a proposal is a multiple of so many tokens
 _MOST_KEPT = 1_000  # batches in the log
 _MOST_BYTES = 1_000_000
+_PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 _FEWEST_DELTAS = 3  # batches whose growth tells what the next one will bring
 _NO_OP = 1.0  # percent; a compression that saves less has saved nothing
 _HISTORY = 3  # batches that an escalation looks at beside the present one
@@ -137,17 +139,16 @@ def note(memory: Memory, observation: Observation) -> None:
     """Put a batch into the log; of the same contexts, judged twice in a row, only what is new counts."""
     from memctl.git import private
 
-    log = read(memory)
-    if log and merged([log[-1], observation]) == [msgspec.structs.replace(log[-1], date=observation.date)]:
-        return
     file = file_of(memory)
-    try:
+    with suppress(OSError, MemctlError):  # the verdict is right without its line
         private.make_folder(file.parent)
-        if file.exists() and file.stat().st_size > _MOST_BYTES:
-            files.replace_private(file, "".join(_line(kept).decode() for kept in log[-_MOST_KEPT:]))
-        files.append_line(file, _line(observation), is_private=True)
-    except OSError:
-        return  # the verdict stands without its line
+        with lock.hold(file.with_suffix(".lock"), _PATIENCE):
+            log = read(memory)
+            if log and merged([log[-1], observation]) == [msgspec.structs.replace(log[-1], date=observation.date)]:
+                return
+            if file.exists() and file.stat().st_size > _MOST_BYTES:
+                files.replace_private(file, "".join(_line(kept).decode() for kept in log[-_MOST_KEPT:]))
+            files.append_line(file, _line(observation), is_private=True)
 
 
 def _line(observation: Observation) -> bytes:

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.task_state import Step
+from memctl.record.task_state import READ, Step
 from memctl.session import extraction, failures, tasks, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
-from memctl.session.file_actions import READ
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
+from memctl.task.progress import after
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import digest_text
@@ -147,5 +147,5 @@ def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:
         files |= dict(map(digest_text.changed, sections.get(digest_text.CHANGED, ())))
     for event, result in trail.effective(events):
         for touch in trail.touches(event, result):
-            files[touch.path] = trail.after(files.pop(touch.path, READ), touch.action)
+            files[touch.path] = after(files.pop(touch.path, READ), touch.action)
     return files

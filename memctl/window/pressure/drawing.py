@@ -90,8 +90,12 @@ def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
         tokens = getattr(thresholds, name) * limit.usable
         _line(root, _LEFT, scale.y(tokens), right, scale.y(tokens), name)
         _text(root, _LEFT - 6, scale.y(tokens) + 4, f"{tokens:,.0f}", {"text-anchor": "end"})
+        _text(root, _LEFT + 6, scale.y(tokens) - 4, name, {})
     _line(root, _LEFT, floor, right, floor, "axis")
     _line(root, _LEFT, _TOP, _LEFT, floor, "axis")
+    for tokens in (0, scale.top):
+        _text(root, _LEFT - 6, scale.y(tokens) + 4, f"{tokens:,}", {"text-anchor": "end"})
+    _text(root, _LEFT - 6, _HEIGHT - 12, "tokens", {"text-anchor": "end"})
     for compaction in curve.compactions:
         x = scale.x(max(compaction.at - 0.5, 0))
         _line(root, x, _TOP, x, floor, "compaction")

@@ -165,11 +165,6 @@ class ContextPressureMonitor:
     def zone(self) -> PressureZone:
         return self._zone
 
-    def zone_with(self, tokens: int) -> PressureZone:
-        """The zone that so many tokens more would bring."""
-        argument_checks.numbers(tokens=tokens)
-        return self.thresholds.zone((self._current + tokens) / self.max_context_tokens)
-
     @property
     def baseline(self) -> float:
         """Tokens a turn that are usual: what a spike is measured by. 0 before the first step."""

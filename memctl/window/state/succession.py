@@ -21,11 +21,11 @@ from memctl.task.progress import set_steps
 from memctl.text.characters import encodable
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
-from memctl.transcript.events import DIGEST, Event
+from memctl.transcript.events import PROMPT, Event
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import MAX_TOKENS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
-from memctl.window.preservation import events
+from memctl.window.preservation import digest_text, events
 from memctl.window.state import bootstrap
 from memctl.window.state.task import NotCopied, StateKeeper
 
@@ -73,16 +73,13 @@ class Succession:
         """Take note of what happened since the last call. What is evicted or compacted later is known by then."""
         if self._progress is None:
             self._progress = self._begun(blocks)
-        told = [one for one in events.told(self._own(blocks)) if one.kind != DIGEST]
-        identities = [(one.kind, one.call, "" if one.call else one.text) for one in told]
-        numbers = range(len(told))
+        own = self._own(blocks)
+        identities = [(one.content_type.value, one.call_id, "" if one.call_id else one.content) for one in own]
         if self._latest in identities:  # all behind it is new, though it may have been said before
-            last = len(identities) - 1 - identities[::-1].index(self._latest)
-            numbers = range(last + 1, len(told))
-            fresh = list(numbers)
+            fresh = own[len(identities) - identities[::-1].index(self._latest) :]
         else:
-            fresh = [number for number in numbers if identities[number] not in self._known]
-        self._waiting += [told[number] for number in fresh]
+            fresh = [one for one, name in zip(own, identities, strict=True) if name not in self._known]
+        self._waiting += [one for one in events.told(fresh) if one.kind != PROMPT or not digest_text.is_ours(one.text)]
         self._known.update(identities)
         self._latest = identities[-1] if identities else self._latest
 
@@ -125,7 +122,7 @@ class Succession:
             goal = self.task_goal or (last.goal if is_told_of or not own else own)
             if goal.startswith(last.goal.removesuffix("…").removesuffix(" …")):
                 if is_told_of:
-                    self._known.add(("prompt", "", self.task(blocks)))
+                    self._known.add((ContentType.USER_MESSAGE.value, "", self.task(blocks)))
                 return Progress(last)
         return Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
 

@@ -12,16 +12,12 @@ from memctl.record import argument_checks
 from memctl.record.checkpoint import is_outside, leads_out
 from memctl.record.errors import describe
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
-from memctl.record.task_state import DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
+from memctl.record.task_state import DONE, IN_PROGRESS, LISTS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.task import progress
 from memctl.text.characters import encodable
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 
-_LISTS = (
-    "earlier_goals", "success_criteria", "constraints", "inputs", "phases", "next_actions", "said", "decisions",
-    "issues", "errors", "blockers", "lessons", "summary",
-)  # fmt: skip
 _NAMED = 5  # steps that a refusal names
 
 
@@ -84,13 +80,13 @@ def sound(state: TaskState) -> TaskState:
 
 def _tidy(values: dict[str, Any]) -> dict[str, Any]:
     """The fields with texts that fit: cut, on one line, none that says nothing, of too many the last."""
-    lists = {"steps": Step, "files": TouchedFile, **dict.fromkeys(_LISTS, str)}
+    lists = {"steps": Step, "files": TouchedFile, **dict.fromkeys(LISTS, str)}
     for name, kind in lists.items():
         if not (isinstance(values[name], tuple) and all(isinstance(one, kind) for one in values[name])):
             raise MemctlError(f"the state can't be kept: {name} is a tuple of {kind.__name__}", exit_code=USAGE)
     if not isinstance(values["goal"], str):
         raise MemctlError("the state can't be kept: goal is a text", exit_code=USAGE)
-    for name in _LISTS:
+    for name in LISTS:
         shown = dict.fromkeys(cut(one_line(text), LONGEST_LINE) for text in values[name])
         values[name] = tuple(filter(is_said, shown))[-MOST_LINES:]
     steps: dict[str, Step] = {}

@@ -15,7 +15,7 @@ from tests.window.policy.texts import measured
 
 
 def transcript(number: int, slow: int = 1, failing: int = 0) -> list[str]:
-    """So many requests of rising size: each takes 2 s, in the last third `slow` times that; `failing` calls fail there."""
+    """So many requests of rising size, of 2 s each, in the last third `slow` times that; `failing` calls fail there."""
     lines = []
     for n in range(number):
         is_late = n >= number * 2 // 3

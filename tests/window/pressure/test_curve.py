@@ -247,6 +247,18 @@ def test_whatever_the_curve_it_can_be_drawn(points: list[int], cuts: list[int], 
     assert len(lines) == len(found)
 
 
+def test_a_picture_names_its_zones_and_its_ends() -> None:
+    root = ElementTree.fromstring(drawing.svg(Curve((1, 2)), LIMIT, Thresholds(), "t"))
+    texts = {one.text for one in root.iter() if one.tag.endswith("text")}
+    assert {"yellow", "orange", "red", "tokens", "0", "167,000", "150,300"} <= texts
+
+
+def test_the_components_of_counted_messages_sum_to_the_whole() -> None:
+    found = status.read([json.dumps([user("Fix it."), assistant("Done.")])], "m", lambda _: COUNTER)
+    judged = status.judge(found, LIMIT, WindowConfig())
+    assert sum(part.used for part in judged.parts) == judged.reading.current_tokens > 0
+
+
 def test_a_picture_escapes_its_title_and_fits_both_kinds_of_page() -> None:
     drawn = drawing.svg(Curve((1, 2)), LIMIT, Thresholds(), "</title><script>alert(1)</script>\x00")
     root = ElementTree.fromstring(drawn)

@@ -42,7 +42,7 @@ def test_people_read_it_as_markdown_and_what_is_planned_is_not_done(tmp_path: Pa
     kept(tmp_path).save(EXAMPLE)
     page = (tmp_path / "agent_progress.md").read_text()
     assert page.startswith("# window 1, version 1\n\n**Task**: Migrate user-service REST calls")
-    assert "## In progress\n\n- [ ] Migrate api.ts (file 13/23)\n" in page
+    assert "## In progress, begun and not finished\n\n- [ ] Migrate api.ts (file 13/23)\n" in page
     assert "- [ ] Integration tests\n" in page
     assert "- [x] Built error-handling wrapper\n" in page
 

@@ -73,7 +73,7 @@ def told(text: str, label: str) -> list[str]:
 
 def listed(page: str, title: str) -> list[str]:
     """The files of a section of a page of Markdown."""
-    part = page.partition(f"## {title}\n")[2].partition("\n## ")[0]
+    part = page.partition(f"## {title},")[2].partition("\n## ")[0]
     return re.findall(r"^- (?:\[[ x]\] )?([a-z]+/[a-z]+\.ts)", part, re.MULTILINE)
 
 
@@ -87,14 +87,14 @@ def test_after_each_of_four_windows_all_places_say_how_far_the_task_is(repo: Pat
         wanted = {DONE: done, CLAIMED: claimed, IN_PROGRESS: doing, PLANNED: planned}
         saved = memctl("checkpoint", "show", "--json").data
         page = memctl("checkpoint", "show").out
-        titles = {DONE: "Done", CLAIMED: "Claimed, by word alone", IN_PROGRESS: "In progress"}
+        titles = {status: f"{label[0]}{label[1:].split(',')[0].lower()}" for status, label in LABELS.items()}
         memctl("state", "--update", record, "--checkpoint", "newest")
         (state,) = memctl("show", record, "--json").data["records"]
         for status, files in wanted.items():
             shown = [file for file in files if status != PLANNED or file not in ahead]  # nothing stands twice
             assert told(text, LABELS[status]) == shown, status
             assert having(saved, status) == files
-            assert listed(page, titles.get(status, "Planned, not begun")) == files
+            assert listed(page, titles[status]) == files
         assert told(text, LABELS["next"]) == [file for file in ahead if file not in doing]
         assert saved["next_actions"] == ahead
         total = len(done) + len(claimed) + len(doing) + len(planned)

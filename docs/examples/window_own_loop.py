@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from memctl.tokens.count import Counter
-from memctl.tokens.families import FAMILIES
 from memctl.window import Action, ContextWindowManager
 
 Messages = list[dict[str, Any]]
@@ -13,7 +11,7 @@ Model = Callable[[Messages], dict[str, Any]]  # -> {"content": [blocks], "usage"
 
 def run(task: str, model: Model, tools: dict[str, Callable[..., str]], config: Any = None, memory: Any = None) -> str:
     """Work on a task until the model calls no more tools; its last words."""
-    manager = ContextWindowManager.from_config(config, Counter(FAMILIES["claude"]), memory)
+    manager = ContextWindowManager.from_config(config, "claude-sonnet-4-5", memory)
     messages: Messages = [{"role": "user", "content": task}]
     while True:
         start = manager.on_turn_start(messages)  # evicts and compresses as the window fills
@@ -25,10 +23,11 @@ def run(task: str, model: Model, tools: dict[str, Callable[..., str]], config: A
         messages = [*messages, {"role": "assistant", "content": answer["content"]}]
         calls = [block for block in answer["content"] if block["type"] == "tool_use"]
         if not calls:
+            manager.on_task_end(messages)
             return "".join(block.get("text", "") for block in answer["content"])
         results = []
         for call in calls:
             output = tools[call["name"]](**call["input"])
-            shown = manager.on_tool_result(call["name"], output, call["input"])  # summed up where room is short
+            shown = manager.on_tool_result(call["name"], output, call["input"])  # whole where it fits
             results.append({"type": "tool_result", "tool_use_id": call["id"], "content": shown.text})
         messages = [*messages, {"role": "user", "content": results}]

@@ -1,0 +1,134 @@
+"""Windows: what a loop hands on whole, what a compaction of real sessions saves and keeps, what policies regret.
+
+The loops are those of the tests; each result of at most what a window holds counts. The sessions are those of the
+archive in the folder of real data: one project's of one company, so that figures of others will differ.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from memctl.errors import MemctlError
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window import CompressionEngine, ContextWindowManager, Conversation, Decision, EvictionEngine, Simulation
+from memctl.window import cascade as cascades
+from memctl.window.messages import reading
+from tests.window.loops import ANTHROPIC, CHAT, Loop
+
+_ARCHIVE = "transcripts-dev.tar.xz"
+_LOOPS = (
+    (16_000, 9_000, 3), (32_000, 20_000, 2), (64_000, 20_000, 1), (64_000, 39_000, 2), (128_000, 20_000, 1),
+    (128_000, 39_000, 1), (200_000, 39_000, 1),
+)  # fmt: skip
+_SHARE, _MOST_SESSIONS, _BUDGET = 0.65, 30, 60_000
+
+
+def tables(data: str, turns: tuple[int, ...] = (200, 600, 2_000)) -> bool:
+    """Print the tables; whether all goals are met. `data` is the folder with real sessions, "" if there is none."""
+    is_met = loops(turns)
+    archive = Path(data) / _ARCHIVE if data else None
+    if archive is None or not archive.is_file():
+        print("\nCompaction and regret: no real sessions (--data)")
+        return is_met
+    return all([is_met, compactions(archive), regrets(archive)])
+
+
+def loops(turns: tuple[int, ...]) -> bool:
+    """A row for each window, size of results, shape and number of turns."""
+    counter = Counter(FAMILIES["claude"])
+    print("\nLoops: results that fit the window and reached the model whole, CPU time of a turn")
+    print("  window  results  shape      turns   whole  windows  faults  steps  wanted 0  ms median  last 100")
+    is_met = True
+    for number in turns:
+        for window, large, every in _LOOPS:
+            for shape in (ANTHROPIC, CHAT):
+                taken: list[Decision] = []
+                manager = ContextWindowManager.from_config(
+                    {"max_context_tokens": window}, counter, audit=_steps_into(taken)
+                )
+                done = Loop(manager, counter, shape, large=large, every=every).run(number, check_every=20)
+                whole = done.share_whole(int(0.95 * window) - 4_000)
+                idle = sum(not step.wanted for step in taken)
+                is_met = is_met and whole >= 0.95 and not done.faults and not idle
+                median, last = (statistics.median(part) for part in (done.seconds, done.seconds[-100:]))
+                print(
+                    f"  {window:>6,} {large:>8,}  {shape:<10} {number:>5,} {whole:>7.1%} {done.windows:>8}"
+                    f" {len(done.faults):>7} {len(taken):>6} {idle:>9} {median * 1000:>10.1f} {last * 1000:>9.1f}",
+                    flush=True,
+                )
+                gc.collect()
+    return is_met
+
+
+def _steps_into(taken: list[Decision]):  # type: ignore[no-untyped-def]
+    return lambda one: taken.append(one) if one.event == "step" else None
+
+
+def sessions(archive: Path, most: int | None = None) -> Iterator[tuple[str, Conversation]]:
+    """The last windows of the sessions in an archive, the largest files first; evenly spread if there is a `most`."""
+    counter = Counter(FAMILIES["claude-4.5"])
+    with tarfile.open(archive) as opened:
+        members = sorted((one for one in opened if one.name.endswith(".jsonl")), key=lambda one: -one.size)
+        for member in members[:: max(len(members) // most, 1)][:most] if most else members:
+            stream = opened.extractfile(member)
+            assert stream is not None
+            lines = (line.decode(errors="replace") for line in stream)
+            try:
+                yield member.name, reading.read(lines, member.name, counter).conversation
+            except MemctlError:
+                continue
+
+
+def compactions(archive: Path) -> bool:
+    """What `window compact` saves and keeps at 65 % and at its limit."""
+    counter = Counter(FAMILIES["claude-4.5"])
+    print(f"\n`window compact` without a model, {_MOST_SESSIONS} real sessions; lost by either list")
+    print("  target   saved median  least  sessions with a loss  things listed  missing  seconds median")
+    found = True
+    given = list(sessions(archive, _MOST_SESSIONS))
+    for share in (_SHARE, 0.0):
+        saved, seconds, losing, listed, missing = [], [], 0, 0, 0
+        for _, conversation in given:
+            begun = time.process_time()
+            target = max(int(share * conversation.tokens), 1)
+            made = cascades.reduce(conversation, target, CompressionEngine(counter), EvictionEngine(counter=counter))
+            seconds.append(time.process_time() - begun)
+            saved.append(1 - made.conversation.tokens / conversation.tokens)
+            losing += bool(made.missed or made.lost)
+            listed, missing = listed + len(made.listed), missing + len(made.missed)
+        found = found and (share == 0.0 or (losing <= 2 and statistics.median(saved) >= 0.35))
+        print(
+            f"  {share or 'limit':<8} {statistics.median(saved):>12.1%} {min(saved):>6.1%} {losing:>14} of {len(given)}"
+            f" {listed:>14} {missing:>8} {statistics.median(seconds):>15.2f}"
+        )
+    return found
+
+
+def regrets(archive: Path) -> bool:
+    """What policies regret on real sessions: FIFO with plain placeholders is the baseline."""
+    counter = Counter(FAMILIES["claude-4.5"])
+    tokens: dict[str, int] = {}
+    cases = 0
+    for _, conversation in sessions(archive, _MOST_SESSIONS):
+        simulation = Simulation(conversation.blocks, counter)
+        found = {
+            f"{policy} {name}": simulation.replay(policy, _BUDGET, outline_share=share)
+            for policy in ("fifo", "lru", "hybrid")
+            for name, share in (("plain", 0.0), ("outlines", None))
+        }
+        if found["fifo plain"].evictions:
+            cases += 1
+            for name, replay in found.items():
+                tokens[name] = tokens.get(name, 0) + replay.regret_tokens
+    base = max(tokens.get("fifo plain", 0), 1)
+    print(f"\nRegret at a budget of {_BUDGET:,}, {cases} real sessions in which something goes; beside FIFO with plain")
+    print("placeholders; of what is named and stands in an outline, the part that it names has to be got again")
+    for name, regret in tokens.items():
+        print(f"  {name:<18} {regret:>12,}  {regret / base:.2f}")
+    return tokens.get("hybrid outlines", 0) <= 0.85 * base

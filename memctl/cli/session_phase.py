@@ -1,0 +1,43 @@
+"""`session phase`: what a phase of work leaves for the next one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import material, opening, output
+from memctl.cli.command import command, json_option
+from memctl.errors import USAGE, MemctlError
+from memctl.session import active, collect, phases
+
+
+@command(
+    "phase",
+    ("memctl session phase research -t session.jsonl", "The problem, findings, files and constraints."),
+    ("memctl session phase planning -t session.jsonl --json", "Signatures, types, contracts and data models."),
+)
+@click.argument("phase", type=click.Choice(phases.PHASES))
+@material.transcripts
+@json_option
+@click.pass_context
+def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], **flags: Any) -> None:
+    """Print what a phase found out or specified, in the form that the next phase takes.
+
+    Of research: problem statement, key findings, relevant files, constraints, in at most 1,000 words. Of planning:
+    function signatures, type definitions, API contracts and data models, in at most 2,000. All of it stands in the
+    transcript; nothing is written.
+    """
+    if not sources:
+        raise MemctlError("a transcript is missing", f"`memctl session phase {phase} --transcript FILE`", USAGE)
+    memory = opening.memory(ctx)
+    session = material.read(sources)
+    summary = collect.gather(memory, session, active.name_like(material.own_name(session, sources[0])) or "session")
+    sections = phases.form(phase, summary, session)
+    if flags["as_json"]:
+        output.json(
+            "phase", {"phase": phase, "sections": msgspec.to_builtins(sections), "turns": summary.metrics.turns}
+        )
+        return
+    output.text(phases.render(phase, sections), newline=False)

@@ -1,0 +1,65 @@
+"""A page that is sent back to be filled: where its probes find it below a target, it gets what they miss.
+
+A page loses facts where it is made to fit its budget, or where somebody cut it. What an answer says comes before the
+budget (rules.md#session-summary): the line of the whole page that answers is put back, or else the fact itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from memctl.record import session_page
+from memctl.record.session_page import SessionPage, TrailRow
+from memctl.session import grades
+from memctl.session.file_actions import MODIFIED, READ
+from memctl.session.grades import Dimension
+from memctl.session.page_builder import text
+from memctl.session.probes import ARTIFACT, Probe
+from memctl.session.trim import Fitted
+from memctl.text.similar import comparable
+
+_FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
+
+
+def below_target(page: SessionPage, asked: Sequence[Probe]) -> list[Dimension]:
+    """The dimensions in which a page with all its files is below the target, of those that facts can fill."""
+    found = grades.dimensions(grades.exact_replies(asked, page), page, whole=True)
+    return [one for one in found if one.name in _FILLED and one.is_met is False]
+
+
+def fill(fitted: Fitted, whole: SessionPage, asked: Sequence[Probe]) -> Fitted:
+    """A page that was made to fit, with what it lacks of the `whole` one where that puts it below a target."""
+    page = session_page.joined(fitted.page, fitted.trail) if fitted.trail else fitted.page
+    if not below_target(page, asked):
+        return fitted
+    missing = [one.probe for one in grades.exact_replies(asked, page) if not one.answered]
+    lines = dict(fitted.page.lines)
+    for probe in (one for one in missing if one.kind != ARTIFACT):
+        heading = grades.place_of(probe)
+        lines[heading] = (*lines.get(heading, ()), _line(probe, heading, whole))
+    holder = fitted.trail or fitted.page
+    files = _with_rows(holder, whole, (one for one in missing if one.kind == ARTIFACT))
+    if fitted.trail:
+        trail = msgspec.structs.replace(fitted.trail, files=files)
+        return Fitted(msgspec.structs.replace(fitted.page, lines=lines), trail)
+    return Fitted(msgspec.structs.replace(fitted.page, lines=lines, files=files))
+
+
+def _line(probe: Probe, heading: str, whole: SessionPage) -> str:
+    wanted = f" {comparable(probe.fact)} "
+    told = (line for line in whole.lines.get(heading, ()) if wanted in f" {comparable(line)} ")
+    return next(told, text(probe.fact, len(probe.fact)))
+
+
+def _with_rows(page: SessionPage, whole: SessionPage, missing: Iterable[Probe]) -> dict[str, tuple[TrailRow, ...]]:
+    words = {row.path: row.what for made in (whole, page) for rows in made.files.values() for row in rows}
+    files = {heading: {row.path: row for row in rows} for heading, rows in page.files.items()}
+    for probe in missing:
+        action = probe.action or MODIFIED
+        heading = session_page.READ if action == READ else session_page.CHANGED
+        for rows in files.values():
+            rows.pop(probe.fact, None)
+        files.setdefault(heading, {})[probe.fact] = TrailRow(probe.fact, action, words.get(probe.fact, ""))
+    return {heading: tuple(rows.values()) for heading, rows in files.items()}

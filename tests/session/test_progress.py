@@ -1,0 +1,179 @@
+"""How far a task is, by what happens in a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memctl.record.task_state import DONE, IN_PROGRESS, PLANNED, TaskState, TouchedFile
+from memctl.session import extraction, failures, progress
+from memctl.session.progress import Part, Progress
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
+
+
+def after(before: Progress, *given: Event, files: tuple[TouchedFile, ...] = ()) -> Progress:
+    """What a session has come to after events, one part."""
+    events = [Event(**{**event_values(one), "line": number}) for number, one in enumerate(given, start=1)]
+    found = extraction.of_events(events)
+    part = Part(events, found, failures.of_events(events), failures.succeeded(events), files)
+    return progress.advance(before, part, by="claude")
+
+
+def event_values(event: Event) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in Event.__struct_fields__}
+
+
+def state(*given: Event) -> TaskState:
+    return after(Progress(), *given).state
+
+
+def todo(**steps: str) -> Event:
+    statuses = {"done": "completed", "doing": "in_progress", "open": "pending"}
+    todos = [{"content": text, "status": statuses[how]} for text, how in steps.items()]
+    return Event(CALL, tool="TodoWrite", arguments={"todos": todos}, call="list")
+
+
+def run(command: str, output: str = "ok", *, error: bool = False, call: str = "c1") -> tuple[Event, Event]:
+    asked = Event(CALL, tool="Bash", arguments={"command": command}, call=call)
+    return asked, Event(RESULT, output, call=call, is_error=error)
+
+
+TASK = Event(PROMPT, "Migrate the services from axios to fetch")
+
+
+def test_the_newest_next_takes_the_place_of_the_one_before() -> None:
+    found = state(
+        TASK,
+        Event(ANSWER, "a.ts is migrated. Next: b.ts."),
+        Event(ANSWER, "b.ts is migrated. Next: c.ts."),
+        Event(ANSWER, "c.ts is migrated. Next: d.ts."),
+    )
+    assert found.next_actions == ("d.ts",)
+    assert found.claimed == ("a.ts", "b.ts", "c.ts")
+    assert (found.done, found.completion) == ((), 0)
+
+
+def test_a_sentence_claims_and_does_no_more() -> None:
+    before = after(Progress(), TASK, todo(**{"Port src/api.ts": "doing", "Write the tests": "open"}))
+    found = after(before, Event(ANSWER, "`src/api.ts` is ported now.")).state
+    assert (found.claimed, found.planned) == (("Port src/api.ts",), ("Write the tests",))
+    assert found.steps[0].evidence == "said"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "src/api.ts is not ported yet.",
+        "Once src/api.ts is ported, I run the tests.",
+        "If src/api.ts was updated, the tests fail.",
+        "src/api.ts must be migrated before that.",
+        "The bug in the pool of src/api.ts is caused by retries.",
+    ],
+)
+def test_what_is_not_said_to_be_done_is_not_claimed(sentence: str) -> None:
+    before = after(Progress(), TASK, todo(**{"Port src/api.ts": "open"}))
+    assert after(before, Event(ANSWER, sentence)).state.claimed == ()
+
+
+def test_what_is_claimed_and_comes_next_all_the_same_is_open_again() -> None:
+    found = state(TASK, Event(ANSWER, "a.ts is migrated. Next: b.ts."), Event(ANSWER, "It fails. Next: a.ts"))
+    assert (found.claimed, found.planned, found.next_actions) == ((), ("a.ts",), ("a.ts",))
+
+
+def test_a_commit_that_names_a_step_shows_that_it_is_done() -> None:
+    before = after(Progress(), TASK, todo(**{"Port src/api.ts": "doing", "Port src/pay.ts": "open"}))
+    found = after(before, *run('git commit -qm "refactor: fetch in src/api.ts"', "[main 1a2b3c4] refactor: fetch"))
+    assert [(one.text, one.status, one.evidence, one.by) for one in found.state.steps] == [
+        ("Port src/api.ts", DONE, "commit 1a2b3c4", "claude"),
+        ("Port src/pay.ts", PLANNED, "task list", ""),
+    ]
+    failed = after(before, *run('git commit -qm "refactor: src/api.ts"', "error: hook failed", error=True))
+    assert failed.state.done == ()
+
+
+def test_a_passed_check_that_a_step_names_shows_that_it_is_done() -> None:
+    before = after(Progress(), TASK, todo(**{"Make `pytest tests/pay` pass": "doing", "Port pay.ts": "doing"}))
+    found = after(before, *run("pytest tests/pay", "3 passed"))
+    assert [(one.text, one.evidence) for one in found.state.steps if one.status == DONE] == [
+        ("Make `pytest tests/pay` pass", "check `pytest tests/pay`")
+    ]
+    assert after(before, *run("pytest tests/pay", "1 failed", error=True)).state.done == ()
+
+
+def test_what_is_done_does_not_come_back() -> None:
+    before = after(Progress(), TASK, todo(Route="done", Rounding="doing"))
+    found = after(before, todo(Route="open", Rounding="open"), Event(ANSWER, "Next: Route")).state
+    assert (found.done, found.planned, found.next_actions) == (("Route",), ("Rounding",), ())
+    assert after(before, todo(Mails="open")).state.done == ("Route",)
+
+
+def test_a_new_list_takes_the_place_of_the_one_before() -> None:
+    found = state(TASK, todo(Route="doing", Rounding="open"), todo(Queue="open"))
+    assert found.steps[0].text == "Queue"
+    assert len(found.steps) == 1
+
+
+def test_tasks_are_followed_by_their_numbers() -> None:
+    def create(subject: str) -> Event:
+        return Event(CALL, tool="TaskCreate", arguments={"subject": subject}, call=subject)
+
+    def turn(number: int, status: str) -> Event:
+        return Event(CALL, tool="TaskUpdate", arguments={"taskId": str(number), "status": status}, call=f"u{number}")
+
+    before = after(Progress(), TASK, create("Route"), create("Rounding"), create("Mails"))
+    found = after(before, turn(1, "completed"), turn(2, "in_progress"), turn(3, "deleted"))
+    assert [(one.text, one.status) for one in found.state.steps] == [("Route", DONE), ("Rounding", IN_PROGRESS)]
+
+
+def test_the_task_is_the_first_prompt_since_the_last_finished_list() -> None:
+    before = after(Progress(), TASK, todo(Route="done", Rounding="done"), Event(PROMPT, "commit this"))
+    assert before.state.goal == TASK.text
+    found = after(before, Event(PROMPT, "Now add vouchers to the checkout page")).state
+    assert (found.goal, found.earlier_goals) == ("Now add vouchers to the checkout page", (TASK.text,))
+    assert (found.steps, found.completion) == ((), None)
+    assert found.said == (TASK.text, "commit this", "Now add vouchers to the checkout page")
+
+
+def test_what_the_user_insists_on_binds() -> None:
+    found = state(TASK, Event(PROMPT, "IMPORTANT: never touch src/legacy.ts"), Event(PROMPT, "Go on with refunds."))
+    assert found.constraints == ("IMPORTANT: never touch src/legacy.ts",)
+
+
+def test_an_error_is_open_until_its_step_comes_right() -> None:
+    before = after(Progress(), TASK, *run("make test", "FAIL: test_pay", error=True))
+    assert before.state.errors == ("make test: FAIL: test_pay",)
+    assert after(before, *run("make test")).state.errors == ()
+
+
+def test_what_came_of_turns_is_their_last_words_and_their_commits() -> None:
+    found = state(
+        TASK,
+        Event(ANSWER, "Let me look:"),
+        *run('git commit -m "feat: pool"', "[main 1a2b3c4] feat: pool"),
+        Event(ANSWER, "The pool is larger. This is 40 % complete."),
+        Event(PROMPT, "And the tests?"),
+        Event(ANSWER, "They pass. This is 60 % complete."),
+    )
+    assert found.summary == (
+        "Committed 1a2b3c4: feat: pool",
+        "The pool is larger. This is 40 % complete.",
+        "They pass. This is 60 % complete.",
+        "60 % complete",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "is_named"),
+    [
+        ("fetch in src/api.ts", "Port src/api.ts", True),
+        ("fetch in packages/src/api.ts", "Port src/api.ts", True),
+        ("fetch in src/pay.ts", "Port src/api.ts", False),
+        ("feat: refund endpoint with rounding", "Implement refund endpoint", True),
+        ("feat: refund", "Implement refund endpoint", False),
+        ("feat: tests", "POST", False),
+        ("the POST route", "POST", True),
+    ],
+)
+def test_a_text_names_a_step_by_its_paths_or_its_words(text: str, step: str, is_named: bool) -> None:
+    assert progress.names(text, step) == is_named

@@ -1,17 +1,17 @@
 """The meter on real sessions: forecasts of turns until red, counts between two requests, and zones by counts.
 
 What was chosen from data was chosen in one half of the sessions and is reported for both; a session's half follows from
-the digest of its transcript. All sessions are of one project and of models before 4.7.
+the name of its file. All sessions are of one project and of models before 4.7.
 """
 
 from __future__ import annotations
 
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from zlib import crc32
 
 import msgspec
 
@@ -64,7 +64,7 @@ def _sessions(archive: Path) -> Iterator[Session]:
             growths, lines = GrowthReader(), LineReader()
             read_lines = (lines.read(raw) for raw in content.decode(errors="replace").split("\n"))
             found = [growth for line in read_lines if line is not None and (growth := growths.take(line))]
-            yield Session(read(content.splitlines(True)), found, sha256(content).digest()[0] % 2)
+            yield Session(read(content.splitlines(True)), found, crc32(Path(member.name).name.encode()) % 2)
 
 
 def _forecasts(halves: Sequence[Sequence[Session]]) -> None:

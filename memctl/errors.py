@@ -10,17 +10,30 @@ UNANSWERED = 4  # it is written, and the answer could not be printed
 INTERRUPTED = 130
 
 
+_KINDS = {USAGE: "usage", BUG: "bug", UNANSWERED: "unanswered", INTERRUPTED: "interrupted"}
+
+
 class MemctlError(Exception):
     """A fault that a user can act on.
 
-    `message` says what is wrong, `hint` what to do about it, `exit_code` how the process ends.
+    `message` says what is wrong, `hint` what to do about it, `exit_code` how the process ends. `kind` is a word by
+    which programs tell it from others; docs/programs.md lists them.
     """
 
-    def __init__(self, message: str, hint: str | None = None, exit_code: int = REFUSED) -> None:
+    kind = ""
+
+    def __init__(self, message: str, hint: str | None = None, exit_code: int = REFUSED, kind: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.exit_code = exit_code
+        if kind:
+            self.kind = kind
+
+    @property
+    def kind_name(self) -> str:
+        """The kind, or for errors without one, what their exit code says."""
+        return self.kind or _KINDS.get(self.exit_code, "refused")
 
     @property
     def with_hint(self) -> str:
@@ -30,3 +43,5 @@ class MemctlError(Exception):
 
 class CredentialFound(MemctlError):
     """A text is refused, for something in it looks like a credential."""
+
+    kind = "credential"

@@ -113,7 +113,7 @@ class Memory(msgspec.Struct):
             counts = [text.casefold().count(word) for word in query.casefold().split()]
             if any(counts):
                 score = sum(bool(count) + min(count, 9) / 10 for count in counts)
-                hits.append(Hit(path, score, BY_FOLDER[path.partition("/")[0]].name))
+                hits.append(Hit(path, score, BY_FOLDER[path.partition("/")[0]].name, number=len(hits) + 1))
         return hits
 
     def item(self, identifier: str) -> Item:

@@ -14,7 +14,8 @@ import click
 
 from memctl import Memory, api
 from memctl.check.findings import Finding
-from memctl.cli.main import all_commands, cli
+from memctl.cli.command_list import all_commands
+from memctl.cli.main import cli
 from memctl.history import Entry
 from memctl.pack.filling import Pack
 from memctl.record.kinds import KINDS

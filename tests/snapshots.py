@@ -75,7 +75,7 @@ class GivenTexts:
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = ()) -> list[Hit]:
         return [hit for hit in self._match(query) if hit.kind in kinds]
 
-    def around(self, query: str, kinds: Collection[str] = (), numbers: Collection[int] | None = None) -> list[Hit]:
+    def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return []
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from memctl.cli.command import Command
-from memctl.cli.main import all_commands, cli
+from memctl.cli.command_list import all_commands
+from memctl.cli.main import cli
 from memctl.record.config import Config
 from memctl.store import load
 from memctl.store.memory import open_memory

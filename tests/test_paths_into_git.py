@@ -274,7 +274,7 @@ NAMES = {
     "--section", "--relates-to", "--supersedes", "--blocks", "--blocked-by", "--parent", "--expires", "--timestamp",
     "--drop", "--number", "--at", "--remote", "--accept", "--workflow", "--base", "--until", "--model", "--id",
     "--set", "MARKER", "MARKERS", "ID", "IDS", "SOURCE", "TARGET", "OLD", "NEW", "SECTIONS", "BLOCKER", "GIVEN",
-    "SECOND", "NAMES", "--remove", "--from", "--for", "--text", "handoff accept --decline",
+    "SECOND", "NAMES", "--remove", "--from", "--for", "--text", "--update", "--checkpoint", "handoff accept --decline",
     "coordination leave --agent",
 }  # fmt: skip
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 from msgspec.structs import replace
 
 from memctl import __version__
 from memctl.check import formats, run, subject
-from memctl.check.rules import DOCUMENTS, INFO, RULES
+from memctl.check.findings import Finding
+from memctl.check.rules import DOCUMENTS, ERROR, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output
 from memctl.cli.command import command
@@ -28,7 +31,7 @@ _FORMATS = ("text", "json", "github", "sarif")
     ("memctl check --explain MEM305", "What a rule is for, and what to do about it."),
     ("memctl check --fix", "Mend what has one right answer, in one commit."),
 )
-@click.option("--staged", is_flag=True, help="Read what is staged; what is of information only is not listed.")
+@click.option("--staged", is_flag=True, help="Read what is staged, and print errors alone, as text.")
 @click.option("--at", metavar="REV", help="Read a commit, branch or tag.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these rules, by code or its beginning. Repeatable.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Not these rules. Repeatable.")
@@ -73,7 +76,7 @@ def check_command(
     if fix:
         _mend(memory, found, dry_run, style)
         found = found if dry_run else _check(memory, False, None, select, ignore)
-    _print(memory, found, style, brief=staged)
+    _print(memory, found, style, brief=staged and not strict)
     is_bad = found.has_errors or (strict and found.count("warning") > 0)
     ctx.exit(REFUSED if is_bad else OK)
 
@@ -131,7 +134,7 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
 
 
 def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
-    """Print findings; in a `brief` text those of information are only counted, for a hook prints it at each commit."""
+    """Print findings; a `brief` text has errors alone, each once: a hook prints it at each commit."""
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
@@ -139,13 +142,24 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
     else:
         listed = found
         if brief and style == "text":
-            listed = replace(found, findings=tuple(f for f in found.findings if f.rule.severity != INFO))
+            listed = replace(found, findings=tuple(_errors(found)))
         printer = formats.as_github if style == "github" else formats.as_text
         if lines := list(printer(listed, memory.tracked)):
             output.text("\n".join(lines))
-        output.note(formats.summary(found))
+        if not brief or found.has_errors:
+            output.note(formats.summary(found))
     if omitted := formats.omission(found):
         output.note(f"warning: {omitted}")
+
+
+def _errors(found: Report) -> Iterator[Finding]:
+    """Yield the errors, but not again what is said of another line of the same file."""
+    said = set()
+    for finding in found.findings:
+        key = (finding.code, finding.path, finding.message)
+        if finding.rule.severity == ERROR and key not in said:
+            said.add(key)
+            yield finding
 
 
 def _explain(wanted: str, style: str) -> None:

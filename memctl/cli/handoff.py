@@ -297,7 +297,7 @@ _saying = options(
     click.option(
         "--summary", default="", metavar="TEXT", help="Where it stands. [default: what the memory says, 500 tokens]"
     ),
-    click.option("--task", default="", metavar="TEXT", help="What the other agent is to do."),
+    click.option("--task", default="", metavar="TEXT", help="What the other agent is to do, or the id of a state."),
     *(click.option(name, to, multiple=True, metavar="TEXT", help=f"{what} Repeatable.") for name, to, what in _SAID),
 )
 

@@ -27,11 +27,11 @@ _SHOWN = 3  # pieces of work that others have, by name
 @reading
 @click.pass_context
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
-    """Say what to begin: the issues and states that nothing open blocks, best first.
+    """Show what to begin: work that nothing open blocks, best first.
 
-    First comes what you are at or were assigned, then critical issues, then what goes on from work of the last day,
-    then by importance, severity and how much waits for it. What others own, are at or were assigned is left out.
-    MEMCTL_AGENT is who you are.
+    Work are issues and states. First comes what you are at or were assigned, then critical issues, then what goes on
+    from work of the last day, then by importance, severity and how much waits for it. What others own, are at or were
+    assigned is left out. MEMCTL_AGENT is who you are.
     """
     memory, snapshot = opening.read(ctx, at)
     found = next_work.choose(memory, snapshot, limit, is_now=at is None)

@@ -28,6 +28,8 @@ def text(line: str = "", *, newline: bool = True) -> None:
 
 def styled(line: str, *, newline: bool = True) -> None:
     """Print text that has colours, and is of parts that are `plain`."""
+    if terminal.keep(line + "\n" * newline):
+        return
     with terminal.answering():
         click.echo(line, nl=newline)
 
@@ -40,6 +42,11 @@ def plain(value: str) -> str:
 def one_line(value: str) -> None:
     """Print one line; what would end it is written as `\\n`, so that no name in it can begin another."""
     text(terminal.one_line(value))
+
+
+def painted(value: str, colour: str) -> None:
+    """Print one line in a colour."""
+    styled(click.style(plain(terminal.one_line(value)), fg=colour))
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:

@@ -47,7 +47,7 @@ def rehydrate_command(
     at: str | None,
     **options: Any,
 ) -> None:
-    """Print what somebody needs who starts to work now, within a token budget.
+    """Print what an agent needs to start work, within a token budget.
 
     The last session and the tasks under way, decisions of weight, critical and high issues, learnings; then all other
     open records as far as they fit, and the rest by id and title.

@@ -14,6 +14,7 @@ from memctl.cli.counting import Several, Surroundings, files_option, model_optio
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
+from memctl.search.readiness import OpenWork
 from memctl.store import event_stream
 from memctl.task import events as workflows
 from memctl.tokens.families import kind_of_text
@@ -102,7 +103,7 @@ _inputs = options(
 
 
 class _Batch:
-    """The contexts of a batch, what was said of them, and what the log and the events tell."""
+    """The contexts of a batch, what was said of them, and what the memory tells."""
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
         if not sources:
@@ -137,7 +138,7 @@ class _Batch:
         )
 
     def _measured(self, named: str, in_contexts: int) -> ContextState:
-        """What the log and the events of a workflow tell; nothing without a memory."""
+        """What the log, the events of a workflow and the records tell; nothing without a memory."""
         self.workflow = self.since = ""
         self.events: tuple[WorkflowEvent, ...] = ()
         if self.memory is None:
@@ -147,7 +148,12 @@ class _Batch:
         log = observations.read(self.memory)
         self.since = max((one.date for one in log if one.workflow == self.workflow), default="")
         found = observations.measured(log, self.events, self.workflow)
-        return found if found.events is None else msgspec.structs.replace(found, events=max(found.events, in_contexts))
+        if found.events is not None:
+            found = msgspec.structs.replace(found, events=max(found.events, in_contexts))
+        if self.around.snapshot is not None:
+            waiting = contexts.dependencies(self.contexts, OpenWork(self.around.snapshot.open_records))
+            found = msgspec.structs.replace(found, unresolved_dependencies=waiting or None)
+        return found
 
     def note(self, fired: list[int], *, requests: int = 0, denied: int = 0) -> None:
         """Put the batch into the log."""
@@ -208,7 +214,7 @@ class _Batch:
         for item, debt in zip(self.contexts, self.debts, strict=True):
             output.text(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
         if self.measured_keys:
-            output.text(f"  from the log and the events: {', '.join(self.measured_keys)}")
+            output.text(f"  from the memory: {', '.join(self.measured_keys)}")
         output.text()
 
 
@@ -250,11 +256,11 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     """Say whether agents may work at once; each FILE is what one agent has in its window.
 
     Seven criteria, each with its number, its limit, and by how much it is missed. The shared context slice (SCS) is
-    what all files have, block by block. In a memory the batch goes into a log; the log and the stream of events tell
-    what earlier batches had. --state is a file that goes before them, with any of these keys: threshold,
-    remaining_budget, delta_payload, unresolved_dependencies, pending_escalations, deferred_compressions, event_schema,
-    resumable, phase_boundary, batches_since_compression, aws_before, events, scs_history, next_phase_scs,
-    parallel_denials, unresolved_details.
+    what all files have, block by block. In a memory the batch goes into a log; the log, the stream of events and the
+    records tell what earlier batches had and whose work waits for whose. --state is a file that goes before them, with
+    any of these keys: threshold, remaining_budget, delta_payload, unresolved_dependencies, pending_escalations,
+    deferred_compressions, event_schema, resumable, phase_boundary, batches_since_compression, aws_before, events,
+    scs_history, next_phase_scs, parallel_denials, unresolved_details.
     """
     batch = _Batch(ctx, sources, given)
     criteria = rules.judge(rules.PARALLEL, batch.facts)

@@ -13,7 +13,6 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, filtering, limit_option, reading
 from memctl.cli.find import STYLES, row
-from memctl.errors import USAGE, MemctlError
 from memctl.record.config import SearchWeights
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import PAGE, Excerpt
@@ -76,7 +75,9 @@ def search_command(
     types: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Search records, pages and their headings, sessions and checkpoints, best match first.
+    """Search records, pages and past sessions, best match first.
+
+    Pages are searched with their headings, sessions with their checkpoints.
 
     Any of the words may occur, an "exact phrase" must, and begin* stands for a beginning. For a word that occurs
     nowhere those are taken that are spelled most like it. A score is the share of the best match, by a text's own words
@@ -107,13 +108,12 @@ def _kinds(types: Sequence[str]) -> tuple[str, ...]:
 
 def _files(memory: Memory, snapshot: Snapshot, query: str, at: str | None, filters: Filters) -> list[Result]:
     """The files of the repository that a query is about, as results whose title says how one can tell."""
-    if at is not None:
-        raise MemctlError("files are searched as they are now, not at a revision", "leave out --at", USAGE)
     if msgspec.structs.replace(filters, archived=False, types=()) != Filters():
         return []
     from memctl.sources import file_search
 
-    hits = file_search.search(memory, snapshot, query, opening.progress("reading the files"))
+    commit = memory.repository.resolve(at) if at is not None else ""
+    hits = file_search.search(memory, snapshot, query, commit, opening.progress("reading the files"))
     return [_of_file(hit.path, hit.score, "; ".join(why for _, why in hit.reasons)) for hit in hits]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Commands that need no answer of Git's about the files of the memory.
 _NOT_ASKING = (
     "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
-    "guide", "mcp",
+    "guide", "mcp", "help",
 )  # fmt: skip
 _WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs it
 

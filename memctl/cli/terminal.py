@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO
 
 # Patterns are compiled where one is first used (`re` keeps them): all of them take 1 ms, and few commands need one.
@@ -16,6 +18,9 @@ _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]
 # ActionCommand.TryParseV2, which passes over blanks before it).
 _COMMAND = r"(^|[\r\n])([^\S\r\n]*)(?=::)"
 OUTPUT = "standard output"
+_COLOURS = "\033\\[[0-9;]*m"
+_LABEL = "(?m)^(?:error|warning|hint):"
+_COLOUR_OF = {"error:": 31, "warning:": 33, "hint:": 36}  # red, yellow, cyan
 _LINE_ENDS = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
@@ -59,10 +64,67 @@ def answering() -> Iterator[None]:
         raise
 
 
+_held: list[str] | None = None  # what waits for the end of the command, to be shown by a pager
+
+
+def hold() -> None:
+    """Keep what is printed on a terminal until `release`, which may give it to a pager."""
+    global _held
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from memctl.store import agent_env
+
+        _held = [] if agent_env.shell_of(os.environ) is None else None  # a pager is a program, and nobody would end it
+
+
+def keep(text: str) -> bool:
+    """Add a text to what is held; False if nothing is."""
+    if _held is None:
+        return False
+    _held.append(text)
+    return True
+
+
+def release(folder: Path) -> None:
+    """Show what was held: by Git's pager if it is longer than the terminal, else as it is. `folder` names the clone."""
+    global _held
+    held, _held = _held, None
+    if not held:
+        return
+    text = "".join(held)
+    text = text if has_colour(sys.stdout) else re.sub(_COLOURS, "", text)
+    if text.count("\n") >= size().lines:
+        from memctl.git import git
+
+        if (pager := git.pager(folder)) not in ("", "cat"):
+            git.run_pager(pager, text)
+            return
+    with answering():
+        sys.stdout.write(text)
+
+
+def size() -> os.terminal_size:
+    """The size of the terminal that is printed to; of none, 80 by 24. (`shutil` has it, and takes 10 ms.)"""
+    try:
+        columns, lines = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        columns, lines = 0, 0
+    return os.terminal_size((int(os.environ.get("COLUMNS") or 0) or columns or 80, lines or 24))
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether what is printed there may have colours: it is a terminal whose user has nothing against them."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
 def complain(text: str) -> None:
     """Print lines on standard error; no name in them can begin a line that a CI system takes for a command."""
+    line = re.sub(_COMMAND, r"\1\2\\", harmless(text, sys.stderr))
+    if has_colour(sys.stderr):
+        line = re.sub(_LABEL, lambda found: f"\033[1;{_COLOUR_OF[found[0]]}m{found[0]}\033[0m", line)
+    if sys.stderr.isatty() and keep(f"{line}\n"):
+        return
     with suppress(OSError):  # nobody reads it, or its disk is full: what is being said of must not fail for that
-        print(re.sub(_COMMAND, r"\1\2\\", harmless(text, sys.stderr)), file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
 
 
 def prepare() -> None:

@@ -60,7 +60,7 @@ class _Row(NamedTuple):
 @reading
 @click.pass_context
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
-    """Say which sections, records and commits explain a file or a line.
+    """Show what explains a file or a line: sections, records, commits.
 
     The first line of the answer is the likeliest reason. What is about the LINE comes first: the commit that brought
     it, and the records that refer to it, wherever it was then. Next are records whose code references name the file,

@@ -82,20 +82,19 @@ class WindowSource:
         self.counted_as = ""  # whose tokens, once something was read
         self._given = given
         self._memory = opening.memory_if_any(ctx)
-        self.usual = 0.0  # tokens that a request adds in the user's other sessions, once a transcript was read
+        self._usual: float | None = None  # tokens that a request adds in the user's other sessions
         self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
     def read(self) -> SeenConversation:
         """Read the file, a transcript line by line; raises MemctlError."""
         with lines(self.file) as found:
-            seen = status.read(found, self.file, self._counter)
-        if seen.is_transcript and not self.config.pressure.usual_growth:
-            self.usual = status.usual_growth(self.file)
-        return seen
+            return status.read(found, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
         """The state of the window that was read."""
-        return status.judge(seen, limit, self.config, self.usual)
+        if self._usual is None:
+            self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
+        return status.judge(seen, limit, self.config, self._usual)
 
     def follower(self) -> Follower:
         """What reads the file again and again, of a transcript only what was added."""

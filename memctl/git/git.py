@@ -46,6 +46,8 @@ class GitFailed(MemctlError):
     """A git command that ended with an error: `code`, what it said on stderr, and `said`: that after what hooks of the
     user's said on stdout, where a pre-push hook's words go."""
 
+    kind = "git"
+
     def __init__(self, args: Sequence[str], code: int, stderr: str, stdout: str = "") -> None:
         lines = stderr.strip().splitlines()
         hint = lines[-1].strip() if "dubious ownership" in stderr else None  # Git's own advice, with the folder in it
@@ -179,6 +181,29 @@ def _spawn_elsewhere(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping
         stderr=subprocess.PIPE,
     )
     return cast("Process", popen)
+
+
+def pager(cwd: Path) -> str:
+    """Return the command by which the user reads long output: $GIT_PAGER, core.pager, $PAGER or Git's own."""
+    try:
+        return os.fsdecode(finish(_spawn(["var", "GIT_PAGER"], cwd, stdin=False), ["var"])).strip()
+    except MemctlError:
+        return ""
+
+
+def run_pager(command: str, text: str) -> None:
+    """Show a text by a pager, which a shell starts as Git's does, and wait until the user leaves it."""
+    import signal
+    import subprocess
+
+    process = subprocess.Popen(
+        command, shell=True, stdin=subprocess.PIPE, env={"LESS": "FRX", "LV": "-c", **os.environ}
+    )
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's while it runs
+    try:
+        process.communicate(text.encode(errors="replace"))
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def name(raw: bytes) -> str:

@@ -294,7 +294,8 @@ class _Filling:
     def _leading(self, kept: list[Item]) -> list[Item]:
         """The weightiest of the items that are kept, as many as it takes to fill a quarter."""
         least = self.draft.leading
-        weighty = sorted((item for item in kept if least and item.weight >= least), key=lambda item: -item.weight)
+        sure = [item for item in kept if least and item.weight >= least and not item.has_changed]
+        weighty = sorted(sure, key=lambda item: -item.weight)
         room = _LEAD_SHARE * sum(self._costs[item.key] for item in kept)
         leading: list[Item] = []
         for item in weighty:

@@ -140,15 +140,16 @@ class _Offering:
         return self._made[2]
 
     def _make(self, agreed: ref_state.StateOutcome) -> Change:
-        memory, asked = self._memory, self.asked
+        memory, asked = self._memory, msgspec.structs.replace(self.asked, said=self._given_text)
         snapshot, closed = self._read(), read_access.closed_to(agreed.step.state, asked.target, memory.now)
         snapshot = snapshot if closed is None else access_filter.without_closed(snapshot, closed)
         sources = supply.sources(memory, snapshot, None)
         scope = handoff_scope.gather(snapshot, memory.now, asked, sources, self._count)
-        standing = phase.standing(snapshot, memory.now, sources.worked, asked.sections, asked.source)
-        given = msgspec.structs.replace(
-            asked, said=self._given_text, changes=_changes(memory, snapshot, asked.sections)
-        )
+        standing = phase.standing(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
+        words = self._given_text
+        if (named := handoff_scope.task_named(snapshot, words.task)) is not None:
+            words = msgspec.structs.replace(words, task=f"{one_line(named.title)} [{named.id}]")
+        given = msgspec.structs.replace(asked, said=words, changes=_changes(memory, snapshot, scope.sections))
         said = handoff_request.complete(given, scope.state, standing, scope.known, snapshot)
         if found := list(handoff_request.findings(given.said, said, asked.kind, self._count)):
             raise HandoffRefused(found)
@@ -195,14 +196,19 @@ class _Offering:
 
 
 def _changes(memory: Memory, snapshot: Snapshot, sections: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The files that were changed last: of sections those that they cover, or that their records refer to."""
+    """The files that were changed last: of sections those that they cover, or that their records refer to.
+
+    What is kept from the reader of the snapshot is left out.
+    """
     globs = handoff_scope.globs_of(snapshot, sections)
     if sections and not globs:
         records = phase.of_sections(snapshot, snapshot.open_records, sections)
         globs = [code_path(ref) for record in records for ref in record.code_refs]
     if sections and not globs:
         return ()
-    return tuple(recency.last_files(memory.repository, globs=globs))
+    found = recency.last_files(memory.repository, globs=globs)
+    closed = snapshot.withheld.among(path for path, _ in found)
+    return tuple(one for one in found if one[0] not in closed)
 
 
 def _content(asked: HandoffRequest, made: Package) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from memctl.pack.handoff_request import (
     NONE_RECORDED,
     SPECIALIST,
     HandoffRequest,
+    HandoffText,
 )
 from memctl.pack.items import Sources
 from memctl.pack.last_work import by_last_work
@@ -40,7 +41,7 @@ from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import TaskState
 from memctl.search.filters import severity_rank
-from memctl.task import progress
+from memctl.task import progress, versions
 from memctl.task import state as states
 from memctl.text.similar import terms
 
@@ -70,13 +71,14 @@ _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "pr
 class Scope(msgspec.Struct, frozen=True):
     """What a handoff is about.
 
-    `known` are all records of the sections, `tasks` those of them that are handed over, the one worked on last first,
-    and `state` is that of the task.
+    `sections` are those handed over, or that of the task which is; `known` are all records of them, `tasks` those of
+    them that are handed over, the one worked on last first, and `state` is that of the task.
     `keeps` says of records and pages that must be in the package why, by their keys, the most important first;
     `records` are these and others that have room, `left` what is named without its text, `prior` sessions before.
     `sizes` are the tokens of all that it is about, by key.
     """
 
+    sections: tuple[str, ...]
     known: tuple[Record, ...]
     tasks: tuple[Record, ...]
     state: TaskState
@@ -91,8 +93,7 @@ class Scope(msgspec.Struct, frozen=True):
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """The scope of a handoff; sizes are as `count` counts them."""
     is_narrow = asked.kind in (SPECIALIST, EMERGENCY)
-    known = concerned(snapshot, now, asked.sections, asked.source)
-    tasks = _tasks(known, asked.source, sources)
+    asked, known, tasks = _handed_over(snapshot, now, asked, sources)
     globs = globs_of(snapshot, asked.sections)
     state = _state(snapshot, asked, tasks, sources)
     ranked = _found(snapshot, now, asked) if asked.kind == SPECIALIST else []
@@ -100,7 +101,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     keeps = _kept(snapshot, now, asked, known, tasks, sources, bearing)
     own = _pages(snapshot, asked.sections, sources)
     pages = places if is_narrow else own
-    records = {record.path: record for record in (*known, *bearing)}
+    records = {record.path: record for record in (*known, *tasks, *bearing)}
     blocks = [
         *_blocks(snapshot, now, [*records.values()], keeps),
         *_of_pages({page.key: page for page in (*own, *places)}.values()),
@@ -115,6 +116,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
         prior = [item for item in prior if item.kind != "checkpoint"]
     return Scope(
+        sections=asked.sections,
         known=tuple(known),
         tasks=tuple(tasks),
         state=state,
@@ -137,9 +139,9 @@ def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> 
     """The state with which who accepts a handoff goes on: that of its task, and what the giver said of it."""
     who, given = one.parties, content(HANDOFF, one.body)
     said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
-    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections)
-    known = concerned(snapshot, now, who.sections, who.from_agent_id)
-    state = _state(snapshot, asked, _tasks(known, who.from_agent_id, sources), sources)
+    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections, said=HandoffText(task=who.task))
+    asked, _, tasks = _handed_over(snapshot, now, asked, sources)
+    state = _state(snapshot, asked, tasks, sources)
     return msgspec.structs.replace(
         state,
         goal=who.task or state.goal or one.record.title,
@@ -156,6 +158,23 @@ def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str 
     return phase.of_sections(snapshot, known, sections, giver)
 
 
+def _handed_over(
+    snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
+) -> tuple[HandoffRequest, list[Record], list[Record]]:
+    """A handoff with the section of its task if it names one and no section, the records of its sections, the tasks."""
+    named = task_named(snapshot, asked.said.task)
+    if named is not None and named.place and not asked.sections:
+        asked = msgspec.structs.replace(asked, sections=(named.place,))
+    known = concerned(snapshot, now, asked.sections, asked.source)
+    return asked, known, [named] if named is not None else _tasks(known, asked.source, sources)
+
+
+def task_named(snapshot: Snapshot, task: str) -> Record | None:
+    """The open state that a task is named by, "STA-2025-11-04-001" or "Refunds [STA-…]"; None for one in words."""
+    found = snapshot.find(task.strip().rstrip("]").rpartition("[")[2]) if task else None
+    return found if found is not None and found.memory_type == "state" and found.is_open else None
+
+
 def _tasks(known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
     """The open tasks of the giver, the one worked on last first; if it has none, whichever was worked on last."""
     found = [record for record in known if record.memory_type == "state" and record.is_open]
@@ -168,8 +187,11 @@ def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], s
     record = tasks[0] if tasks else None
     state = states.of_record(snapshot, record) if record else TaskState()
     saved = next((one for one in last_work.checkpoints(snapshot) if _is_of(one, snapshot, asked, record)), None)
-    if saved is None or saved.is_finished or record is None:
-        return saved if saved and not saved.is_finished else state
+    if saved is None or saved.is_finished:
+        return state
+    saved, _ = versions.readable(snapshot, saved)
+    if record is None:
+        return saved
     is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)
     given = state if is_older else TaskState(steps=state.steps, blockers=saved.blockers or state.blockers)
     return progress.merged(saved, given)

@@ -54,17 +54,21 @@ def summary(found: Standing, budget: int, count: CountTokens) -> str:
 
 
 def standing(
-    snapshot: Snapshot, now: str, worked: Worked = lambda _: {}, sections: Sequence[str] = (), agent: str = ""
+    snapshot: Snapshot,
+    now: str,
+    worked: Worked = lambda _: {},
+    sections: Sequence[str] = (),
+    task: Sequence[Record] = (),
 ) -> Standing:
     """Sum up a memory, or some sections of it: STOP while a critical issue is open, CLARIFY while a high one is or
     something blocks, else PROCEED.
 
-    `worked` says when tasks were worked on last. To some sections belong also the tasks of `agent` in no section.
+    `worked` says when tasks were worked on last; `task` is the one in question, if that is known.
     """
     everything = current_records(snapshot, now)
-    current = of_sections(snapshot, everything, sections, agent)
+    current = of_sections(snapshot, everything, sections)
     tasks = [record for record in current if record.memory_type == "state"]
-    states = by_last_work(tasks, worked(tasks))[:1]
+    states = task or by_last_work(tasks, worked(tasks))[:1]
     issues = sorted((r for r in current if r.memory_type == "issue"), key=lambda r: (severity_rank(r), r.timestamp))
     severe = [record for record in issues if severity_rank(record) <= _HIGH]
     decisions = binding(current)

@@ -6,6 +6,8 @@ sentence that no rule excludes is a finding. A search or a step in which somethi
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from memctl.pack import summary_words as words
@@ -37,6 +39,7 @@ MIXED = "a search or step in the same sentence as something binding"
 
 LONGEST_CODE = 1  # lines, such as a command or a signature; more are contents of a file
 _LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is said by then
+_HEADING = 200  # characters of a heading
 
 _BELOW = (
     (words.BELOW_SEARCHES, SEARCH),
@@ -65,7 +68,7 @@ def judge(unit: Unit) -> UnitVerdict:
     if unit.form == SENTENCE and statements.is_filler(unit.text):
         return UnitVerdict(drops=EMPTY)
     text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    below = _below(unit.heading) if unit.heading else ""
+    below = _below(unit.heading[:_HEADING]) if unit.heading else ""
     own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)
     is_binding = words.BINDING.search(text) is not None or (not own and keeps in _WEIGHTY)
     if is_binding and (below or own) in (SEARCH, STEP) and not cues.UNFINISHED.search(text):
@@ -81,6 +84,7 @@ def _judge_code(unit: Unit) -> UnitVerdict:
     return UnitVerdict(keeps=FINDING) if 0 < len(lines) <= LONGEST_CODE else UnitVerdict(drops=CODE_BLOCK)
 
 
+@lru_cache(maxsize=256)
 def _below(heading: str) -> str:
     """Why what stands below a heading does not belong into a summary, or ""."""
     role = labels.look_up(heading)[0]

@@ -170,7 +170,7 @@ def refuse_nowhere(outline: Outline, marker: str) -> None:
 def missing_section(outline: Outline, marker: str) -> MemctlError:
     """What to say to somebody who names a section that there is not."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details)) or "none"
-    return MemctlError(f"there is no section {marker}", f"there are {known}", USAGE)
+    return MemctlError(f"there is no section {marker}", f"there are {known}", USAGE, "not-found")
 
 
 def section_marker(value: str) -> str:

@@ -16,6 +16,8 @@ LONGEST_ANSWER = 1024 * 1024  # bytes; an answer of 4,096 tokens has about 20,00
 class ProviderFailed(MemctlError):
     """A provider gave no answer; whoever asked goes on without one."""
 
+    kind = "provider"
+
 
 class Provider(Protocol):
     """Answers prompts. `name` says to people what answers; nothing of a key is in it."""

@@ -29,6 +29,8 @@ _LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\
 class Wrong(MemctlError):
     """What somebody said can't be kept: `fields` are pairs of the field and what is wrong with it."""
 
+    kind = "invalid-field"
+
     def __init__(
         self, title: str, fields: Sequence[tuple[str, str]], hint: str | None = None, exit_code: int = REFUSED
     ) -> None:

@@ -138,7 +138,9 @@ class Snapshot:
             raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), hint)
         self._refuse_broken(wanted)
         self.withheld.refuse_record(wanted)
-        raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
+        raise MemctlError(
+            f"there is no record {reference!r}{self._place()}", self._suggestion(wanted), kind="not-found"
+        )
 
     def called_elsewhere(self, name: str) -> list[Record]:
         """The records that another tool calls by a name."""

@@ -22,7 +22,8 @@ class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would
     """How well a text answers a query: BM25 of it, with its title counting more; larger is better, never negative.
 
     `kind` is a record's type, or "page", "session" or "checkpoint"; `key` is the id, marker or session that it is
-    called by, and `number` its entry in the index.
+    called by, and `number` its entry in the index. Texts of one `thread` belong together: parts of a page, sections of
+    a session's page, records of one agent and day; "" for a text by itself.
     """
 
     path: str
@@ -30,6 +31,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would
     kind: str = ""
     key: str = ""
     number: int = 0
+    thread: str = ""
 
 
 class Excerpt(msgspec.Struct, frozen=True):
@@ -53,11 +55,9 @@ class Texts(Protocol):
         """What of some kinds has a text that matches a query, in no order. With `most` some may be missing, but none
         of the so many whose texts match best."""
 
-    def around(
-        self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
-    ) -> list[Hit]:
-        """What of some kinds has words of a query in all that stands around it and in itself, in no order, or those
-        of such `numbers`; `text` is the BM25 of that."""
+    def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
+        """What some entries are linked with: pairs of a number and the key of a record or of the page that one belongs
+        to."""
 
     def paths(self, query: str) -> list[str]:
         """The path of each entry that matches a query; of a page's headings and a session's sections each is one."""

@@ -7,7 +7,7 @@ about equally well.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -33,8 +33,9 @@ _ACCESS_CAP = 10  # retrievals after which more of them add nothing
 # weightiest record is lifted above a match that is up to 6 % better, and above none that is better than that.
 _NEARLY = 0.04
 _PLACE_IMPORTANCE = 5  # of a page, a session or a checkpoint, which has none of its own; nor has it the other weights
-# What those around a text count together with it, as against itself alone; where nothing stands around it, it counts
-# for both. Chosen on the first halves of the two sets of bench/retrieval.py.
+# What the best match of its thread, or of what it is linked with, counts beside a text's own. On the first half of
+# bench/conversations.py .2 gives a recall of .548, .3 and .4 one of .564, and BM25 of the texts of a whole thread one
+# of .549; on that of bench/labelled nothing changes from 0 to .5.
 _AROUND = 0.3
 _MEANING = 0.2  # what similarity of meaning counts, where a model is configured; measured on bench/labelled
 _ALIKE = (
@@ -43,6 +44,7 @@ _ALIKE = (
 _EXACT = lazy_regex(r'"|\*(?:\s|$)')  # who asks for a phrase or a beginning wants that and nothing like it
 _SPACE = lazy_regex(r"\s")
 _NAMED = 10  # results among which one is looked for that a query names
+_SCALED = ("score", "own", "around", "meaning", "importance", "recency", "access", "match")
 _FEW = 1_000  # records that are read by their paths; to read all of 10,000 takes as long
 
 
@@ -119,7 +121,7 @@ def search(
         ranked, found = _one_a_session(ranked), found[read:]
     if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
         return search(snapshot, query, now, filters, kinds)[:most]
-    return _named_first(snapshot, query, ranked[:most])
+    return _named_first(snapshot, query, ranked[:most], weights["text"])
 
 
 def count(snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL) -> int:
@@ -141,17 +143,29 @@ def matches(snapshot: Snapshot, query: str, kinds: Collection[str] = RECORDS, mo
     """Return how well what is recorded matches a query, in no order; with `most` the so many best are among it."""
     by_meaning = not _EXACT.search(query)
     hits = snapshot.texts.match(query, None if by_meaning and snapshot.texts.semantic_model else most, kinds)
-    numbers = [hit.number for hit in hits]
-    around = {hit.number: hit.text for hit in snapshot.texts.around(query, kinds, numbers)} if hits else {}
     best = max((hit.text for hit in hits), default=0.0) or 1.0
-    best_around = max((around.get(hit.number, 0.0) for hit in hits), default=0.0) or 1.0
-    found = []
-    for hit in hits:
-        own = hit.text / best
-        beside = around[hit.number] / best_around if hit.number in around else own
-        found.append(Match(hit, own * (1 - _AROUND), beside * _AROUND))
-    found = _of_best(found)
+    around = _around(hits, snapshot.texts.links([hit.number for hit in hits]))
+    found = [
+        Match(hit, hit.text / best * (1 - _AROUND), beside / best * _AROUND)
+        for hit, beside in zip(hits, around, strict=True)
+    ]
     return _with_meaning(found, _meanings(snapshot, query)) if by_meaning else found
+
+
+def _around(hits: Sequence[Hit], links: Iterable[tuple[int, str]]) -> list[float]:
+    """Return for each hit the best BM25 among it, the hits of its thread and those that are linked with it."""
+    threads: dict[str, float] = {}
+    called: dict[str, list[Hit]] = {}
+    around = {hit.number: hit.text for hit in hits}
+    for hit in hits:
+        threads[hit.thread] = max(threads.get(hit.thread, 0.0), hit.text)
+        called.setdefault(hit.key, []).append(hit)
+    texts = dict(around)
+    for number, key in links:
+        for other in called.get(key, ()):
+            around[number] = max(around[number], other.text)
+            around[other.number] = max(around[other.number], texts[number])
+    return [max(around[hit.number], threads[hit.thread] if hit.thread else 0.0) for hit in hits]
 
 
 def _of_best(found: Sequence[Match]) -> list[Match]:
@@ -175,14 +189,24 @@ def _results(
     ]
 
 
-def _named_first(snapshot: Snapshot, query: str, ranked: list[Result]) -> list[Result]:
-    """Put what a query names (its id, an earlier one, that of another tool) before what only mentions it."""
+def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: float) -> list[Result]:
+    """Put what a query names (its id, an earlier one, that of another tool) before what only mentions it: it counts as
+    a full match, whose text alone gives `most`, and nothing else scores more than that."""
     name = query.strip().strip('"')
     if name.isalpha() or _SPACE.search(name):
         return ranked
-    first = ranked[:_NAMED]
-    named = [one for one in first if _is_called(snapshot, one, name)]
-    return [*named, *(one for one in first if one not in named), *ranked[_NAMED:]] if named else ranked
+    named = [one for one in ranked[:_NAMED] if _is_called(snapshot, one, name)]
+    if not named:
+        return ranked
+    lifted = [_scaled(one, 1 / one.match) for one in named]
+    lifted.sort(key=lambda one: (-one.score, one.id))
+    return [*lifted, *(_scaled(one, most) for one in ranked if one not in named)]
+
+
+def _scaled(result: Result, factor: float) -> Result:
+    """Return a result that matches so many times as well."""
+    values = {name: getattr(result, name) * factor for name in _SCALED}
+    return msgspec.structs.replace(result, **values)
 
 
 def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:

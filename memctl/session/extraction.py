@@ -49,6 +49,8 @@ _LABELS = {
 }
 _REPORT = 1_000  # characters of a message that reports what was seen
 _COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
+_MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)? +")
+_CELL = 5  # words of a cell that is a sentence
 _MOST_SAID = 3  # learnings or issues of a shorter message
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # why, where the agent asked
@@ -236,13 +238,9 @@ def _all_said(text: str) -> tuple[Extract, ...]:
 
 def _said(text: str) -> Iterator[Extract]:
     before: Extract | None = None
-    for unit in units.units(text):
-        if unit.form == units.SENTENCE and not lines.is_labelled(unit.text):
-            sentence = cues.NUMBERED.sub("", one_line(unit.text.replace("**", "")))
-            stated = statements.stated(sentence)
-            made = list(_of_sentence(sentence, stated))
-        else:
-            stated, made = "", []
+    for sentence in _each_sentence(text):
+        stated = statements.stated(sentence)
+        made = list(_of_sentence(sentence, stated))
         if before is not None and made and stated == statements.REJECTED:
             before = msgspec.structs.replace(before, alternatives=(*before.alternatives, sentence))
             continue
@@ -256,6 +254,27 @@ def _said(text: str) -> Iterator[Extract]:
                 yield one
     if before is not None:
         yield before
+
+
+def _each_sentence(text: str) -> Iterator[str]:
+    """The sentences of a text that stand under no label, without what stands before them; of a table its cells. An
+    empty one stands for anything else."""
+    for unit in units.units(text):
+        if unit.form == units.TABLE:
+            yield from _cells(unit.text)
+        elif unit.form == units.SENTENCE and not lines.is_labelled(unit.text):
+            sentence = one_line(unit.text.replace("**", ""))
+            yield cues.NUMBERED.sub("", _MOMENT.sub("", sentence))
+        else:
+            yield ""
+
+
+def _cells(table: str) -> Iterator[str]:
+    """The cells of a table that may be sentences, of rows without a label."""
+    for row in table.split("\n"):
+        cells = [cell.strip().replace("**", "") for cell in row.strip("| ").split("|")]
+        if not any(labels.look_up(cell.strip("*_` :"))[0] or lines.is_labelled(cell) for cell in cells):
+            yield from (cell for cell in cells if len(cell.split()) >= _CELL)
 
 
 def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:

@@ -19,7 +19,7 @@ from memctl.sources.resolve import code_suffix
 from memctl.store import source_facts
 from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES
-from memctl.store.repository_files import FilesOnDisk
+from memctl.store.repository_files import FilesInGit, FilesOnDisk
 from memctl.text import sensitive_files, words
 from memctl.tokens.families import kind_of_text
 
@@ -140,6 +140,30 @@ def gather(
     if progress and unread:
         progress(len(unread), len(unread))
     source_facts.forget(cache, known.keys(), {item.blob for item in found.values()})
+    return found
+
+
+def of_revision(
+    files: FilesInGit, cache: Cache, known: Mapping[source_facts.Key, bytes], progress: Progress | None
+) -> dict[str, Content]:
+    """The contents that all files of a revision have, by path; too large ones have a refusal."""
+    blobs = files.blobs(files.names())
+    found = {
+        path: Content(blob, _DECODE(known[key]))
+        for path, blob in blobs.items()
+        if (key := (blob, _sort(path))) in known
+    }
+    unread = sorted(blobs.keys() - found.keys())
+    for done in range(0, len(unread), _AT_ONCE):
+        if progress:
+            progress(done, len(unread))
+        some = unread[done : done + _AT_ONCE]
+        read = {path: of_content(path, content) for path, content in files.read(some).items()}
+        source_facts.keep(cache, {(blobs[path], _sort(path)): _ENCODE(one) for path, one in read.items()})
+        too_large = FileFacts(0, refusal=TOO_LARGE)
+        found |= {path: Content(blobs[path], read.get(path, too_large)) for path in some}
+    if progress and unread:
+        progress(len(unread), len(unread))
     return found
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
+from memctl.errors import USAGE, MemctlError
 from memctl.record.snapshot import Snapshot
 from memctl.sources import facts, ignored, task
 from memctl.sources.facts import Content, Progress
@@ -15,15 +16,17 @@ from memctl.store import file_texts, load, source_facts
 from memctl.store.cache import Cache
 from memctl.store.file_texts import FileMatches
 from memctl.store.memory import Memory
-from memctl.store.repository_files import FilesOnDisk
+from memctl.store.repository_files import FilesInGit, FilesOnDisk
 from memctl.text import sensitive_files
 
+_Files = TypeVar("_Files", FilesOnDisk, FilesInGit)
 
-class Sources(msgspec.Struct, frozen=True):
-    """The repository's files: their contents by path, and those that never enter a model's context, with why. What
-    looks as if it held a credential is among both: it may be named."""
 
-    files: FilesOnDisk
+class Sources(msgspec.Struct, Generic[_Files], frozen=True):
+    """The repository's files, of the worktree or of a revision: their contents by path, and those that never enter a
+    model's context, with why. What looks as if it held a credential is among both: it may be named."""
+
+    files: _Files
     contents: dict[str, Content]
     refusals: dict[str, str]
     cache: Cache
@@ -38,31 +41,58 @@ class FileHit(msgspec.Struct, frozen=True):
     reasons: tuple[tuple[float, str], ...]
 
 
-def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -> Sources:
+def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -> Sources[FilesOnDisk]:
     """Read what is to be known of all files of the worktree."""
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
-    contents, refusals = _admitted(memory.repository.top, found, snapshot.withheld.files)
+    ignore_files = ignored.texts(memory.repository.top, found)
+    contents, refusals = _admitted(found, ignore_files, snapshot.withheld.files)
     return Sources(files, contents, refusals, cache, known)
 
 
-def matches(memory: Memory, sources: Sources, query: str, progress: Progress | None = None) -> FileMatches:
+def read_revision(
+    memory: Memory, snapshot: Snapshot, commit: str, progress: Progress | None = None
+) -> Sources[FilesInGit]:
+    """Read what is to be known of all files of a revision. Raises MemctlError in a partial clone, which may not have
+    them: nothing is fetched."""
+    if memory.repository.is_partial:
+        raise MemctlError("a partial clone may not have the files of a revision", "leave out --at", USAGE)
+    files, cache = FilesInGit(memory, commit), load.open_cache(memory)
+    known = source_facts.recall(cache)
+    found = facts.of_revision(files, cache, known, progress)
+    named = (path for path in found if path.rpartition("/")[2] == ignored.NAME)
+    ignore_files = {path: content.decode(errors="replace") for path, content in files.read(named).items()}
+    contents, refusals = _admitted(found, ignore_files, snapshot.withheld.files)
+    return Sources(files, contents, refusals, cache, known)
+
+
+def matches(memory: Memory, sources: Sources[_Files], query: str, progress: Progress | None = None) -> FileMatches:
     """How well what files say matches a query."""
     blobs = {path: content.blob for path, content in sources.contents.items() if content.blob}
     secret = [path for path in blobs if path in sources.refusals]
     return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)
 
 
-def mentions(snapshot: Snapshot, sources: Sources, query: str, now: str) -> task.Mentions:
+def mentions(snapshot: Snapshot, sources: Sources[_Files], query: str, now: str) -> task.Mentions:
     """How a query, and the records and sections that match it, name files."""
     names = frozenset(sources.contents)
     return task.joined(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
 
 
-def search(memory: Memory, snapshot: Snapshot, query: str, progress: Progress | None = None) -> list[FileHit]:
-    """The files that a query is about, best first, as `files --task` ranks them but for when they were changed."""
-    sources = read(memory, snapshot, progress)
+def search(
+    memory: Memory, snapshot: Snapshot, query: str, commit: str = "", progress: Progress | None = None
+) -> list[FileHit]:
+    """The files of the worktree or of a commit that a query is about, best first, as `files --task` ranks them but for
+    when they were changed."""
+    if commit:
+        return _found(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)
+    return _found(memory, snapshot, read(memory, snapshot, progress), query, progress)
+
+
+def _found(
+    memory: Memory, snapshot: Snapshot, sources: Sources[_Files], query: str, progress: Progress | None
+) -> list[FileHit]:
     said = matches(memory, sources, query, progress)
     named = mentions(snapshot, sources, query, memory.now)
     hits = []
@@ -76,7 +106,7 @@ def search(memory: Memory, snapshot: Snapshot, query: str, progress: Progress | 
 
 
 def _admitted(
-    top: Path, found: dict[str, Content], closed: Mapping[str, str]
+    found: dict[str, Content], ignore_files: Mapping[str, str], closed: Mapping[str, str]
 ) -> tuple[dict[str, Content], dict[str, str]]:
     """The files that may be named, and those that may not enter a model's context, with why; `closed` are kept from
     the reader."""
@@ -84,6 +114,6 @@ def _admitted(
     refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
     refusals |= {path: sensitive_files.SECRET_NAME for path in found if sensitive_files.has_secret_name(path)}
     named = [path for path in sorted(found) if path not in refusals or sensitive_files.is_credential(refusals[path])]
-    left_out = ignored.ignored(named, ignored.texts(top, found))
+    left_out = ignored.ignored(named, ignore_files)
     refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
     return {path: found[path] for path in named if path not in left_out}, refusals

@@ -16,8 +16,9 @@ from memctl.text.markdown import one_line
 SENTENCE, CODE, TABLE, HEADING = "sentence", "code", "table", "heading"
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_HEADING = re.compile(r"#{1,6}[ \t]+(.*)|(?:\*\*|__)([^*_]{1,60}):?(?:\*\*|__):?$")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])(?:\s+|$)(?:\[[ xX]\](?:\s+|$))?")
+# A line in bold is a heading unless it ends as a sentence does.
+_HEADING = re.compile(r"#{1,6}[ \t]+(.*)|(?:\*\*|__)([^*_]{1,60})(?<![.!?]):?(?:\*\*|__):?$")
+_ITEM = re.compile(r"\s*(?:[-*+\u2022\u25cf\u25e6\u25aa\u2023\u23fa]|\d{1,3}[.)])(?:\s+|$)(?:\[[ xX]\](?:\s+|$))?")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$")
 # A sentence ends with a mark before white space and what may begin another. Small letters may not: two sentences taken

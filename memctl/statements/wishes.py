@@ -44,9 +44,16 @@ _WISH = lazy_regex(
     r"(?i)(?P<opening>(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
     rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
     rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
-    r"|\b(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we|you) just\b"
+    r"|(?P<contrast>\b(?:instead of|rather than)\b)|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we"
+    r"|you) just\b"
     r"|\b(?:use|keep|make|put|store|rename|name|call) (?!it\b|this\b|that\b)(?:\S+ ){1,6}?(?:as|optional"
     r"|configurable)\b"
+)
+# How a sentence begins that says what is to be done.
+_DIRECTS = lazy_regex(
+    r"(?i)\W*(?:(?:and|so|also|ok(?:ay)?|yes|no|please|just|then|but)\b[,:]? )*(?:instead of|rather than|use|make"
+    r"|print|show|put"
+    r"|keep|store|move|call|return|do|have|let|we|i|can|could|should|return|write|add|set|rename|replace|take|try)\b"
 )
 # After what opens a wish: it is no more than a look, or the next step.
 _NO_MORE = lazy_regex(
@@ -197,7 +204,9 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
         return False
     is_next = _STEP if kind == DECISION else _DEMANDED_STEP
     for match in pattern.finditer(sentence[:_LONGEST]):
-        if match.lastgroup is None or _NO_MORE.match(sentence, match.end()) is None:
+        if match.lastgroup == "contrast" and not _DIRECTS.match(sentence):
+            continue  # it tells how something is
+        if match.lastgroup != "opening" or _NO_MORE.match(sentence, match.end()) is None:
             return is_next.search(sentence[match.start() :]) is None
     return False
 

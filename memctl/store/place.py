@@ -34,7 +34,7 @@ def find(start: Path) -> tuple[Path, Path]:
             refuse_foreign(candidate)
         if folder == top:
             break
-    raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one")
+    raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one", kind="no-memory")
 
 
 def ask(start: Path) -> StatusProcess:

@@ -25,8 +25,8 @@ _MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest pa
 class Entry(NamedTuple):
     """Something that can be found: its kind, what it is called by (an id, a marker) and its texts.
 
-    `terms` are what else it is known by: other ids, tags, paths, its section. Entries of one `thread` follow each other
-    by `time`; `place` is the marker of the page that it belongs to; `links` are keys of others.
+    `terms` are what else it is known by: other ids, tags, paths, its section. Entries of one `thread` belong together;
+    `links` are keys of others, and of the page that it belongs to.
     """
 
     kind: str
@@ -35,8 +35,6 @@ class Entry(NamedTuple):
     body: str
     terms: str
     thread: str = ""
-    time: str = ""
-    place: str = ""
     links: tuple[str, ...] = ()
 
 
@@ -57,10 +55,11 @@ def entries(path: str, text: str, record: Record | None) -> Iterator[Entry]:
 
 def _of_record(record: Record, body: str, foreign: str) -> Entry:
     terms = (record.id, *record.tags, *record.code_refs, *record.aliases, record.section or "", foreign)
-    links = (*record.relates_to, *record.supersedes, *record.superseded_by, *record.blocks, *record.blocked_by)
+    linked = (*record.relates_to, *record.supersedes, *record.superseded_by, *record.blocks, *record.blocked_by)
+    links = (*linked, record.place) if record.place else linked
     thread = f"{record.agent_id} {record.timestamp[:10]}"  # which session made a record only its commit says
     texts = record.title, body, " ".join(terms)
-    return Entry(record.memory_type, record.id, *texts, thread, record.timestamp, record.place, links)
+    return Entry(record.memory_type, record.id, *texts, thread, links)
 
 
 def _foreign(text: str) -> str:
@@ -76,22 +75,17 @@ def _of_page(page: pages.Page) -> Iterator[Entry]:
     parts = parts if len(parts) <= _MOST_PARTS else ()
     above = "\n".join(page.body.split("\n")[: parts[0].line - 1]) if parts else page.body
     terms = (page.id, *page.aliases, *page.paths, *page.code_refs, page.section or "")
-    yield Entry(PAGE, page.id, page.title, above, " ".join(terms), page.id, _position(0), page.section or "")
-    for number, part in enumerate(parts, start=1):
+    yield Entry(PAGE, page.id, page.title, above, " ".join(terms), page.id, (page.section,) if page.section else ())
+    for part in parts:
         terms = (part.id, page.id, page.section or "")
-        yield Entry(PAGE, part.id, part.title, part.text, " ".join(terms), page.id, _position(number), page.id)
+        yield Entry(PAGE, part.id, part.title, part.text, " ".join(terms), page.id)
 
 
 def _of_session(identifier: str, text: str) -> Iterator[Entry]:
-    for number, part in enumerate(_SECTION.split(text)[1:]):
+    for part in _SECTION.split(text)[1:]:
         heading, _, body = part.partition("\n")
         texts = one_line(heading), body.strip("\n"), identifier
-        yield Entry(SESSION, identifier, *texts, identifier, _position(number))
-
-
-def _position(number: int) -> str:
-    """What to order the parts of a text by."""
-    return f"{number:06}"
+        yield Entry(SESSION, identifier, *texts, identifier)
 
 
 def _of_checkpoint(saved: checkpoint.Checkpoint) -> Entry:

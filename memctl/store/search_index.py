@@ -18,7 +18,7 @@ from memctl.store.memory import Memory
 
 NAME = "index.db"
 # Raise it with every change of the tables, or of what is put into them: an older memctl then leaves the file alone.
-FORM = 2
+FORM = 3
 TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
 TEXTS = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {TOKENIZER})"
 # The repository's files have an index of their own (`file_texts`): their words must not count among those of records.
@@ -32,24 +32,14 @@ _TABLES = (
     "CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     "CREATE TABLE views (view INTEGER PRIMARY KEY, name TEXT UNIQUE, token TEXT)",
     # An entry is a record, a heading of a page, a section of a session's page, a checkpoint: a piece of a file's text,
-    # known by the id of that text. Its number is that of its row in `texts`.
-    # Around it stand the entries of its `thread`, by `time`, and the page that has its `place` as a key.
-    "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, blob TEXT, kind TEXT, key TEXT, thread TEXT,"
-    " time TEXT, place TEXT)",
+    # known by the id of that text. Its number is that of its row in `texts`. Entries of one `thread` belong together;
+    # `links` has the keys of others, and of the page that it belongs to.
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, blob TEXT, kind TEXT, key TEXT, thread TEXT)",
     "CREATE INDEX entries_of ON entries (blob)",
-    "CREATE INDEX entries_called ON entries (key)",
-    "CREATE INDEX entries_beside ON entries (thread, time, key) WHERE thread <> ''",
-    "CREATE INDEX entries_near ON entries (place) WHERE place <> ''",
     "CREATE TABLE links (number INTEGER, key TEXT, PRIMARY KEY (number, key)) WITHOUT ROWID",
-    "CREATE INDEX links_to ON links (key)",
-    "CREATE TABLE live (view INTEGER, number INTEGER, path TEXT, list INTEGER, PRIMARY KEY (view, number, path))"
-    " WITHOUT ROWID",
+    "CREATE TABLE live (view INTEGER, number INTEGER, path TEXT, PRIMARY KEY (view, number, path)) WITHOUT ROWID",
     "CREATE INDEX live_at ON live (view, path)",
-    "CREATE INDEX live_with ON live (list)",
-    "CREATE TABLE neighbours (list INTEGER PRIMARY KEY AUTOINCREMENT, members TEXT, beside TEXT,"
-    " UNIQUE (members, beside))",
     TEXTS,
-    f"CREATE VIRTUAL TABLE around USING fts5(text, content = '', {TOKENIZER})",
     "CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB)",
     *FILE_TABLES,
@@ -98,6 +88,10 @@ class SearchIndex:
         """The file that the index is in, None if it is in memory."""
         name = self.database.execute("PRAGMA database_list").fetchone()[2]
         return Path(name) if name else None
+
+    def wait(self, seconds: float) -> None:
+        """Have what follows wait for so long if another process is writing."""
+        self.database.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

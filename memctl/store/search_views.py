@@ -14,13 +14,16 @@ import msgspec
 
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import CHECKPOINTS, SESSIONS
-from memctl.store import search_neighbours, vocabulary
+from memctl.store import vocabulary
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 from memctl.store.search_index import SearchIndex, discard
 from memctl.text.words import InnerWords
 
 _CHECKOUT, _OTHER = "checkout", "other"
+# Seconds to wait for another process that builds the index, where there is none yet: to wait costs nobody anything, and
+# several that build one in memory at once delay each other. 10,000 records take 3 s, and hooks have 10.
+_BUILD = 8
 _OTHERS = 4  # views of revisions and of indexes that are kept beside those of the checkouts
 _EMBEDDINGS = 50_000  # vectors that are kept; most are of texts that will not be seen again
 _INSERT = "INSERT INTO texts (rowid, title, body, terms, parts) VALUES (?, ?, ?, ?, ?)"
@@ -76,6 +79,8 @@ def current(memory: Memory, searched: Searched) -> tuple[SearchIndex, int]:
         if index.file is None:
             return _in_memory(memory, index, searched)
         try:
+            if row is None:
+                index.wait(_BUILD)
             return index, _update(memory, index, searched)
         except sqlite3.OperationalError as error:
             if row is not None and "locked" in str(error):
@@ -130,8 +135,7 @@ def _update(memory: Memory, index: SearchIndex, searched: Searched) -> int:
         numbers = _numbers(database, searched, changed)
         added = [(view, number, path) for path, blob in changed.items() for number in numbers.get(blob, ())]
         database.executemany("INSERT OR IGNORE INTO live (view, number, path) VALUES (?, ?, ?)", added)
-        search_neighbours.renew(database, view, {number for _, number, _ in added}, left.keys())
-        _forget(database, left)
+        _forget(database, left, is_deleted=not changed.keys() >= set(gone))
         database.execute("UPDATE views SET token = ? WHERE view = ?", (searched.token, view))
         return view
 
@@ -196,7 +200,7 @@ def _numbers(database: sqlite3.Connection, searched: Searched, blobs: Mapping[st
             else:
                 missing[blob] = path
     row = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
-    last = row[0] if row else 0  # no number is given out twice: lists of neighbours are made of them
+    last = row[0] if row else 0  # no number is given out twice: a reader may still ask for one that is gone
     records = searched.cache.records_at(missing.values())
     parts = InnerWords()
     rows, texts, links = [], [], []
@@ -210,21 +214,20 @@ def _numbers(database: sqlite3.Connection, searched: Searched, blobs: Mapping[st
             found.setdefault(blob, []).append(last)
             known = entry.title, entry.body, entry.terms
             texts.append((last, *known, parts.of("\n".join(known))))
-            rows.append((last, blob, entry.kind, entry.key, entry.thread, entry.time, entry.place))
+            rows.append((last, blob, entry.kind, entry.key, entry.thread))
             links += [(last, key) for key in entry.links]
-    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", rows)
     database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
     database.executemany(_INSERT, texts)
     vocabulary.add(database, parts.all_words())
     return found
 
 
-def _take_out(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> dict[int, set[int]]:
-    """Take rows out of the live lists; returns the numbers of their entries, each with what stood around it."""
-    left: dict[int, set[int]] = {}
+def _take_out(database: sqlite3.Connection, which: str, values: Iterable[tuple[object, ...]]) -> set[int]:
+    """Take rows out of the live lists; returns the numbers of their entries."""
+    left: set[int] = set()
     for value in values:
-        for number, listed in database.execute(f"SELECT number, list FROM live WHERE {which}", value):
-            left.setdefault(number, set()).update([listed] if listed else [])
+        left.update(row[0] for row in database.execute(f"SELECT number FROM live WHERE {which}", value))
         database.execute(f"DELETE FROM live WHERE {which}", value)
     return left
 
@@ -237,17 +240,29 @@ def _add(memory: Memory, database: sqlite3.Connection, name: str) -> int:
     others = [view for view, known in views if known.startswith(f"{_OTHER} ")]
     for view in (*gone, *others[: max(len(others) + name.startswith(f"{_OTHER} ") - _OTHERS, 0)]):
         database.execute("DELETE FROM views WHERE view = ?", (view,))
-        _forget(database, _take_out(database, "view = ?", [(view,)]))
+        _forget(database, _take_out(database, "view = ?", [(view,)]), is_deleted=True)
     return database.execute("INSERT INTO views (name) VALUES (?)", (name,)).lastrowid or 0
 
 
-def _forget(database: sqlite3.Connection, left: Mapping[int, Collection[int]]) -> None:
-    """Delete what no view has any more of some entries and of what stood around each."""
-    search_neighbours.forget(database, set().union(*left.values()))
+def _forget(database: sqlite3.Connection, left: Collection[int], *, is_deleted: bool) -> None:
+    """Delete those of some entries that no view has any more, and their words.
+
+    FTS5 keeps the words of what it deletes until it merges its segments: of 10,000 records that takes 0.1 s, and is
+    done where a file `is_deleted`, not after each edit.
+    """
     views = [row[0] for row in database.execute("SELECT view FROM views")]
     find = f"SELECT 1 FROM live WHERE view IN ({', '.join('?' * len(views))}) AND number = ?"
     unused = [(number,) for number in left if not database.execute(find, (*views, number)).fetchone()]
+    if not unused:
+        return
+    words = InnerWords()
+    for value in unused:
+        for texts in database.execute("SELECT title, body, terms FROM texts WHERE rowid = ?", value):
+            words.of("\n".join(texts))
     for table, key in (("texts", "rowid"), ("links", "number"), ("entries", "number")):
         database.executemany(f"DELETE FROM {table} WHERE {key} = ?", unused)
-    if unused and database.execute("SELECT count(*) FROM embeddings").fetchone()[0] > _EMBEDDINGS:
+    vocabulary.remove(database, words.all_words())
+    if is_deleted:
+        database.execute("INSERT INTO texts (texts) VALUES ('optimize')")
+    if database.execute("SELECT count(*) FROM embeddings").fetchone()[0] > _EMBEDDINGS:
         database.execute("DELETE FROM embeddings")

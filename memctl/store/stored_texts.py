@@ -18,7 +18,7 @@ from memctl.store.questions import FtsQuery
 from memctl.store.search_index import TEXTS, SearchIndex
 from memctl.store.search_views import Searched
 from memctl.text.lazy_regex import lazy_regex
-from memctl.text.words import STOP_WORDS, words_of
+from memctl.text.words import STOP_WORDS, beginning, words_of
 
 # What a word counts in the title, the body, the terms (id, tags, code references, section) and the parts of
 # identifiers. Chosen on one half of bench/labelled; near by, the other half differs by less than .01.
@@ -39,16 +39,12 @@ _BEST = f"SELECT rowid, 0 - bm25(texts, {_WEIGHTS}) AS score FROM texts WHERE te
 # Not `rowid IN`: FTS5 would be asked anew for each of them. `+` keeps it to one pass, in which others are not scored.
 _WITHIN = " AND +rowid IN (SELECT rowid FROM texts WHERE texts MATCH ?)"
 _MATCH = (
-    "SELECT best.rowid, path, score, kind, key FROM ({best} ORDER BY score DESC LIMIT ?) AS best"
+    "SELECT best.rowid, path, score, kind, key, thread FROM ({best} ORDER BY score DESC LIMIT ?) AS best"
     " CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
     " WHERE kind IN ({kinds})"
 )
 _PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ?"
-_MATCH_AROUND = (  # `LIMIT` has each list scored once, and not for each of its entries
-    "SELECT number, path, score, kind, key FROM {live} AS live CROSS JOIN entries USING (number) CROSS JOIN"
-    " (SELECT rowid AS list, 0 - bm25(around) AS score FROM around WHERE around MATCH ?{within} LIMIT -1) USING (list)"
-    " WHERE kind IN ({kinds})"
-)
+_LINKS = "SELECT number, key FROM links WHERE number IN (SELECT value FROM json_each(?))"
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
     f"SELECT rowid, CASE WHEN length(body) <= {_PIECE} THEN {_SNIPPET} END FROM texts"
@@ -62,10 +58,8 @@ _EACH = "FROM {live} AS live CROSS JOIN texts ON texts.rowid = live.number"
 _AT_ONCE = 1_000  # entries
 # Times as many as are asked for are looked up, and how many at least: some may be of other views or kinds, and others
 # move up by what stands around them. On bench/labelled the first ten are found as well as among all that match; in the
-# first half of bench/conversations.py 200 give a recall of .539, 100 one of .527, and all one of .549.
-_SPARE, _LEAST = 4, 200
-_AMONG = " AND number IN (SELECT value FROM json_each(?))"
-_LISTS_AMONG = f" AND +rowid IN (SELECT list FROM {{live}} AS live WHERE TRUE{_AMONG})"
+# first half of bench/conversations.py 200 give a recall of .550, 400 one of .561, and all one of .564.
+_SPARE, _LEAST = 4, 400
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
 _COUNT_LIVE = f"SELECT count(*) FROM (SELECT 1 {_LIVE} WHERE texts MATCH ? LIMIT ?)"
 _OF_RECORDS = f"kind IN ({', '.join(map(repr, KINDS))})"
@@ -91,7 +85,7 @@ class StoredTexts:
 
     def _use(self, index: SearchIndex, view: int) -> None:
         self._index = index
-        self._live = f"(SELECT number, path, list FROM live WHERE view = {view:d})"
+        self._live = f"(SELECT number, path FROM live WHERE view = {view:d})"
         if self._hidden:
             index.database.execute("CREATE TEMP TABLE hidden (path TEXT PRIMARY KEY)")
             index.database.executemany("INSERT INTO hidden VALUES (?)", [(path,) for path in self._hidden])
@@ -110,19 +104,10 @@ class StoredTexts:
         rows = self._best(asked, most, kinds) if most is not None and asked.any_of_it == asked.without_phrases else []
         for expression in (asked.any_of_it, asked.without_phrases):
             rows = rows or self._matching(expression, kinds, most)
-        return [Hit(path, text, kind, key, number) for number, path, text, kind, key in rows]
+        return [Hit(path, text, kind, key, number, thread) for number, path, text, kind, key, thread in rows]
 
-    def around(
-        self, query: str, kinds: Collection[str] = tuple(KINDS), numbers: Collection[int] | None = None
-    ) -> list[Hit]:
-        words = " OR ".join(self._asked(query).words)
-        statement = _of_kinds(_MATCH_AROUND, kinds).replace("{within}", "" if numbers is None else _LISTS_AMONG)
-        if numbers is None:
-            rows = self._found(statement, words, *kinds)
-        else:
-            among = str(list(numbers))  # which is JSON
-            rows = self._found(statement + _AMONG, words, among, *kinds, among)
-        return [Hit(path, text, kind, key, number) for number, path, text, kind, key in rows]
+    def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
+        return self._rows(_LINKS, str(list(numbers)))  # which is JSON
 
     def paths(self, query: str) -> list[str]:
         asked = self._asked(query)
@@ -131,7 +116,8 @@ class StoredTexts:
 
     def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
         """The rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
-        statement = _of_kinds(_MATCH, kinds).replace("{best}", _BEST + (_WITHIN if rarer else ""))
+        listed = ", ".join("?" * len(kinds))
+        statement = _MATCH.replace("{kinds}", listed).replace("{best}", _BEST + (_WITHIN if rarer else ""))
         limit = -1 if most is None else max(_SPARE * most, _LEAST)
         rows = self._found(statement, expression, *filter(None, [rarer]), limit, *kinds)
         if most is None or rarer or len(rows) >= most:
@@ -155,7 +141,7 @@ class StoredTexts:
                 break
             within = " OR ".join(rarer) if len(rarer) < len(scored) else ""
             rows = self._matching(" OR ".join(scored), kinds, most, within)
-            if sum(score > rest for _, _, score, _, _ in rows) >= most:
+            if sum(score > rest for _, _, score, *_ in rows) >= most:
                 return rows
         return []
 
@@ -239,6 +225,10 @@ class StoredTexts:
     def _asked(self, query: str) -> FtsQuery:
         if query not in self._questions:
             self._questions[query] = questions.read(query, self._instead)
+            if len(beginning(query, questions.MOST_WORDS)) < len(query):
+                self.remark(
+                    f"the text searched for is long: only its first {questions.MOST_WORDS} different words count"
+                )
         return self._questions[query]
 
     def _instead(self, word: str) -> tuple[str, ...]:
@@ -265,10 +255,6 @@ class StoredTexts:
 
     def _ask(self, statement: str, values: Sequence[str | bytes | int]) -> list[Any]:
         return self._index.database.execute(statement.replace("{live}", self._live), values).fetchall()
-
-
-def _of_kinds(statement: str, kinds: Collection[str]) -> str:
-    return statement.replace("{kinds}", ", ".join("?" * len(kinds)))
 
 
 def _most_given(total: int, count: int) -> float:

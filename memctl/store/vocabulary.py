@@ -1,7 +1,4 @@
-"""The words that occur in the memory, unstemmed, to find out what a misspelt one was to be.
-
-It only grows; a word that is gone from all records is never offered, since what is offered must match something.
-"""
+"""The words that occur in the memory, unstemmed, to find out what a misspelt one was to be."""
 
 from __future__ import annotations
 
@@ -19,8 +16,18 @@ Count = Callable[[str, int], int]  # how many texts have a word or phrase, at mo
 
 def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
     """Take words in; those of digits, and very short and long ones, are left aside."""
-    kept = {word for word in words if word.isalpha() and SHORTEST_GUESSED - 2 < len(word) <= _LONGEST}
-    database.executemany("INSERT OR IGNORE INTO vocabulary VALUES (?)", [(word,) for word in sorted(kept)])
+    database.executemany("INSERT OR IGNORE INTO vocabulary VALUES (?)", [(word,) for word in _kept(words)])
+
+
+def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
+    """Take out those of some words that no text has any more, nor another word of the same stem."""
+    find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
+    gone = [(word,) for word in _kept(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
+    database.executemany("DELETE FROM vocabulary WHERE word = ?", gone)
+
+
+def _kept(words: Iterable[str]) -> list[str]:
+    return sorted({word for word in words if word.isalpha() and SHORTEST_GUESSED - 2 < len(word) <= _LONGEST})
 
 
 def instead(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from memctl.transcript.messages import (
 
 # What a call of a tool costs beside its name and the names and values of its parameters, and what each parameter does.
 # Chosen in one half of 2,325 request-to-request figures of Claude models, with the exact count of the texts: the median
-# error was 0.9 % in it and 0.9 % in the other; with o200k and factors 3.5 and 3.8 % (`make bench`, one project).
+# error was 0.9 % in it and 0.9 % in the other; with o200k and factors 3.6 and 3.7 % (`make bench`, one project).
 PER_TOOL_CALL, PER_PARAMETER = 36, 14
 # A request of one message has 7 tokens beside its text, with o200k models (3 for the answer to come, 4 a message) and
 # with Claude's (7, or 6 from 4.8 on). That each further message adds 4 is OpenAI's rule; for Claude it is taken over.

@@ -16,7 +16,7 @@ import msgspec
 from memctl.window.eviction.protection import fixed
 from memctl.window.messages.conversation import Conversation
 
-_RESERVE = 0.08  # of the window: what a digest of all else takes at most in long sessions
+_RESERVE = 0.03  # of the window: what placeholders and the last calls take; what does not fit then is shortened late
 _FILES = ("file_path", "path", "filename", "notebook_path")
 _COMMANDS = ("command", "cmd")
 _LOOKS = re.compile(r"read|view|cat|open|file", re.IGNORECASE)

@@ -20,7 +20,7 @@ from memctl.window.compression.strategies import SUB_AGENT
 from memctl.window.config import CrossWindow, WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.scoring import Scoring
-from memctl.window.health.alerts import METRICS
+from memctl.window.health.alerts import RULES, AlertThresholds
 from memctl.window.health.monitor import ContextHealthMonitor
 from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Keep
@@ -214,22 +214,10 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
             yield f"{section}: {name} is given"
     if "compression_engine" in more and (provider is not None or dispatcher is not None):
         yield "provider and dispatcher: compression_engine is given"
-    alerts = config.health_monitoring.alerts
-    watched = set(config.health_monitoring.metrics)
-    for metric, limit in _LIMITS.items():
-        is_given = getattr(alerts, limit) != getattr(default.health_monitoring.alerts, limit)
-        if metric in METRICS and metric not in watched and is_given:
-            yield f"health_monitoring.alerts.{limit}: {metric} is not among the metrics"
-
-
-# The limit of each metric in health_monitoring.alerts.
-_LIMITS = {
-    "utilization": "utilization_critical",
-    "eviction_rate": "eviction_rate_warning",
-    "fidelity_score": "fidelity_warning",
-    "compression_ratio": "compression_ratio_min",
-    "tool_result_bloat": "tool_bloat_warning",
-}
+    watched, alerts = config.health_monitoring.metrics, config.health_monitoring.alerts
+    for rule in RULES:
+        if rule.metric not in watched and getattr(alerts, rule.limit) != getattr(AlertThresholds(), rule.limit):
+            yield f"health_monitoring.alerts.{rule.limit}: {rule.metric} is not among the metrics"
 
 
 def _notes(folder: Path, name: str) -> Notes:

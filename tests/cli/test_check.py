@@ -107,7 +107,7 @@ def test_paths_are_those_from_the_top_of_the_worktree(tmp_path: Path, memctl: Me
     memctl("init", "--here", where=folder)
     (folder / ".memory" / "notes.txt").write_text("")
     git(tmp_path / "many", "add", "-A")
-    for options in ((), ("--staged",), ("--format", "github"), ("--format", "sarif"), ("--json",)):
+    for options in ((), ("--staged", "--json"), ("--format", "github"), ("--format", "sarif"), ("--json",)):
         assert "packages/shop/.memory/notes.txt" in memctl("check", *options, where=folder).out
 
 

@@ -130,7 +130,7 @@ def test_errors_leave_standard_output_empty_and_have_codes(memctl: Memctl) -> No
         (["decide"], 2),
         (["edit", "x", "--set", "novalue"], 2),
         (["nonsense"], 2),
-        (["list", "--json", "--at", ""], 1),
+        (["list", "--at", ""], 1),
     ):
         failed = memctl(*args, code=code)
         assert failed.out == "", args

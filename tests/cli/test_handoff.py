@@ -323,6 +323,16 @@ class TestAnswers:
         memctl("handoff", "withdraw", "HND")
         assert "violet" in memctl("handoff", "--to", "bob", *args[3:]).out
 
+    def test_files_that_the_taker_may_not_read_are_not_named_in_its_package(self, shop: Path, memctl: Memctl) -> None:
+        memctl("section", "add", "Vault", "--path", "vault/")
+        (shop / "vault").mkdir()
+        (shop / "vault" / "seal.py").write_text("x = 1\n")
+        memctl("checkpoint", "save", "--task", "Seal", "--next", "Test it")
+        memctl("own", "acquire", "2.3", "--reader", "bob")
+        given = ("--reason", "Done", "--immediate", "Test", "--success", "It holds", "-n")
+        assert "seal.py" not in memctl("handoff", "--to", "carol", *given).out
+        assert "seal.py" in memctl("handoff", "--to", "bob", *given).out
+
     def test_ids_are_never_given_out_twice_after_a_refusal(self, shop: Path, memctl: Memctl) -> None:
         memctl("handoff", "--to", "bob", code=1)
         first = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.cli.main import all_commands
+from memctl.cli.command_list import all_commands
 from memctl.hooks import agents_md, json_edit, permissions, settings
 from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
 from tests.conftest import Memctl

@@ -177,3 +177,18 @@ def test_batches_are_logged_and_tell_of_the_next_ones(
     assert (review["observations"], review["macro_summaries"], review["no_ops"]) == (4, 1, 1)
     assert memctl("policy", "triggers", str(loose), "--events", "7", "--json").data["measured"].get("events") is None
     assert not list((repo / ".memory").rglob("*.jsonl"))
+
+
+def test_work_of_one_agent_that_waits_for_that_of_another_refuses(memctl: Memctl, tmp_path: Path) -> None:
+    memctl("issue", "The schema")
+    (schema,) = (one["id"] for one in memctl("list", "--type", "issue", "--json").data["records"])
+    memctl("issue", "The handler", "--blocked-by", schema)
+    (handler,) = {one["id"] for one in memctl("list", "--type", "issue", "--json").data["records"]} - {schema}
+    for name, identifier in (("one", schema), ("two", handler)):
+        (tmp_path / f"{name}.xml").write_text(EVENT.format(name).replace("the schema", f"do {identifier}"))
+    files = [str(tmp_path / "one.xml"), str(tmp_path / "two.xml")]
+    found = memctl("policy", "parallel", *files, "--delta", "0", "--json", code=1).data
+    refused = {item["number"]: item["measured"] for item in found["criteria"] if not item["passed"]}
+    assert refused == {3: f"{handler} of {files[1]} waits for {schema} of {files[0]}"}
+    memctl("resolve", schema, "--resolution", "It is written.")
+    memctl("policy", "parallel", *files, "--delta", "0")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl
+from tests.conftest import Memctl, git
 
 PAGE = """---
 id: §3.1
@@ -87,4 +87,23 @@ def test_files_of_the_repository_are_found_by_what_they_say_only_if_they_are_ask
     assert {result["kind"] for result in both} == {"decision", "file"}
     assert "it says zebra" in memctl("search", "zebra", "--type", "file").out
     assert memctl("search", "zebra", "--type", "file", "--importance", "3", "--json").data["results"] == []
+
+
+def test_files_of_a_revision_are_found_by_what_they_said_then(repo: Path, memctl: Memctl) -> None:
+    (repo / "pager.py").write_text("PAGER = 'zebra'\n")
+    (repo / "lamp.py").write_text("LAMP = 'zebra'\n")
+    (repo / ".memctlignore").write_text("lamp.py\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "zebras")
+    (repo / "pager.py").write_text("PAGER = 'okapi'\n")
+    (repo / ".memctlignore").unlink()
+
+    def found(word: str, *at: str) -> list[str]:
+        return [one["id"] for one in memctl("search", word, "--type", "file", "--json", *at).data["results"]]
+
+    assert (found("zebra", "--at", "HEAD"), found("okapi", "--at", "HEAD")) == (["pager.py"], [])
+    assert (found("zebra"), found("okapi")) == (["lamp.py"], ["pager.py"])
+    assert found("zebra", "--at", "HEAD~1") == []
+    git(repo, "config", "remote.origin.promisor", "true")
+    git(repo, "config", "remote.origin.partialclonefilter", "blob:none")
     assert "leave out --at" in memctl("search", "zebra", "--type", "file", "--at", "HEAD", code=2).err

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
+from memctl.cli.command_list import all_commands
 from memctl.cli.main import Memctl as Root
-from memctl.cli.main import all_commands
 from memctl.hooks import permissions
 from memctl.hooks.hosts import HOSTS
 from memctl.hooks.permissions import FORMS, choose

@@ -32,6 +32,6 @@ def given(
         changes=changes,
     )
     scope = handoff_scope.gather(snapshot, NOW, asked, SOURCES, count)
-    found = standing(snapshot, NOW, sections=sections, agent="claude")
+    found = standing(snapshot, NOW, sections=sections, task=scope.tasks[:1])
     whole = handoff_request.complete(asked, scope.state, found, scope.known, snapshot)
     return handoff.package(snapshot, NOW, msgspec.structs.replace(asked, said=whole), scope, SOURCES, count)

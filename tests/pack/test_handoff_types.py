@@ -96,6 +96,24 @@ def test_what_is_summed_up_is_the_section_that_is_handed_over(shop: Path, memctl
     assert "open issues outside of the sections (" in summary
 
 
+def test_a_task_that_is_named_by_its_id_is_handed_over_with_its_section_and_no_other(
+    shop: Path, memctl: Memctl
+) -> None:
+    state = memctl("list", "--type", "state", "--section", "2.5", "--json").data["records"][0]
+    data = package(memctl, "complete", "--task", state["id"], "--format", "markdown")
+    assert data["parts"]["current_task_state"] == [state["id"]]
+    assert f"Task: {state['title']} [{state['id']}]\n" in data["text"]
+    assert f"- {state['title']}, 54 % done" in data["text"]
+    listed = memctl("list", "--section", "2.5", "--json", "--limit", "0").data["records"]
+    assert included(data) <= {one["id"] for one in listed} | {"§2.5"}
+    assert data["sections"] == []  # nothing changes hands
+    given = ("--to", "bob", "--task", state["id"], "--reason", "Done", "--json")
+    made = memctl("handoff", *given).data["id"]
+    resumed = memctl("handoff", "accept", made, "--force", "--reason", "bob said so").out
+    assert f"TASK: {state['title']} [{state['id']}]" in resumed
+    assert "- Handler of sender" in resumed  # of the returns in §2.5
+
+
 @pytest.mark.parametrize("form", ["xml", "event"])
 def test_a_package_is_a_complete_context_by_the_policy(shop: Path, memctl: Memctl, tmp_path: Path, form: str) -> None:
     said = ("--constraint", "no new tables", "--input", "docs/ledger.md", "--expect", "a schema", "--output", "a draft")

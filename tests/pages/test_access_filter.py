@@ -203,7 +203,8 @@ def test_an_earlier_revision_does_not_open_what_is_closed_today(memctl: Memctl, 
 def test_a_checkpoint_leaves_out_files_and_records_that_are_closed(
     memctl: Memctl, closed: Path, placed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (closed / "src/pay/pay.py").write_text("changed = 1\n")
+    for name in ("src/pay/pay.py", "src/search/search.py"):
+        (closed / name).write_text("changed = 1\n")
     memctl("checkpoint", "save", "--task", "Refunds", "--next", "Go on")
     for args in (
         ("show",),

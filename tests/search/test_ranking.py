@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from memctl.record.config import Config, SearchWeights
@@ -117,16 +118,32 @@ def test_no_match_is_too_weak_to_be_a_result() -> None:
     assert found(records, [hit(records[0], 100), hit(records[1], 0.1)]) == [records[0].id, records[1].id]
 
 
-def test_what_stands_around_a_text_counts_beside_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second, third = made(1), made(2), made(3)
-    hits = [hit(first, 4), hit(second, 4), hit(third, 2)]
-    around = [hit(first, 1), hit(second, 5)]
-    monkeypatch.setattr(snapshots.GivenTexts, "around", lambda *_: around)
-    results = {result.id: result for result in search([first, second, third], hits)}
-    assert results[second.id].match == pytest.approx(1)
-    assert results[first.id].match == pytest.approx(0.7 + 0.3 * 0.2)
-    assert results[third.id].match == pytest.approx(0.5)  # nothing around it: its own text counts for both
-    assert results[first.id].around == pytest.approx(0.06 * SEED["text"])
+def test_the_best_match_of_its_thread_or_of_what_it_is_linked_with_counts_beside_a_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    best, beside, linked, alone = (made(number) for number in range(1, 5))
+    monkeypatch.setattr(snapshots.GivenTexts, "links", lambda *_: [(3, alone.id), (3, "§9")])
+    hits = [
+        msgspec.structs.replace(hit(best, 4), thread="claude"),
+        msgspec.structs.replace(hit(beside, 1), thread="claude"),
+        hit(linked, 1),
+        hit(alone, 2),
+    ]
+    results = {result.id: result for result in search([best, beside, linked, alone], hits)}
+    assert results[best.id].match == pytest.approx(1)
+    assert results[beside.id].match == pytest.approx(0.7 * 0.25 + 0.3)
+    assert results[linked.id].match == pytest.approx(0.7 * 0.25 + 0.3 * 0.5)
+    assert results[alone.id].match == pytest.approx(0.5)  # the one that is linked with it matches worse
+    assert results[beside.id].around == pytest.approx(0.3 * SEED["text"])
+
+
+def test_what_a_query_names_scores_most_however_weakly_it_matches() -> None:
+    named = made(1, importance=1)
+    hits = [hit(named, 1), Hit("details/3.1-a.md", 4, kind="page", key="§3.1.2", number=7)]
+    first, second = ranking.search(snapshot([named], hits), named.id, NOW)
+    assert (first.id, second.id) == (named.id, "§3.1.2")
+    assert (first.match, second.match) == pytest.approx((1, SEED["text"]))
+    assert first.score > second.score
 
 
 def test_a_page_counts_as_a_record_of_middling_importance() -> None:

@@ -88,6 +88,7 @@ def test_what_a_user_wants_to_hold_is_stated(prompt: str, kind: str) -> None:
         "let's try it",
         "which of the two keeps the orders?",
         "use this",
+        "the mailer uses a plain socket instead of the pool",
         "go on",
     ],
 )

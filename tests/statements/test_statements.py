@@ -143,3 +143,34 @@ def test_a_long_sentence_is_read_in_no_time(unit: str) -> None:
     found_in(unit * (200_000 // len(unit)))
     statements.stated(unit * (200_000 // len(unit)))
     statements.is_filler(unit * 1_000)
+
+
+# Choices in free words: from the text to what a record is made of.
+FREE = {
+    "We will keep one queue for each shop.": (labels.DECISION, "We will keep one queue for each shop", "", ()),
+    "Chose BLAKE2 because it is fast on all tills.": (labels.DECISION, "Chose BLAKE2", "it is fast on all tills.", ()),
+    "Used BLAKE2 for the file names (not MD5) because names must not clash": (
+        labels.DECISION, "Used BLAKE2 for the file names", "names must not clash", ("MD5",),
+    ),
+    "Chose per-shop locks over one global lock for the night import": (
+        labels.DECISION, "Chose per-shop locks for the night import", "", ("one global lock",),
+    ),
+    "Selected DuckDB 1.1 as the store for all reports of the shops": (
+        labels.DECISION, "Selected DuckDB 1.1 as the store for all reports of the shops", "", (),
+    ),
+    "We decided against a cron job because it drifts.": (
+        labels.DECISION, "We decided against a cron job", "it drifts.", (),
+    ),
+}  # fmt: skip
+MARKS = {
+    "plain": "{}", "time": "[2025-03-02T08:15:00Z] {}", "bare time": "2025-03-02T08:15:00Z {}", "bullet": "- {}",
+    "number": "1. {}", "dot": "\u25cf {}", "box": "- [x] {}", "quote": "> {}", "bold": "**{}**",
+    "cell": "| 7 | {} |", "row": "| # | Words |\n|---|---|\n| 1 | {} |",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("sentence", FREE, ids=[one.split(" ")[1] for one in FREE])
+def test_what_is_chosen_in_free_words_is_read_behind_any_mark(sentence: str, mark: str) -> None:
+    (one,) = found_in(MARKS[mark].format(sentence))
+    assert (one.label, one.text, one.reason, one.alternatives) == FREE[sentence]

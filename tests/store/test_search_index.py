@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import random
 import shutil
@@ -23,7 +22,7 @@ from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, Once, git, slow
 
 EVERY = (*KINDS, PAGE, SESSION, CHECKPOINT)
-Hits = list[tuple[str, str, float, float]]
+Hits = list[tuple[str, str, float, str]]
 
 
 def opened(repo: Path) -> Memory:
@@ -35,12 +34,14 @@ def file_of(repo: Path) -> Path:
 
 
 def hits(repo: Path, query: str, *, at: str | None = None, memory: Memory | None = None) -> Hits:
-    """What matches, with the score of its own text and of what stands around it."""
+    """What matches, with the score of its own text and with what it belongs."""
     memory = memory or opened(repo)
     snapshot = load.disk(memory) if at is None else load.revision(memory, at)
-    around = {hit.number: hit.text for hit in snapshot.texts.around(query, EVERY)}
     found = snapshot.texts.match(query, kinds=EVERY)
-    return sorted((hit.kind, hit.key, round(hit.text, 9), round(around.get(hit.number, 0), 9)) for hit in found)
+    linked: dict[int, list[str]] = {hit.number: [hit.thread] for hit in found}
+    for number, key in snapshot.texts.links(list(linked)):
+        linked[number].append(key)
+    return sorted((hit.kind, hit.key, round(hit.text, 9), " ".join(linked[hit.number])) for hit in found)
 
 
 def keys(repo: Path, query: str, *, at: str | None = None) -> list[str]:
@@ -57,25 +58,6 @@ def in_memory(repo: Path, query: str) -> Hits:
     if aside.exists():
         aside.rename(file)
     return found
-
-
-def neighbours(repo: Path) -> dict[str, list[str]]:
-    """The keys of the neighbours that entries have by the index, by their own."""
-    database = sqlite3.connect(file_of(repo))
-    called = "SELECT number, kind || ' ' || key || ' ' || title FROM entries JOIN texts ON number = texts.rowid"
-    names = dict(database.execute(called))
-    rows = database.execute("SELECT number, members, beside FROM live LEFT JOIN neighbours USING (list)").fetchall()
-    database.close()
-    lists = {number: [*json.loads(members or "[]"), *json.loads(beside or "[]")] for number, members, beside in rows}
-    return {names[number]: [names[other] for other in listed if other != number] for number, listed in lists.items()}
-
-
-def lists(repo: Path) -> dict[int, list[int]]:
-    """The entries that stand together, by the number of their list."""
-    database = sqlite3.connect(file_of(repo))
-    rows = database.execute("SELECT list, members FROM neighbours ORDER BY list").fetchall()
-    database.close()
-    return {number: json.loads(members) for number, members in rows}
 
 
 @pytest.fixture
@@ -144,68 +126,19 @@ def test_an_index_that_follows_changes_is_as_one_made_anew(shop: Path, memctl: M
             git(shop, "stash", "-qu", check=False)
         else:
             file.write_text(file.read_text() + f"\nOf a zebra {chance.random()}.\n")
-        found = hits(shop, "zebra")
-        around = neighbours(shop)
-        assert found == in_memory(shop, "zebra")
-        shutil.copy(file_of(shop), shop / "kept.db")
-        file_of(shop).unlink()
-        hits(shop, "zebra")
-        assert neighbours(shop) == around
-        (shop / "kept.db").replace(file_of(shop))
+        assert hits(shop, "zebra") == in_memory(shop, "zebra")
 
 
-def test_neighbours_are_the_thread_its_page_and_what_is_linked(
-    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+def test_entries_are_linked_with_their_page_and_with_what_they_name_and_parts_of_a_page_are_one_thread(
+    shop: Path,
 ) -> None:
-    monkeypatch.setenv("MEMCTL_NOW", "2025-11-09T12:00:00Z")
-    memctl("learn", "Queues grow", "--lesson", "slowly", "--relates-to", "LRN-2025-11-04-001")
-    hits(shop, "zebra")
-    found = neighbours(shop)
-    section, detail, rounding, refunds = (
-        "page §2.1 Billing",
-        "page §3.1 Invoices",
-        "page §3.1.1 Rounding",
-        "page §3.1.2 Refunds",
-    )
-    assert found[rounding] == [detail, refunds, section]
-    assert found[detail] == [rounding, refunds, section]
-    assert found[section] == []
-    decision, lesson = "decision DEC-2025-11-04-001 Use a queue", "learning LRN-2025-11-04-001 Cards expire"
-    later = "learning LRN-2025-11-09-001 Queues grow"
-    assert found[decision] == [lesson, section, later]
-    assert found[lesson] == [decision, section, later]
-    assert found[later] == [lesson]
-
-
-def test_a_long_thread_stands_in_lists_of_64_and_a_change_renews_the_one_that_it_is_in(
-    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MEMCTL_NOW", "2025-11-09T12:00:00Z")
-    lines = (json.dumps({"memory_type": "learning", "title": f"Lesson {n}", "body": "zebra"}) for n in range(150))
-    memctl("import", "-", stdin="\n".join(lines))
-    hits(shop, "zebra")
-    before = lists(shop)
-    assert [len(members) for members in before.values() if len(members) > 3] == [64, 64, 22]
-    memctl("learn", "One more", "--lesson", "a zebra")
-    assert hits(shop, "zebra") == in_memory(shop, "zebra")
-    hits(shop, "zebra")
-    after = lists(shop)
-    assert [len(members) for members in after.values() if len(members) > 3] == [64, 64, 23]
-    assert len(before.keys() & after.keys()) == len(before) - 1
-
-
-def test_what_stands_beside_a_page_is_renewed_only_if_the_page_begins_otherwise(shop: Path) -> None:
-    page = next((shop / ".memory/sections").glob("2.1-*"))
-    text = page.read_text()
-    page.write_text(f"{text}\n{'A long text about cards. ' * 20}\n")
-    hits(shop, "zebra cards")
-    before = lists(shop)
-    page.write_text(page.read_text() + "And a zebra at its end.\n")
-    assert hits(shop, "zebra cards") == in_memory(shop, "zebra cards")
-    assert lists(shop) == before
-    page.write_text(text.replace("Billing", "A zebra"))
-    assert hits(shop, "zebra cards") == in_memory(shop, "zebra cards")
-    assert lists(shop) != before
+    texts = load.disk(opened(shop)).texts
+    found = {hit.number: hit for hit in texts.match("zebra cent invoices", kinds=EVERY)}
+    threads = {hit.key: hit.thread for hit in found.values()}
+    assert threads["§3.1"] == threads["§3.1.1"] == threads["§3.1.2"] == "§3.1"
+    links = {(found[number].key, key) for number, key in texts.links(list(found))}
+    lesson, decision = "LRN-2025-11-04-001", "DEC-2025-11-04-001"
+    assert links == {("§3.1", "§2.1"), (lesson, "§2.1"), (lesson, decision), (decision, lesson)}
 
 
 def damaged(change: Callable[[sqlite3.Connection], object]) -> Callable[[Path], object]:
@@ -331,11 +264,11 @@ from memctl.store import load, search_index, search_views
 from memctl.store.memory import open_memory
 memory = open_memory(__import__("pathlib").Path(sys.argv[1]), os.environ)
 forget = search_views._forget
-def stop(database, *more):
+def stop(database, *more, **rest):
     database.execute("PRAGMA cache_spill = 1")
     database.execute("CREATE TABLE filling (value)")
     database.executemany("INSERT INTO filling VALUES (randomblob(5000))", [()] * 20)
-    forget(database, *more)
+    forget(database, *more, **rest)
     print("within", flush=True)
     sys.stdin.read()
 search_views._forget = stop
@@ -358,8 +291,7 @@ def test_a_builder_that_is_killed_leaves_the_index_as_it_was(shop: Path, memctl:
     assert "LRN-2025-11-04-002" in keys(shop, "zebras")
     database = sqlite3.connect(file_of(shop))
     assert database.execute("SELECT name FROM sqlite_master WHERE name = 'filling'").fetchall() == []
-    for table in ("texts", "around"):
-        database.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+    database.execute("INSERT INTO texts (texts) VALUES ('integrity-check')")
     database.close()
     assert hits(shop, "zebra") == in_memory(shop, "zebra")
 
@@ -405,10 +337,8 @@ def test_few_views_of_revisions_are_kept_and_nothing_of_others(shop: Path, memct
     assert len(keys(shop, "lantern")) == 6
     database = sqlite3.connect(file_of(shop))
     assert database.execute("SELECT count(*) FROM views").fetchone()[0] <= 5
-    for unused in (
-        "SELECT * FROM entries WHERE number NOT IN (SELECT number FROM live)",
-        "SELECT * FROM neighbours WHERE list NOT IN (SELECT list FROM live WHERE list NOT NULL)",
-    ):
+    for table in ("entries", "links"):
+        unused = f"SELECT * FROM {table} WHERE number NOT IN (SELECT number FROM live)"
         assert database.execute(unused).fetchall() == []
     database.close()
 
@@ -483,8 +413,12 @@ def test_what_is_redacted_or_deleted_leaves_the_index(shop: Path, memctl: Memctl
         memctl("delete", made)
     assert keys(shop, "staple") == []
     assert hits(shop, "zebra") == hits(shop, "zebra")
-    if command == "redact":
-        assert secret.encode() not in file_of(shop).read_bytes()
+    assert keys(tmp_path / "other", "zebra")  # the view of the other worktree still has the record, but for a redaction
+    git(shop, "worktree", "remove", "--force", str(tmp_path / "other"))
+    for number in range(5):  # so many revisions that those with the record make room, and the view of the worktree
+        memctl("learn", f"Lantern {number}")
+        keys(shop, "zebra", at="HEAD")
+    assert not any(word in file_of(shop).read_bytes() for word in (secret.encode(), b"battery", b"batteri"))
 
 
 def test_withheld_paths_are_neither_found_nor_offered(shop: Path, memctl: Memctl) -> None:
@@ -495,12 +429,3 @@ def test_withheld_paths_are_neither_found_nor_offered(shop: Path, memctl: Memctl
     assert {hit.kind for hit in closed.match("zebra", kinds=EVERY)} == {"checkpoint", "decision", "page"}
     assert {hit.key for hit in closed.match("zebra", kinds=(PAGE,))} == {"§2.1"}
     assert (texts.instead("crosing"), closed.instead("crosing")) == ({"crosing": ("crossing",)}, {})
-    assert lesson not in {hit.path for hit in closed.around("queue", EVERY)}
-
-
-def test_what_is_around_some_entries_alone_has_the_same_score(shop: Path) -> None:
-    texts = load.disk(opened(shop)).texts
-    every = {hit.number: hit.text for hit in texts.around("zebra queue", EVERY)}
-    some = sorted(every)[1:3]
-    found = {hit.number: hit.text for hit in texts.around("zebra queue", EVERY, some)}
-    assert found == {number: every[number] for number in some}

@@ -182,6 +182,15 @@ def test_records_alike_share_telling_words(repo: Path, memctl: Memctl) -> None:
     assert 1 >= alike[paths[1]] > alike.get(paths[2], 0)
 
 
+def test_of_a_long_text_the_first_words_are_searched_for_and_the_memory_says_so(texts: Texts, repo: Path) -> None:
+    memory = open_memory(repo, os.environ)
+    asked = load.disk(memory).texts
+    words = " ".join(f"w{chr(97 + n // 26)}{chr(97 + n % 26)}x" for n in range(400))
+    assert (numbers(asked, f"tea {words}"), len(memory.remarks)) == ([5], 1)
+    assert numbers(asked, f"{words} tea") == []
+    assert (numbers(asked, "tea"), len(memory.remarks)) == ([5], 1)
+
+
 def test_what_is_kept_is_recalled(texts: Texts, repo: Path) -> None:
     texts.keep({b"one": b"1", b"two": b"2"})
     assert snapshot(repo).texts.recall([b"one", b"three"]) == {b"one": b"1"}

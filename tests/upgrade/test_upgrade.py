@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from memctl.cli.main import all_commands
+from memctl.cli.command_list import all_commands
 from memctl.hooks import session_state
 from memctl.store.session_dir import SessionDir
 from tests.checkpoints import having

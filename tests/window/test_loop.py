@@ -45,7 +45,7 @@ def events(taken: list[Decision], event: str) -> list[Decision]:
         (64_000, 39_000, 1, 40, CHAT),
         (128_000, 39_000, 1, 60, ANTHROPIC),
         pytest.param(200_000, 39_000, 1, 600, CHAT, marks=pytest.mark.slow),
-        pytest.param(16_000, 9_000, 3, 2_000, CHAT, marks=pytest.mark.slow),
+        pytest.param(16_000, 9_000, 3, 600, CHAT, marks=pytest.mark.slow),
         pytest.param(32_000, 20_000, 2, 2_000, ANTHROPIC, marks=pytest.mark.slow),
         pytest.param(128_000, 20_000, 1, 600, ANTHROPIC, marks=pytest.mark.slow),
     ],

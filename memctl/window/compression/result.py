@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from memctl.window.messages.conversation import Conversation
-
-LEAST_GAIN = 0.10  # of the tokens: a compression that saves less loses more than it gains
+from memctl.window.results.key_line import LEAST_GAIN as LEAST_GAIN
 
 
 class CompressionStrategy(Enum):

@@ -117,24 +117,84 @@ class Alert(msgspec.Struct, frozen=True):
     action: str
 
 
+class AlertRule(msgspec.Struct, frozen=True):
+    """When a metric alarms: above or below a limit of AlertThresholds, as measured `turns` times in a row.
+
+    `of_measured` counts only the turns in which it was measured. `says` may name the value and the limit.
+    """
+
+    metric: str
+    limit: str
+    says: str
+    level: AlertLevel = AlertLevel.WARNING
+    is_above: bool = True
+    turns: int = 1
+    of_measured: bool = False
+
+    def judge(self, history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
+        """The alarm at the last of some snapshots, None if there is none."""
+        values = [snapshot.value(self.metric) for snapshot in history]
+        last = [value for value in values if value is not None or not self.of_measured][-self.turns :]
+        measured = [value for value in last if value is not None]
+        limit: float = getattr(limits, self.limit)
+        if values[-1] is None or len(measured) < self.turns:
+            return None
+        holds = min(measured) > limit if self.is_above else max(measured) < limit
+        return _alert(self.level, self.metric, self.says, measured[-1], limit) if holds else None
+
+
+# A ratio of 1 or less alarms, too: of compressions, not of turns, of which most have none.
+RULES = (
+    AlertRule(
+        "utilization", "utilization_critical", turns=LASTING, level=AlertLevel.CRITICAL,
+        says="utilization {value:.1%}, above {limit:.0%} for 3 turns: the window overflows next",
+    ),
+    AlertRule(
+        "eviction_rate", "eviction_rate_warning", turns=LASTING,
+        says="{value:g} blocks evicted a turn, above {limit:g} for 3 turns",
+    ),
+    AlertRule(
+        "fidelity_score", "fidelity_warning", is_above=False,
+        says="a compression kept {value:.0%} of what was asked, below {limit:.0%}",
+    ),
+    AlertRule(
+        "compression_ratio", "compression_ratio_min", is_above=False, turns=LASTING, of_measured=True,
+        says="the last 3 compressions came to less than {limit:g}x, this one to {value:.1f}x",
+    ),
+    AlertRule(
+        "tool_result_bloat", "tool_bloat_warning",
+        says="tool results are {value:.0%} of what is in the window, above {limit:.0%}",
+    ),
+)  # fmt: skip
+
+
 def alerts(
     history: Sequence[HealthSnapshot], limits: AlertThresholds | None = None, metrics: Sequence[str] = tuple(METRICS)
 ) -> list[Alert]:
     """The alarms that hold at the last of some snapshots, the gravest first."""
+    if not history:
+        return []
     limits = limits or AlertThresholds()
-    found = [
-        alert
-        for name, judge in (
-            ("utilization", _utilization),
-            ("eviction_rate", _eviction_rate),
-            ("fidelity_score", _fidelity),
-            ("compression_ratio", _compression),
-            ("tool_result_bloat", _bloat),
-            ("burn_rate", _burn_rate),
-        )
-        if name in metrics and history and (alert := judge(history, limits)) is not None
-    ]
-    return sorted(found, key=lambda alert: alert.level is not AlertLevel.CRITICAL)
+    found = [rule.judge(history, limits) for rule in RULES if rule.metric in metrics]
+    found.append(_burn_rate(history) if "burn_rate" in metrics else None)
+    return sorted((one for one in found if one is not None), key=lambda alert: alert.level is not AlertLevel.CRITICAL)
+
+
+def _burn_rate(history: Sequence[HealthSnapshot]) -> Alert | None:
+    """The mean of the last turns against what it was before: a loop that steadily takes a large file every so often
+    alarms nobody. Before there is a mean of as many turns as it takes, nothing is usual."""
+    value = history[-1].burn_rate
+    before = [s.burn_rate for s in history[:-1] if s.burn_rate is not None][BURN_TURNS:]
+    usual = sum(before) / len(before) if len(before) >= FEWEST else 0.0
+    if value is None or usual <= 0 or value <= SPIKE * usual:
+        return None
+    says = f"{{value:,.0f}} tokens a turn, {value / usual:.1f} times the average of {usual:,.0f}"
+    return _alert(AlertLevel.WARNING, "burn_rate", says, value, SPIKE * usual)
+
+
+def _alert(level: AlertLevel, name: str, says: str, value: float, limit: float) -> Alert:
+    message = says.format(value=value, limit=limit)
+    return Alert(level, name, message, value, limit, METRICS[name].kind, METRICS[name].action)
 
 
 def watch(snapshot: HealthSnapshot, metrics: Sequence[str] = tuple(METRICS)) -> list[Alert]:
@@ -154,74 +214,3 @@ def _range(metric: HealthMetric) -> str:
     if metric.least is None or metric.most is None:
         return f"at most {metric.most:g}" if metric.least is None else f"at least {metric.least:g}"
     return f"{metric.least:g} to {metric.most:g}"
-
-
-def _lasting(values: Sequence[float]) -> Sequence[float]:
-    """The last values, if there are enough of them to say that something lasts."""
-    return values[-LASTING:] if len(values) >= LASTING else ()
-
-
-def _turns(history: Sequence[HealthSnapshot], metric: str) -> Sequence[float]:
-    """A metric over the last turns; nothing if one of them was not measured."""
-    values = [snapshot.value(metric) for snapshot in history[-LASTING:]]
-    return _lasting([value for value in values if value is not None])
-
-
-def _utilization(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-    last, limit = _turns(history, "utilization"), limits.utilization_critical
-    if not last or min(last) <= limit:
-        return None
-    message = f"utilization {last[-1]:.1%}, above {limit:.0%} for {LASTING} turns: the window overflows next"
-    return _alert(AlertLevel.CRITICAL, "utilization", message, last[-1], limit)
-
-
-def _eviction_rate(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-    last, limit = _turns(history, "eviction_rate"), limits.eviction_rate_warning
-    if not last or min(last) <= limit:
-        return None
-    message = f"{last[-1]:g} blocks evicted a turn, above {limit:g} for {LASTING} turns"
-    return _alert(AlertLevel.WARNING, "eviction_rate", message, last[-1], limit)
-
-
-def _fidelity(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-    value, limit = history[-1].fidelity_score, limits.fidelity_warning
-    if value is None or value >= limit:
-        return None
-    message = f"a compression kept {value:.0%} of what was asked, below {limit:.0%}"
-    return _alert(AlertLevel.WARNING, "fidelity_score", message, value, limit)
-
-
-def _compression(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-    """Of compressions, not of turns: most have none. A ratio of 1 or less alarms, too."""
-    limit = limits.compression_ratio_min
-    last = _lasting([s.compression_ratio for s in history if s.compression_ratio is not None])
-    if history[-1].compression_ratio is None or not last or max(last) >= limit:
-        return None
-    message = f"the last {LASTING} compressions came to less than {limit:g}x, this one to {last[-1]:.1f}x"
-    return _alert(AlertLevel.WARNING, "compression_ratio", message, last[-1], limit)
-
-
-def _bloat(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-    value, limit = history[-1].tool_result_bloat, limits.tool_bloat_warning
-    if value is None or value <= limit:
-        return None
-    message = f"tool results are {value:.0%} of what is in the window, above {limit:.0%}"
-    return _alert(AlertLevel.WARNING, "tool_result_bloat", message, value, limit)
-
-
-def _burn_rate(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-    """The mean of the last turns against what it was before: a loop that steadily takes a large file every so often
-    alarms nobody. Before there is a mean of as many turns as it takes, nothing is usual."""
-    value = history[-1].burn_rate
-    before = [s.burn_rate for s in history[:-1] if s.burn_rate is not None][BURN_TURNS:]
-    if value is None or len(before) < FEWEST:
-        return None
-    usual = sum(before) / len(before)
-    if usual <= 0 or value <= SPIKE * usual:
-        return None
-    message = f"{value:,.0f} tokens a turn, {value / usual:.1f} times the average of {usual:,.0f}"
-    return _alert(AlertLevel.WARNING, "burn_rate", message, value, SPIKE * usual)
-
-
-def _alert(level: AlertLevel, name: str, message: str, value: float, limit: float) -> Alert:
-    return Alert(level, name, message, value, limit, METRICS[name].kind, METRICS[name].action)

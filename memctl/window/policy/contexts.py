@@ -33,8 +33,10 @@ from typing import Annotated
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.record import ids
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
+from memctl.search.readiness import OpenWork
 from memctl.text.similar import comparable
 from memctl.window.policy import importance
 from memctl.window.policy.blocks import ParsedText, TextBlock
@@ -162,6 +164,26 @@ def _is_shared(block: TextBlock) -> bool:
 def _key(block: TextBlock) -> str:
     """What makes two blocks the same: title and words."""
     return comparable(f"{block.piece.title}\n{block.piece.text}")
+
+
+def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
+    """Which work that one context is for waits for open work that another one is for, by the ids that they name in
+    their missions, inputs and next steps."""
+    named = {one.name: _named_work(one) for one in contexts}
+    known = {record.id: record for record in work.all}
+    found = []
+    for name, own in named.items():
+        for record in [known[identifier] for identifier in sorted(own) if identifier in known]:
+            for blocker in work.blockers(record):
+                others = [other for other, theirs in named.items() if other != name and blocker.id in theirs]
+                found += [f"{record.id} of {name} waits for {blocker.id} of {other}" for other in others]
+    return found
+
+
+def _named_work(context: Context) -> set[str]:
+    blocks = context.measures.parsed.blocks
+    texts = [block.piece.text for block in blocks if importance.parts(block) & {"mission", "inputs", "next"}]
+    return {match[0] for text in texts for match in ids.PATTERN.finditer(text)}
 
 
 class Debt(msgspec.Struct, frozen=True):

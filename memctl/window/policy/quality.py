@@ -8,6 +8,7 @@ A signal is a metric beyond the limit from which a context should be compressed.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -25,6 +26,7 @@ PLACEMENT = 0.25  # of the context: where critical information belongs
 BLOCK, LONG_BLOCK = 150, 200  # tokens: of the average block, of any
 FLOW = 0.80  # of the tokens stand in blocks that are not long; ours, like that of health
 _NEEDS_TASK, _NOT_CRITICAL = "not measured: it needs a task", "not measured: nothing says it is critical"
+_OUTDATED = "closed records, words that say so, dates beyond 90 days"
 _HEALTHY = "stand for the first time and are not stale"
 _STRETCH = 500  # tokens of a stretch that needs a boundary; ours, like the smallest size of a context
 SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
@@ -56,18 +58,34 @@ def metrics(found: Measures) -> list[QualityMetric]:
     within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
     items, most = critical(found), tolerance(tokens)
     first = f"where {len(items)} critical blocks begin, on average"
+    content, over = found.content, len(long_blocks(found))
+    mean = sum(item.block.tokens for item in content) / len(content) if content else 0.0
+    there, needed, missing = boundaries(found)
+    unmarked = f"; {len(missing)} changes are unmarked" if missing else ""
+    bears = "bear on the task, " if found.task else ""
     return [
-        _above("relevance", RELEVANCE, None if unrelated is None else 1 - unrelated, of_task),
-        _at_most("irrelevant", most, unrelated, within, f"<= {most * 100:.0f} %"),
-        _at_most("placement", PLACEMENT, position(found, items), first if items else _NOT_CRITICAL, "first 25 %"),
-        _below("redundancy", REDUNDANCY, redundancy(found), "runs of five words that stood in an earlier block"),
-        _below("staleness", STALENESS, staleness(found), "closed records, words that say so, dates beyond 90 days"),
-        _above("density", DENSITY, density(found), "tokens without markup, white space and padding"),
-        _block_size(found),
-        _boundaries(found),
-        _above("flow", FLOW, flow(found), f"tokens in blocks of at most {LONG_BLOCK}"),
-        _above("health", HEALTH, health(found), f"tokens that {'bear on the task, ' if found.task else ''}{_HEALTHY}"),
-    ]
+        _metric("relevance", None if unrelated is None else 1 - unrelated, ">", RELEVANCE, of_task),
+        _metric("irrelevant", unrelated, "<=", most, within),
+        _metric("placement", position(found, items), "<=", PLACEMENT, first if items else _NOT_CRITICAL, "first 25 %"),
+        _metric("redundancy", redundancy(found), "<", REDUNDANCY, "runs of five words that stood in an earlier block"),
+        _metric("staleness", staleness(found), "<", STALENESS, _OUTDATED),
+        _metric("density", density(found), ">", DENSITY, "tokens without markup, white space and padding"),
+        QualityMetric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK,
+                      f"average of {len(content)} blocks; {over} of more than {LONG_BLOCK}", "tokens"),
+        QualityMetric("boundaries", there, needed, f">= {needed}", there >= needed and not missing,
+                      f"one where the type changes, and one for each 500 tokens{unmarked}", "boundaries"),
+        _metric("flow", flow(found), ">", FLOW, f"tokens in blocks of at most {LONG_BLOCK}"),
+        _metric("health", health(found), ">", HEALTH, f"tokens that {bears}{_HEALTHY}"),
+    ]  # fmt: skip
+
+
+_COMPARE = {">": operator.gt, "<": operator.lt, "<=": operator.le}
+
+
+def _metric(name: str, value: float | None, sign: str, target: float, how: str, wanted: str = "") -> QualityMetric:
+    """A share against its target, as precise as it is printed, so that no verdict contradicts the figure beside it."""
+    is_met = None if value is None else _COMPARE[sign](round(value, 3), target)
+    return QualityMetric(name, value, target, wanted or f"{sign} {target * 100:.0f} %", is_met, how)
 
 
 def redundancy(found: Measures) -> float:
@@ -150,41 +168,6 @@ def _type(item: Measured) -> str:
     return item.block.piece.kind if item.block.piece.kind in (CODE, DATA) else "text"
 
 
-def _block_size(found: Measures) -> QualityMetric:
-    items = found.content
-    mean = sum(item.block.tokens for item in items) / len(items) if items else 0.0
-    over = len(long_blocks(found))
-    how = f"average of {len(items)} blocks; {over} of more than {LONG_BLOCK}"
-    return QualityMetric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK, how, "tokens")
-
-
-def _boundaries(found: Measures) -> QualityMetric:
-    there, needed, missing = boundaries(found)
-    how = "one where the type changes, and one for each 500 tokens"
-    how += f"; {len(missing)} changes are unmarked" if missing else ""
-    return QualityMetric(
-        "boundaries", there, needed, f">= {needed}", there >= needed and not missing, how, "boundaries"
-    )
-
-
-def _at_most(name: str, target: float, value: float | None, how: str, wanted: str) -> QualityMetric:
-    return QualityMetric(name, value, target, wanted, None if value is None else _shown(value) <= target, how)
-
-
-def _below(name: str, target: float, value: float, how: str) -> QualityMetric:
-    return QualityMetric(name, value, target, f"< {target * 100:.0f} %", _shown(value) < target, how)
-
-
-def _above(name: str, target: float, value: float | None, how: str) -> QualityMetric:
-    is_met = None if value is None else _shown(value) > target
-    return QualityMetric(name, value, target, f"> {target * 100:.0f} %", is_met, how)
-
-
-def _shown(value: float) -> float:
-    """A share as precise as it is printed, so that no verdict contradicts the figure beside it."""
-    return round(value, 3)
-
-
 # When a context should be compressed for its quality (rules.md#quality).
 _MOST_TOKENS, _CLUSTERS, _THIN, _IRRELEVANT, _REDUNDANT, _STALE = 1_000, 0.30, 0.70, 0.40, 0.25, 0.30
 _DISORDER = 0.5  # more pairs of blocks the wrong way round than the right way
@@ -207,7 +190,7 @@ def signals(found: Measures, performance: Performance | None = None) -> list[Sig
     """All triggers, by their groups. They are for a context that has grown: a pack is chosen anew from the memory
     within a budget, so that of one only how it bears on its task is judged, if it has one; what else there is to change
     is in its records. How the model does is judged by the session that the context is of, if that is known."""
-    judged = [*_performance(found, performance), *_relevance(found), *_structure(found)]
+    judged = _judged(found, performance)
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
     if not any(notice in head for notice in NOTICES):
         return judged
@@ -215,67 +198,55 @@ def signals(found: Measures, performance: Performance | None = None) -> list[Sig
     return [one if found.task and one.group == "relevance" else msgspec.structs.replace(one, **aside) for one in judged]
 
 
+def _judged(found: Measures, performance: Performance | None) -> list[Signal]:
+    tokens, task, dense = found.parsed.tokens, found.task, density(found)
+    groups = relevance.clusters([item.block for item in found.irrelevant])
+    alike = found.share(sum(block.tokens for group in groups for block in group)) if task else None
+    named = "; ".join(f"lines {', '.join(str(block.piece.line) for block in group[:6])}" for group in groups[:3])
+    false = [item.block.piece.line for item in found.content if item.stale.share and item.is_relevant]
+    long, (_, _, missing) = long_blocks(found), boundaries(found)
+    largest = max((item.block.tokens for item in found.content), default=0)
+    filter_ = "filter by relevance" + ("" if task else "; name the task to see what can go")
+    in_line = f"{len(long)} blocks; the first in line {long[0].block.piece.line}" if long else ""
+    outdated = f"on the task, but outdated: lines {', '.join(map(str, false[:8]))}"
+    group = ("performance", "relevance", "structure")
+    return [
+        _count("context length", group[0], tokens, _MOST_TOKENS, filter_),
+        _drop(performance),
+        _share("similar clusters", group[0], alike, _CLUSTERS, f"alike, off the task: {named}" if groups else ""),
+        Signal("density drop", group[0], _percent(dense), f"< {_percent(_THIN)}", dense < _THIN),
+        _share("irrelevant content", group[1], irrelevance(found), _IRRELEVANT),
+        _share("redundancy", group[1], redundancy(found), _REDUNDANT),
+        _share("stale information", group[1], staleness(found), _STALE),
+        _count("distractors", group[1], len(false) if task else None, 0, outdated),
+        _count("long block", group[2], largest, LONG_BLOCK, in_line),
+        _share("buried information", group[2], position(found, critical(found)), PLACEMENT, unknown=""),
+        _count("missing boundaries", group[2], len(missing), 0),
+        _share("ordering", group[2], disorder(found), _DISORDER, "pairs out of order"),
+    ]
+
+
 def _drop(performance: Performance | None) -> Signal:
     name, group, limit = "performance drop", "performance", "twice the errors or the time"
-    if performance is None or not performance.parts:
-        why = (
-            "needs the transcript of a session, of 30 requests and more" if performance is None else "too few requests"
-        )
-        return Signal(name, group, "-", limit, None, why)
+    if performance is None:
+        return Signal(name, group, "-", limit, None, "needs the transcript of a session, of 30 requests and more")
+    if not performance.parts:
+        return Signal(name, group, "-", limit, None, "too few requests")
     return Signal(name, group, performance.drop or "none", limit, bool(performance.drop))
 
 
-def _performance(found: Measures, performance: Performance | None) -> list[Signal]:
-    tokens, dense = found.parsed.tokens, density(found)
-    is_long = tokens > _MOST_TOKENS
-    more = "" if found.task else "; name the task to see what can go"
-    groups = relevance.clusters([item.block for item in found.irrelevant])
-    share = found.share(sum(block.tokens for group in groups for block in group)) if found.task else None
-    named = "; ".join(f"lines {', '.join(str(block.piece.line) for block in group[:6])}" for group in groups[:3])
-    limit = f"> {_MOST_TOKENS:,}"
-    group = "performance"
-    return [
-        Signal("context length", group, f"{tokens:,}", limit, is_long, f"filter by relevance{more}" if is_long else ""),
-        _drop(performance),
-        _over("similar clusters", group, share, _CLUSTERS, f"alike, off the task: {named}" if groups else ""),
-        Signal("density drop", group, _percent(dense), "< 70 %", dense < _THIN),
-    ]
-
-
-def _relevance(found: Measures) -> list[Signal]:
-    false = [item for item in found.content if item.stale.share and item.is_relevant]
-    lines = ", ".join(str(item.block.piece.line) for item in false[:8])
-    distractors = Signal("distractors", "relevance", "-", "> 0", None, _TASK)
-    if found.task:
-        why = f"on the task, but outdated: lines {lines}" if false else ""
-        distractors = Signal("distractors", "relevance", str(len(false)), "> 0", bool(false), why)
-    return [
-        _over("irrelevant content", "relevance", irrelevance(found), _IRRELEVANT),
-        _over("redundancy", "relevance", redundancy(found), _REDUNDANT),
-        _over("stale information", "relevance", staleness(found), _STALE),
-        distractors,
-    ]
-
-
-def _structure(found: Measures) -> list[Signal]:
-    long, (_, _, missing), group = long_blocks(found), boundaries(found), "structure"
-    place = position(found, critical(found))
-    largest = max((item.block.tokens for item in found.content), default=0)
-    why = f"{len(long)} blocks; the first in line {long[0].block.piece.line}" if long else ""
-    buried = _over("buried information", group, place, PLACEMENT)
-    return [
-        Signal("long block", group, f"{largest:,}", f"> {LONG_BLOCK}", bool(long), why),
-        buried if place is not None else msgspec.structs.replace(buried, why=""),
-        Signal("missing boundaries", group, str(len(missing)), "> 0", bool(missing)),
-        _over("ordering", group, disorder(found), _DISORDER, "pairs out of order"),
-    ]
-
-
-def _over(name: str, group: str, share: float | None, most: float, why: str = "") -> Signal:
-    """A trigger that fires above a share; without a share it needs a task."""
+def _share(name: str, group: str, share: float | None, most: float, why: str = "", unknown: str = _TASK) -> Signal:
+    """A trigger that fires above a share; without a share it says what is needed."""
     if share is None:
-        return Signal(name, group, "-", f"> {_percent(most)}", None, _TASK)
+        return Signal(name, group, "-", f"> {_percent(most)}", None, unknown)
     return Signal(name, group, _percent(share), f"> {_percent(most)}", share > most, why)
+
+
+def _count(name: str, group: str, number: int | None, most: int, why: str = "") -> Signal:
+    """A trigger that fires above a number; without one it needs a task."""
+    if number is None:
+        return Signal(name, group, "-", f"> {most:,}", None, _TASK)
+    return Signal(name, group, f"{number:,}", f"> {most:,}", number > most, why if number > most else "")
 
 
 def _percent(share: float) -> str:

@@ -15,11 +15,10 @@ from memctl.pack import mentioned
 from memctl.sources.views import ViewRow
 from memctl.text.fit import most
 from memctl.window.results import forms, told
-from memctl.window.results.key_line import SUMMED_UP
+from memctl.window.results.key_line import LEAST_GAIN, SUMMED_UP
 from memctl.window.results.told import line
 
 GOAL = 0.20  # of the length; rules.md#window-compression
-LEAST_GAIN = 0.10  # a summary that saves less is not worth what it loses
 _MOST_NEEDED = 200
 _NEEDED = "Referred to elsewhere"
 

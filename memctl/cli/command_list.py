@@ -1,0 +1,158 @@
+"""Which commands there are: their modules and their lines in the help, and other words for them.
+
+No command is imported here, so that `memctl -h` is fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from memctl.record.kinds import Kind
+
+# Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
+# that `memctl -h` imports no command; a test holds them to the commands. `all_commands` has those of record types, too.
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Record": {
+        "session": ("session", "Sum up sessions of work: decisions, files, errors, and where they stopped."),
+    },
+    "Describe": {
+        "project": ("pages", "Say what the project is for and where it stands: level 1."),
+        "section": ("pages", "Describe the parts of the project: level 2."),
+        "detail": ("pages", "Write down the details of a section: level 3."),
+        "review": ("documents", "Stamp pages as agreeing with the code they refer to."),
+        "render": ("documents", "Render the documents from the memory."),
+    },
+    "Find": {
+        "list": ("find", "List records."),
+        "search": ("search", "Search records, pages and past sessions, best match first."),
+        "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
+        "next": ("next_work", "Show what to begin: work that nothing open blocks, best first."),
+        "index": ("navigate", "Show the navigation index: which § markers there are."),
+        "why": ("why", "Show what explains a file or a line: sections, records, commits."),
+        "impact": ("impact", "Say what a change of files touches, and which pages have grown stale."),
+    },
+    "Hand to a model": {
+        "guide": ("guide", "Say when and how an agent uses memctl, a page at a time."),
+        "rehydrate": ("pack", "Print what an agent needs to start work, within a token budget."),
+        "prompt": ("pack", "Print the memory as part of a prompt."),
+        "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
+        "mcp": ("mcp", "Serve the memory to a program by the Model Context Protocol."),
+        "load": ("pack", "Answer what an agent's reply asks for, and say what may go."),
+        "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
+        "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
+        "summarize": ("summary", "Show what is in a large file, within a token budget."),
+    },
+    "Workflow": {
+        "checkpoint": ("checkpoint", "Save the state of a task, and take it up again."),
+        "event": ("event", "Note and show what happens in a workflow."),
+        "hook": ("hook", "Answer the events of agents' programs, and read what came of it."),
+    },
+    "Measure": {
+        "tokens": ("tokens", "Count the tokens of files."),
+        "budget": ("budget", "Divide a context window, and say how full it is."),
+        "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
+        "policy": ("policy", "Say when to work in parallel, when to compress, and whether the threshold fits."),
+        "window": ("window", "Manage what is in a model's context window."),
+    },
+    "Change": {
+        "edit": ("change", "Change fields of a record, or its text in an editor."),
+        "link": ("change", "Link two records, at both ends."),
+        "supersede": ("change", "Let one record take the place of another."),
+        "resolve": ("change", "Resolve issues, or finish states."),
+        "reopen": ("change", "Open resolved issues or finished states again."),
+        "archive": ("change", "Put records out of the way."),
+        "unarchive": ("change", "Bring archived records back."),
+        "undo": ("undo", "Undo the last change of the memory, in a new commit."),
+        "delete": ("change", "Delete records; Git keeps them."),
+        "restore": ("change", "Bring back a deleted record or checkpoint, or an earlier version of a record."),
+        "redact": (
+            "redact",
+            "Redact a credential that got in, everywhere in this clone, and say what can't be reached.",
+        ),
+        "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
+    },
+    "Work together": {
+        "own": ("team", "Say who owns which section, and take, give back and hand over sections."),
+        "renumber": ("renumber", "Give records and pages that share an id one each, and mend the references."),
+        "coordination": ("team", "Say which agents are at work, on what, and what stands in their way."),
+        "sync": ("sync", "Fetch, merge, render the documents and push: the branch, and the state that agents share."),
+    },
+    "History": {
+        "log": ("history", "Show who changed what, when and why."),
+        "diff": ("history", "Show how the memory, or one record, differs from a revision."),
+    },
+    "Project": {
+        "init": ("project", "Set up a memory in this repository."),
+        "demo": ("project", "Make an example to try: a small shop's repository, with its memory."),
+        "status": ("status", "Show where things stand, and what needs attention."),
+        "commit": ("project", "Make the commits that are pending."),
+        "check": ("check", "Check that the memory is consistent; it never writes."),
+        "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),
+        "import": ("exchange", "Add records of a file, or of another tool."),
+        "export": ("exchange", "Print records as JSON Lines, or write ADRs."),
+        "install": ("install", "Set up Git's hooks and merge drivers for this clone, or the hooks of agents."),
+        "help": ("help", "Show the commands of every day, all commands, or a page on a subject."),
+        "completion": ("completion", "Print the completion script for a shell."),
+    },
+}
+MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
+EVERY_DAY = (
+    "init", "status", "next", "decide", "issue", "state", "learn", "search", "show", "why", "edit", "resolve", "undo",
+    "rehydrate",
+)  # fmt: skip
+# Words of Git, of shells and of issue trackers that mean a command and take the same arguments: these just work, for a
+# guess that has one meaning is not worth a second run. Nothing gets more dangerous: `delete` can be undone.
+SYNONYMS = {
+    "find": "search", "grep": "search", "rm": "delete", "remove": "delete", "close": "resolve", "done": "resolve",
+    "todo": "next", "ls": "list", "cat": "show", "revert": "undo",
+}  # fmt: skip
+_RECORDING = "`memctl decide`, `issue`, `state` or `learn` makes a record, `memctl section add` describes a part"
+# Words that mean something else than one command: what to type instead.
+LEADS = {
+    **dict.fromkeys(("add", "new", "create", "record", "note"), _RECORDING),
+    **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes"),
+    **dict.fromkeys(("board", "dashboard", "ui"), "`memctl status` shows where things stand"),
+    **dict.fromkeys(
+        ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` what explains it"
+    ),
+    "version": "`memctl --version` prints it",
+}
+
+
+def of_kinds() -> dict[str, Kind]:
+    """The record types that have a command of their own, by its name; imported only where one may be meant."""
+    from memctl.record.kinds import KINDS
+
+    return {kind.verb: kind for kind in KINDS.values() if kind.help}
+
+
+def all_commands() -> dict[str, dict[str, str]]:
+    """All commands in the groups of the help, each with its line."""
+    groups = {title: {name: line for name, (_, line) in group.items()} for title, group in COMMANDS.items()}
+    return {**groups, "Record": {**{name: kind.help for name, kind in of_kinds().items()}, **groups["Record"]}}
+
+
+def write_help(formatter: click.HelpFormatter, path: str) -> None:
+    """Write the help of `memctl -h`: the commands of every day, and where the others are."""
+    lines = {name: line for group in all_commands().values() for name, line in group.items()}
+    formatter.write_usage(path, "[-C DIR] [COMMAND …]")
+    formatter.write("\nKeep a project's decisions, issues, states and learnings in its Git repository.\n")
+    with formatter.section("Every day"):
+        formatter.write_dl([(name, lines[name]) for name in EVERY_DAY], col_max=14)
+    formatter.write(
+        f"\n`{path} COMMAND -h` begins with examples; `{path} help --all` lists all {len(lines)} commands,\n"
+        f"`{path} help TOPIC` explains a subject. -C DIR works in DIR, --no-pager prints at once,\n"
+        "--version shows the version. Alone, memctl shows where things stand.\n"
+    )
+
+
+def write_all(formatter: click.HelpFormatter) -> None:
+    """Write all commands by what they are for, and the other words for them."""
+    for title, group in all_commands().items():
+        with formatter.section(title):
+            formatter.write_dl(list(group.items()), col_max=14)
+    with formatter.section("Other words that work"):
+        formatter.write_text(", ".join(f"{word} ({name})" for word, name in SYNONYMS.items()))

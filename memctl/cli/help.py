@@ -1,0 +1,61 @@
+"""`help`."""
+
+from __future__ import annotations
+
+import click
+
+from memctl.cli import output
+from memctl.cli.command import command
+from memctl.cli.command_list import write_all, write_help
+from memctl.errors import USAGE, MemctlError
+from memctl.hooks.primer import TOPICS
+
+
+@command(
+    "help",
+    ("memctl help", "The commands of every day."),
+    ("memctl help --all", "All commands, by what they are for."),
+    ("memctl help recording", "A page on a subject; the subjects stand under `memctl help`."),
+    ("memctl help section add", "The help of a command, as `memctl section add -h` prints it."),
+)
+@click.argument("words", metavar="[TOPIC|COMMAND]", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All commands, by what they are for.")
+@click.pass_context
+def help_command(ctx: click.Context, /, words: tuple[str, ...], everything: bool) -> None:
+    """Show the commands of every day, all commands, or a page on a subject.
+
+    The subjects are those of `memctl guide`, which agents read.
+    """
+    root = ctx.find_root()
+    if words and len(words) == 1 and words[0] in TOPICS:
+        output.text(TOPICS[words[0]].text, newline=False)
+        return
+    if words:
+        output.text(_of_command(root, words))
+        return
+    formatter = root.make_formatter()
+    if everything:
+        write_all(formatter)
+    else:
+        write_help(formatter, root.command_path)
+    output.text(formatter.getvalue().strip("\n"))
+    output.text("\nSubjects:" if everything else "\nSubjects, for `memctl help TOPIC`:")
+    output.columns([(f"  {name}", topic.line) for name, topic in TOPICS.items()])
+
+
+def _of_command(root: click.Context, words: tuple[str, ...]) -> str:
+    """The help of a command, or of a subcommand; raises MemctlError if there is none of that name."""
+    context, group = root, root.command
+    for word in words:
+        if not isinstance(group, click.Group):
+            raise MemctlError(f"`{context.command_path}` has no subcommand {word!r}", exit_code=USAGE)
+        try:
+            name, found, _ = group.resolve_command(context, [word])
+        except MemctlError as error:
+            raise MemctlError(
+                f"there is no command or subject {word!r}", f"subjects are {', '.join(TOPICS)}; {error.hint}", USAGE
+            ) from None
+        if found is None:
+            raise MemctlError(f"`{context.command_path}` has no subcommand {word!r}", exit_code=USAGE)
+        context, group = click.Context(found, info_name=name, parent=context), found
+    return context.get_help()

@@ -1,0 +1,193 @@
+"""`status`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output, status_figures
+from memctl.cli.command import command, reading
+from memctl.cli.status_figures import Bars
+from memctl.errors import OK, REFUSED
+from memctl.git import history, hook_commits, locks, message, remotes, trust
+from memctl.pages import freshness
+from memctl.record import handoff, timestamps
+from memctl.record.snapshot import Snapshot
+from memctl.store import entry_state, files, journal
+from memctl.store.memory import Memory
+from memctl.text.phrases import quantity, some
+
+_FEW_PAGES = 3  # stale ones that are named
+
+
+@command(
+    "status",
+    (
+        "memctl status",
+        "Progress, open issues, who is at work, what waits; `memctl` alone does the same.",
+    ),
+    ("memctl status --at v1.0", "How it was at a release."),
+    ("memctl status --json", "For a program."),
+)
+@reading
+@click.pass_context
+def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
+    """Show where things stand, and what needs attention.
+
+    Exit code 1: a file can't be read, or a commit has waited for over an hour, but for what waits on purpose
+    (--no-commit) or for a merge or rebase that is under way.
+    """
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    data = _data(memory, snapshot, at)
+    if as_json:
+        output.json("status", data, snapshot.faults, memory)
+    else:
+        _print(data, Bars.of_terminal())
+    is_late = any(entry["overdue"] for entry in data.get("pending", ()))
+    ctx.exit(output.finish(memory, snapshot) or (REFUSED if is_late else OK))
+
+
+def _data(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
+    counts: dict[str, dict[str, int]] = {}
+    for record in snapshot.records:
+        of_type = counts.setdefault(record.memory_type, {})
+        key = "archived" if record.is_archived else record.status
+        of_type[key] = of_type.get(key, 0) + 1
+    revision = memory.repository.resolve(at) if at else "HEAD"
+    changes = history.commits(memory.repository, [memory.prefix], revision, limit=1)
+    data: dict[str, Any] = {
+        "project": memory.config.project,
+        "folder": str(memory.folder),
+        "records": counts,
+        "last_change": _change_data(changes[0]) if changes else None,
+        "duplicate_ids": _duplicates(snapshot),
+        "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated(snapshot)],
+    }
+    data |= status_figures.of(memory, snapshot)
+    if at is None:
+        data["at_work"] = status_figures.at_work(memory)
+        data["trusted"] = memory.is_trusted
+        data["hook_commits"], data["fault_of_settings"] = _hook_commits(memory)
+        waiting = entry_state.outstanding(memory)
+        overdue = entry_state.overdue(memory, waiting)
+        data["pending"] = [
+            {
+                "stage": e.stage,
+                "op": e.change.op,
+                "title": e.change.title,
+                "ids": list(e.change.ids),
+                "why": entry_state.reason(memory, e) or None,
+                "undone": e.undone,
+                "overdue": e in overdue,
+                "since": timestamps.from_epoch(int(e.began)),
+            }
+            for e in waiting
+        ]
+        covered = {path for entry in waiting for path in entry.change.paths}
+        rest = [path for path in entry_state.uncommitted(memory) if path not in covered]
+        data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
+        data["interrupted"] = _interrupted(memory)
+        data["handoffs"] = [
+            {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
+            for one in handoff.waiting(snapshot, memory.actor)
+        ]
+        data["commits_blocked_by"] = memory.repository.under_way() or None
+        data["locks"] = _locks(memory)
+        data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
+        data["upstream"] = _upstream(memory)
+    return data
+
+
+def _interrupted(memory: Memory) -> list[str]:
+    """What was begun and not finished, in words; what can tell of it is imported only if there may be something."""
+    places = memory.private / journal.STEPS, memory.repository.private / journal.MOVE
+    if not any(map(os.path.lexists, places)):
+        return []
+    from memctl.write import checkout_log, two_phase
+
+    move = checkout_log.noted(memory)
+    moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
+    return [*moving, *two_phase.interrupted(memory)]
+
+
+def _hook_commits(memory: Memory) -> tuple[str | None, str | None]:
+    """What hooks of agents commit (None: not decided yet), and what is wrong with the setting that says so."""
+    try:
+        return hook_commits.mode(memory.repository) or None, None
+    except hook_commits.UnknownValue as error:
+        return None, f"{error.message}; {error.hint}"
+
+
+def _change_data(commit: history.Commit) -> dict[str, Any]:
+    return {
+        "commit": commit.commit,
+        "date": commit.date,
+        "actor": commit.trailers.actor or commit.author,
+        "subject": commit.subject.removeprefix(f"{message.TYPE}: "),
+    }
+
+
+def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
+    """The ids that more than one record has, as happens when two clones give out the same one."""
+    memory_ids: dict[str, list[str]] = {}
+    for record in snapshot.records:
+        memory_ids.setdefault(record.id, []).append(record.memory_id)
+    return {identifier: found for identifier, found in memory_ids.items() if len(found) > 1}
+
+
+def _locks(memory: Memory) -> list[str]:
+    repository = memory.repository
+    found = locks.present(repository.git_dir, repository.common_dir, repository.branch()[0])
+    return ["; ".join(locks.describe(lock)) for lock in found]
+
+
+def _upstream(memory: Memory) -> dict[str, Any] | None:
+    found = remotes.distance(memory.repository)
+    return dict(zip(("name", "ahead", "behind"), found, strict=True)) if found else None
+
+
+def _print(data: dict[str, Any], bars: Bars) -> None:
+    """Print the memory's name, its figures, then a line for whatever needs attention."""
+    output.one_line(f"memory of {data['project']}: {data['folder']}")
+    if not data.get("trusted", True):
+        output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
+    if fault := data.get("fault_of_settings"):
+        output.one_line(f"hooks of agents commit nothing: {fault}")
+    status_figures.print_figures(data, bars)
+    if last := data["last_change"]:
+        output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
+    for line in _wrong(data):
+        output.painted(line, "yellow")
+
+
+def _wrong(data: dict[str, Any]) -> Iterator[str]:
+    """Yield a line for whatever waits for somebody."""
+    for identifier, found in data["duplicate_ids"].items():
+        yield f"{identifier} is the id of {len(found)} records: {', '.join(found)}"
+    if stale := data["stale_pages"]:
+        yield _stale_line(stale)
+    for entry in data.get("pending", ()):
+        late = f" since {entry['since']}" if entry["overdue"] else ""
+        yield f"pending{late}: {entry['op']} {entry['title']} ({entry['why'] or 'not committed'})"
+    yield from (f"pending: {line}" for line in data.get("interrupted", ()))
+    for one in data.get("handoffs", ()):
+        yield f"{one['id']} from {one['from']} waits for your answer: {one['title']}"
+    yield from (f"uncommitted: {path}" for path in data.get("uncommitted", ()))
+    if data.get("commits_blocked_by"):
+        yield f"no commits now: {data['commits_blocked_by']} is under way"
+    upstream = data.get("upstream")
+    if upstream and (upstream["ahead"] or upstream["behind"]):
+        away = f"{upstream['ahead']} ahead of and {upstream['behind']} behind {upstream['name']}"
+        yield f"commits {away}, as last fetched: `memctl sync`"
+    yield from data.get("locks", ())
+
+
+def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
+    """Which pages are stale, and by which files, in a line, with the command that says more."""
+    shown = [f"{one['id']} {some([path.rpartition('/')[2] for path in one['files']], 1)}" for one in stale[:_FEW_PAGES]]
+    more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
+    return f"{quantity(len(stale), 'page')} stale ({', '.join([*shown, *more])}): `memctl impact --all`"

@@ -1,0 +1,166 @@
+"""Where a project stands, in figures: how far its sections are, what is open, who is at work, what a pack costs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import click
+
+from memctl.cli import output, terminal
+from memctl.errors import MemctlError
+from memctl.pages import levels
+from memctl.record import session_page
+from memctl.record.kinds import SEVERITIES
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
+from memctl.search.readiness import OpenWork, is_begun, is_work
+from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
+
+SEVERITY_COLOURS = {"critical": "red", "high": "yellow", "medium": "cyan", "low": "white"}
+_PROGRESS = ((75, "green"), (40, "yellow"), (0, "red"))  # from so many percent on
+_AGENTS = 5  # that are named
+# Bytes of open records' files for a token of a pack of all of them: 2.9 in the example, 3.0 in memctl's own memory.
+_BYTES_PER_TOKEN = 3
+
+
+class Bars(NamedTuple):
+    """How bars are drawn: cells of a bar, characters of a line, and the signs for done and not done."""
+
+    cells: int = 20
+    width: int = 80
+    done: str = "#"
+    rest: str = "."
+
+    @staticmethod
+    def of_terminal() -> Bars:
+        """As wide as the terminal lets them be, and of ASCII where its encoding has nothing better."""
+        width = min(terminal.size().columns, 100) if sys.stdout.isatty() else 80
+        is_unicode = (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "") == "utf8"
+        return Bars(max(6, min(20, width // 4)), width, *("\u2588\u2591" if is_unicode else "#."))
+
+    def bar(self, percent: int) -> str:
+        """A bar for a percentage, in colour on a terminal: "####...... 40 %"."""
+        filled = round(self.cells * min(percent, 100) / 100)
+        colour = next(colour for least, colour in _PROGRESS if percent >= least)
+        return f"{click.style(self.done * filled, fg=colour)}{self.rest * (self.cells - filled)} {percent:>3} %"
+
+    def fitted(self, text: str, width: int) -> str:
+        """A text in so many characters, cut if need be."""
+        return text if len(text) <= width else f"{text[: max(width - 3, 1)]}..."
+
+
+def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
+    """The figures of a snapshot, as `memctl status --json` has them."""
+    work = OpenWork(snapshot.open_records)
+    issues = dict.fromkeys(SEVERITIES, 0)
+    for record in snapshot.open_records:
+        if record.memory_type == "issue" and record.severity in issues:
+            issues[record.severity] += 1
+    return {
+        "completion": levels.percentage(snapshot),
+        "sections": [_section(snapshot, page) for page in snapshot.outline.sections],
+        "open_issues": issues,
+        "work": {
+            "ready": len(work.ready),
+            "blocked": len(work.blocked),
+            "begun": sum(is_work(record) and is_begun(record) for record in snapshot.open_records),
+        },
+        "last_session": _last_session(snapshot),
+        "pack": {"tokens": _pack_tokens(memory, snapshot), "budget": memory.config.rehydrate_budget},
+    }
+
+
+def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
+    places = (page.id, *(detail.id for detail in snapshot.outline.details_of(page.id)))
+    issues = sum(snapshot.catalogue.count("issue", place) for place in places)
+    return {"id": page.id, "title": page.title, "completion": page.completion_percentage, "open_issues": issues}
+
+
+def at_work(memory: Memory) -> list[dict[str, str]]:
+    """The agents that are at work, by the state that they share; none where that can't be read."""
+    from memctl.team.coordination_ref import ref
+
+    if not memory.repository.tip(ref(memory)):
+        return []
+    from memctl.team import ref_state  # 20 ms
+
+    with suppress(MemctlError):
+        agents = ref_state.read(memory).state.active_agents
+        return [{"agent": name, "since": one.joined_at, "task": one.task} for name, one in sorted(agents.items())]
+    return []
+
+
+def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
+    """The session that ended last, and what it was for."""
+    if not any(map(session_page.is_page, snapshot.names(session_page.FOLDER))):
+        return None
+    from memctl.pack import last_work  # most memories have no page of a session
+
+    ended = last_work.sessions(snapshot)[:1]
+    for one, page in zip(ended, last_work.pages(snapshot, ended), strict=False):
+        intent = next(iter(page.lines.get(session_page.INTENT, ())), "")
+        return {"id": page.id, "ended": one.ended, "intent": intent}
+    return None
+
+
+def _pack_tokens(memory: Memory, snapshot: Snapshot) -> int:
+    """About how many tokens a pack has, by the sizes of open records' files: to count them takes as long as a pack."""
+    size = 0
+    for record in snapshot.open_records:
+        with suppress(OSError):
+            size += os.stat(memory.folder / record.path).st_size
+    return min(round(size / _BYTES_PER_TOKEN), memory.config.rehydrate_budget)
+
+
+def print_figures(data: dict[str, Any], bars: Bars) -> None:
+    """Print what is done, what is open, who is at work, and what there is."""
+    for line in _progress(data, bars):
+        output.styled(line)
+    for label, text in _lines(data):
+        output.styled(f"  {click.style(f'{label:<9}', bold=True)} {text}")
+
+
+def _progress(data: dict[str, Any], bars: Bars) -> Iterator[str]:
+    rows = [("", data["project"], data["completion"], 0)] if data["completion"] is not None else []
+    rows += [(one["id"], one["title"], one["completion"], one["open_issues"]) for one in data["sections"]]
+    if not rows:
+        return
+    room = max(bars.width - bars.cells - 24, 8)
+    names = [
+        bars.fitted(terminal.one_line(output.plain(f"{marker} {title}".strip())), room) for marker, title, *_ in rows
+    ]
+    widest = max(map(len, names))
+    for name, (marker, _, percent, issues) in zip(names, rows, strict=True):
+        bar = bars.bar(percent) if percent is not None else bars.rest * bars.cells
+        shown = click.style(f"{name:<{widest}}", bold=not marker)
+        yield f"  {shown} {bar}  {quantity(issues, 'issue') if issues else ''}".rstrip()
+
+
+def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what there is: a label and a text with colours, of parts that are harmless."""
+    for name, counts in sorted(data["records"].items()):
+        yield name, ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
+    if not data["records"]:
+        yield "records", "none yet: `memctl decide`, `issue`, `state` or `learn` makes one"
+    if any(data["open_issues"].values()):
+        worst = data["open_issues"].items()
+        yield "issues", ", ".join(_severe(f"{number:,} {name}", name) for name, number in worst if number)
+    if any((work := data["work"]).values()):
+        yield "work", f"{work['ready']:,} ready, {work['blocked']:,} blocked, {work['begun']:,} begun: `memctl next`"
+    if agents := data.get("at_work"):
+        named = [one["agent"] + (f" ({one['task']})" if one["task"] else "") for one in agents[:_AGENTS]]
+        more = f" and {len(agents) - _AGENTS:,} more" if len(agents) > _AGENTS else ""
+        yield "at work", terminal.one_line(output.plain(", ".join(named))) + more
+    if session := data["last_session"]:
+        yield "session", terminal.one_line(output.plain(f"{session['ended']} {session['intent']}".strip()))
+    if pack := data["pack"]["tokens"]:
+        yield "pack", f"about {pack:,} of {data['pack']['budget']:,} tokens: `memctl rehydrate`"
+
+
+def _severe(text: str, severity: str) -> str:
+    return click.style(text, fg=SEVERITY_COLOURS[severity], bold=severity == "critical")

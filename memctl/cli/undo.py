@@ -1,0 +1,32 @@
+"""`undo`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.cli import opening, report
+from memctl.cli.command import command
+from memctl.cli.report import take_flags, writing
+from memctl.write.undo import undo
+
+
+@command(
+    "undo",
+    ("memctl undo -n", "Show what would be undone, and undo nothing."),
+    ("memctl undo", "Undo the last change; once more, the one before."),
+    ("memctl undo 3f2a91c0de", "Undo a change that `memctl log` lists; of an undo: bring back what it took away."),
+)
+@click.argument("commit", required=False)
+@writing
+@click.pass_context
+def undo_command(ctx: click.Context, /, commit: str | None, **given: Any) -> None:
+    """Undo the last change of the memory, in a new commit.
+
+    History stays as it is. What was changed since in the same files stays, too; if that can't be told apart, nothing is
+    undone.
+    """
+    flags = take_flags(given) | {"discard": False}
+    memory = opening.memory(ctx)
+    report.carry_out(memory, lambda _: undo(memory, commit), flags)

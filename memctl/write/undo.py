@@ -1,0 +1,117 @@
+"""Undoing a change: what its commit did to the memory is taken back, as a change of its own."""
+
+from __future__ import annotations
+
+from memctl.errors import MemctlError
+from memctl.git import history, trees
+from memctl.git.history import Commit
+from memctl.record import ids
+from memctl.record.change import REDACT, Change, Delete, Write
+from memctl.store import entry_state, files
+from memctl.store.memory import Memory
+from memctl.store.place import CONFIG
+from memctl.write import merge
+
+UNDO = "undo"
+# Their work is not in the files of the memory alone: a credential would come back, ownership would stay as it is.
+_ELSEWHERE = {REDACT: "it took a credential out", "handoff": "sections have changed hands with it", "sync": "it merged"}
+_RENDERED = "docs/"
+_SHORT = 10  # digits by which an undo names the commit that it takes back
+
+
+def undo(memory: Memory, revision: str | None) -> Change:
+    """Return the Change that takes a commit of the memory back: the latest that is not undone yet, or the one named.
+
+    What was changed since in the same files stays. Raises MemctlError if that can't be told apart, or if the commit did
+    more than change files of the memory.
+    """
+    if waiting := [entry for entry in entry_state.outstanding(memory) if not entry.undone]:
+        name = entry_state.describe(waiting[-1])
+        raise MemctlError(f"{name} waits for its commit", "`memctl commit` makes it, then it can be undone")
+    commit = _named(memory, revision) if revision else _latest(memory)
+    _refuse_others(memory, commit)
+    before = trees.blobs_of(memory.repository, f"{commit.commit}^", commit.paths)
+    after = trees.blobs_of(memory.repository, commit.commit, commit.paths)
+    texts = trees.blobs(memory.repository, {*before.values(), *after.values()}, files.MAX_BYTES)
+    writes, deletes = [], []
+    for tracked in commit.paths:
+        path = tracked.removeprefix(memory.prefix + "/")
+        if path == tracked or path.startswith(_RENDERED):
+            continue
+        old, new = (_text(texts.get(side.get(tracked, "")), path) for side in (before, after))
+        text, now = _taken_back(memory, path, old, new), _now(memory, path)
+        if text is not None:
+            writes.append(Write(path, text, now))
+        elif now is not None:
+            deletes.append(Delete(path, now))
+    subject = commit.subject.partition(": ")[2] or commit.subject
+    return Change(
+        op=UNDO,
+        title=f"{commit.commit[:_SHORT]} {subject}",
+        ids=tuple(dict.fromkeys(identifier for tracked in commit.paths if (identifier := ids.id_in_path(tracked)))),
+        writes=tuple(writes),
+        deletes=tuple(deletes),
+    )
+
+
+def _named(memory: Memory, revision: str) -> Commit:
+    full = memory.repository.resolve(revision)
+    found = history.commits(memory.repository, [memory.prefix], full, limit=1)
+    if not found or found[0].commit != full:
+        raise MemctlError(f"{revision} changes nothing of the memory", "`memctl log` lists the commits that do")
+    return found[0]
+
+
+def _latest(memory: Memory) -> Commit:
+    """The latest commit of the memory that is not undone: each undo goes one further back."""
+    undone: set[str] = set()
+    for commit in history.commits(memory.repository, [memory.prefix]):
+        if commit.commit[:_SHORT] in undone:
+            continue
+        if UNDO not in commit.trailers.ops:
+            return commit
+        undone.add(commit.subject.partition(f"{UNDO} ")[2][:_SHORT])
+    raise MemctlError("there is no change to undo", "`memctl log` lists the changes")
+
+
+def _refuse_others(memory: Memory, commit: Commit) -> None:
+    short = commit.commit[:_SHORT]
+    if not commit.trailers.ops:
+        raise MemctlError(
+            f"{short} ({commit.subject}) was not made by memctl",
+            f"`git revert {short}` undoes it, or name another of `memctl log`: `memctl undo COMMIT`",
+        )
+    for op in commit.trailers.ops:
+        if op in _ELSEWHERE:
+            raise MemctlError(f"{short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}")
+    if memory.tracked(CONFIG) in commit.paths and "init" in commit.trailers.ops:
+        raise MemctlError(f"{short} set the memory up", f"`git revert {short}` takes the whole memory away")
+
+
+def _text(content: bytes | None, path: str) -> str | None:
+    return None if content is None else files.decode(content, path)
+
+
+def _now(memory: Memory, path: str) -> str | None:
+    try:
+        return files.read(memory.folder, path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _taken_back(memory: Memory, path: str, old: str | None, new: str | None) -> str | None:
+    """The text that a file has without a change that made `new` of `old`; None if it is gone then.
+
+    Raises MemctlError if somebody has changed the same since.
+    """
+    now = _now(memory, path)
+    if now == new:
+        return old
+    if now is not None and new is not None and old is not None:
+        merged = merge.merge(new, now, old)
+        if not merged.conflicts:
+            return merged.text
+    name = ids.id_in_path(path) or memory.tracked(path)
+    raise MemctlError(
+        f"{name} was changed since, in the same places", f"`memctl log {name}` shows by what; undo that first"
+    )

@@ -1,0 +1,74 @@
+"""The first things that people type: help, other words for commands, memctl alone; and errors for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from memctl.cli.command_list import EVERY_DAY, LEADS, SYNONYMS, all_commands
+from memctl.hooks.primer import TOPICS
+from tests.conftest import Memctl
+
+
+def test_the_help_fits_a_small_terminal_and_the_rest_is_one_command_away(memctl: Memctl) -> None:
+    lines = memctl("-h").out.splitlines()
+    assert len(lines) < 25
+    assert max(map(len, lines)) <= 90
+    assert all(any(line.startswith(f"  {name} ") for line in lines) for name in EVERY_DAY)
+    everything = memctl("help", "--all").out
+    assert all(f"  {name}" in everything for group in all_commands().values() for name in group)
+
+
+def test_a_subject_and_a_command_have_a_page(memctl: Memctl) -> None:
+    for name, topic in TOPICS.items():
+        assert memctl("help", name).out == topic.text
+        assert name in memctl("help").out
+    assert memctl("help", "section", "add").out == memctl("section", "add", "-h").out
+    assert "subjects are recording" in memctl("help", "nonsense", code=2).err
+
+
+def test_other_words_work_or_lead_to_the_command(repo: Path, memctl: Memctl) -> None:
+    made = memctl("issue", "Slow checkout").id
+    assert memctl("find", "checkout").out == memctl("search", "checkout").out
+    assert memctl("todo").out == memctl("next").out
+    memctl("close", made, "--resolution", "A pool of 20")
+    assert "resolved" in memctl("list").out
+    memctl("rm", made)
+    assert made not in memctl("list").out
+    names = {name for group in all_commands().values() for name in group}
+    assert not names & (SYNONYMS.keys() | LEADS.keys())
+    assert set(SYNONYMS.values()) <= names
+    assert "`memctl decide`" in memctl("add", "x", code=2).err
+    assert "did you mean resolve" in memctl("resolv", code=2).err
+
+
+def test_memctl_alone_is_the_status_and_the_help_where_there_is_no_memory(
+    repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    assert memctl().out == memctl("status").out
+    (tmp_path / "bare").mkdir()
+    assert memctl(where=tmp_path / "bare").out.startswith("Usage: memctl")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "exit_code"),
+    [
+        (("show", "DEC-1999-01-01-001", "--json"), "not-found", 1),
+        (("list", "--json", "--colour"), "usage", 2),
+        (("nonsense", "--json"), "unknown-command", 2),
+        (("edit", "ISS", "--json", "--importance", "11"), "usage", 2),
+        (("log", "--at", "v9", "--json"), "refused", 1),
+        (("learn", "Key", "--lesson", "AKIA" + "IOSFODNN7EXAMPLB", "--json"), "credential", 1),
+    ],
+)
+def test_an_error_under_json_is_a_line_of_json(
+    repo: Path, memctl: Memctl, command: tuple[str, ...], code: str, exit_code: int
+) -> None:
+    result = memctl(*command, code=exit_code)
+    assert result.out == ""
+    error = msgspec.json.decode(result.err)
+    assert (error["schema"], error["kind"], error["data"]["code"]) == (1, "error", code)
+    assert error["data"]["exit_code"] == exit_code
+    assert error["data"]["message"]

@@ -1,0 +1,59 @@
+"""The dashboard: bars, issues by severity, who is at work, what a pack costs; in any terminal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.cli.test_find import run_on_terminal
+from tests.conftest import Memctl
+
+
+def fill(memctl: Memctl) -> None:
+    memctl("section", "add", "Payment with a very long name that no narrow terminal has room for", "--completion", "40")
+    memctl("section", "add", "Orders", "--completion", "80")
+    first = memctl("issue", "Lost orders", "--severity", "critical", "--section", "2.2").id
+    second = memctl("issue", "Slow", "--severity", "low").id
+    memctl("link", first, second, "--as", "blocks")
+    memctl("coordination", "join", "--task", "Refunds")
+
+
+def test_the_figures_are_those_of_the_memory(repo: Path, memctl: Memctl) -> None:
+    fill(memctl)
+    data = memctl("status", "--json").data
+    assert data["completion"] == 60
+    assert [(one["id"], one["completion"], one["open_issues"]) for one in data["sections"]] == [
+        ("§2.1", 40, 0),
+        ("§2.2", 80, 1),
+    ]
+    assert data["open_issues"] == {"critical": 1, "high": 0, "medium": 0, "low": 1}
+    assert data["work"] == {"ready": 1, "blocked": 1, "begun": 0}
+    assert [(one["agent"], one["task"]) for one in data["at_work"]] == [("claude", "Refunds")]
+    assert 0 < data["pack"]["tokens"] <= data["pack"]["budget"]
+    assert data["last_session"] is None
+    text = memctl("status").out
+    assert "1 critical, 1 low" in text
+    assert "claude (Refunds)" in text
+    assert re.search(r"§2\.2 Orders +\S+ +80 %  1 issue", text)
+
+
+def test_lines_of_bars_fit_a_narrow_terminal_and_colours_can_be_off(repo: Path, memctl: Memctl) -> None:
+    fill(memctl)
+    shown = run_on_terminal(repo, "status", COLUMNS="40", TERM="xterm")
+    assert "\x1b[" in shown
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    bars = [line for line in plain.splitlines() if " %" in line]
+    assert len(bars) == 3
+    assert max(map(len, bars)) <= 40
+    assert "\x1b[" not in run_on_terminal(repo, "status", TERM="xterm", NO_COLOR="1")
+
+
+def test_long_output_goes_through_the_pager_of_git_and_only_on_a_terminal(repo: Path, memctl: Memctl) -> None:
+    for number in range(30):
+        memctl("learn", f"Lesson {number}", "--lesson", "x", "--no-commit")
+    pager = "sed 's/^/paged /'"
+    assert run_on_terminal(repo, "list", TERM="xterm", GIT_PAGER=pager).count("paged ") == 30
+    assert "paged" not in run_on_terminal(repo, "--no-pager", "list", TERM="xterm", GIT_PAGER=pager)
+    assert "paged" not in run_on_terminal(repo, "list", "--limit", "3", TERM="xterm", GIT_PAGER=pager)
+    assert "paged" not in run_on_terminal(repo, "list", TERM="xterm", GIT_PAGER=pager, CLAUDECODE="1")
+    assert "\x1b[" not in run_on_terminal(repo, "list", TERM="xterm", GIT_PAGER=pager, NO_COLOR="1")

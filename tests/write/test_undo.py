@@ -1,0 +1,64 @@
+"""Changes are undone one after another, in commits of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.conftest import Memctl, commits, git
+
+
+def test_changes_are_undone_from_the_last_one_back(repo: Path, memctl: Memctl) -> None:
+    made = memctl("issue", "Slow checkout").id
+    memctl("edit", made, "--severity", "high")
+    before = commits(repo)
+    assert "would undo" in memctl("undo", "-n").out
+    assert commits(repo) == before
+    memctl("undo")
+    assert memctl("show", made, "--json").data["records"][0]["severity"] == "medium"
+    memctl("undo")
+    memctl("show", made, code=1)
+    assert commits(repo) == before + 2
+    assert git(repo, "status", "--porcelain") == ""
+    assert "checkout" not in (repo / ".memory" / "docs" / "INDEX.md").read_text()
+
+
+def test_an_undo_is_undone_by_its_commit_and_the_next_goes_on_behind_it(repo: Path, memctl: Memctl) -> None:
+    first = memctl("learn", "One", "--lesson", "x").id
+    second = memctl("learn", "Two", "--lesson", "x").id
+    memctl("undo")
+    memctl("undo", git(repo, "rev-parse", "HEAD").strip())
+    assert second in memctl("list").out
+    memctl("undo")
+    assert second not in memctl("list").out
+    memctl("undo")
+    assert first not in memctl("list").out
+
+
+def test_what_was_changed_since_stays_or_the_undo_is_refused(repo: Path, memctl: Memctl) -> None:
+    made = memctl("issue", "Slow", "--severity", "low").id
+    memctl("edit", made, "--severity", "high")
+    change = git(repo, "rev-parse", "HEAD").strip()
+    memctl("edit", made, "--tag", "pay")
+    memctl("undo", change)
+    record = memctl("show", made, "--json").data["records"][0]
+    assert (record["severity"], record["tags"]) == ("low", ["pay"])
+    memctl("undo", git(repo, "rev-parse", "HEAD").strip())
+    memctl("edit", made, "--severity", "critical")
+    before = commits(repo)
+    assert "changed since" in memctl("undo", change, code=1).err
+    assert commits(repo) == before
+
+
+def test_what_is_not_a_change_of_the_memory_alone_is_not_undone(repo: Path, memctl: Memctl) -> None:
+    assert "set the memory up" in memctl("undo", code=1).err
+    memctl("learn", "One", "--lesson", "x", "--no-commit")
+    assert "`memctl commit`" in memctl("undo", code=1).err
+    memctl("commit")
+    (repo / ".memory" / "project.md").write_text("# Shop\n\nBy hand.\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "by hand")
+    assert "git revert" in memctl("undo", code=1).err
+    (repo / "other.py").write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "code")
+    assert "changes nothing of the memory" in memctl("undo", "HEAD", code=1).err

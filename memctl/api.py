@@ -45,13 +45,14 @@ class Written(msgspec.Struct, frozen=True):
     """What a write did: the records and files (below the worktree's top) it concerns, and its commit.
 
     Without a `commit` the files are written and `pending` says why it waits; both are "" if there was nothing to change
-    or it was a dry run.
+    or it was a dry run. `hints` say what a record lacks.
     """
 
     ids: tuple[str, ...]
     paths: tuple[str, ...]
     commit: str
     pending: str
+    hints: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -171,6 +172,11 @@ class Memory:
         return self._memory.folder
 
     @property
+    def is_trusted(self) -> bool:
+        """Whether the user trusts this clone; what another one says is somebody else's word."""
+        return self._memory.is_trusted
+
+    @property
     def remarks(self) -> list[str]:
         """What the commands would have remarked on standard error, such as that the clone is trusted from now on."""
         return self._memory.remarks
@@ -262,8 +268,11 @@ class Memory:
 
     def records(self, *types: str, archived: bool = False, at: str | None = None) -> list[Record]:
         """Return the records of some types, of all if none is named, by id."""
+        from memctl.record.kinds import KINDS
         from memctl.search.filters import Filters
 
+        for name in types:
+            _known("type", name, KINDS)
         found = Filters(types=types, archived=None if archived else False).keep(self._read(at).records)
         return sorted(found, key=lambda record: record.id)
 
@@ -275,8 +284,8 @@ class Memory:
         from memctl.search import ranking
 
         kinds = tuple(kind for name in types for kind in (ranking.RECORDS if name == "record" else (name,)))
-        if unknown := [kind for kind in kinds if kind not in ranking.ALL]:
-            raise MemctlError(f"{unknown[0]!r} is no type that is searched", f"types are {', '.join(ranking.ALL)}")
+        for kind in kinds:
+            _known("type", kind, ranking.ALL)
         snapshot = self._read(at)
         return ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
 
@@ -313,8 +322,12 @@ class Memory:
         What bears on the `task` comes first; with a `section`, such as "2.1", only that one is packed.
         """
         from memctl.pack import filling, last_work, rehydrate, supply
+        from memctl.pack.formats import choice
         from memctl.store import access
 
+        _known("form", form, (*choice.NAMES, choice.AUTO))
+        if budget is not None and budget < 1:
+            raise MemctlError(f"a budget of {budget} tokens holds nothing", "give 1 or more")
         memory, snapshot = self._memory, self._read(at)
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
@@ -348,8 +361,10 @@ class Memory:
         from memctl.pack import handoff_offer
         from memctl.pack.formats.choice import AUTO
         from memctl.pack.handoff_request import HandoffText
+        from memctl.pack.handoff_scope import BUDGETS
         from memctl.record.change import WriteOptions
 
+        _known("kind", kind, BUDGETS)
         said = HandoffText(
             reason=reason,
             summary=summary,
@@ -371,7 +386,7 @@ class Memory:
         return Handover(self._outcome(offered.done.written), offered.package.pack.text)
 
     def history(self, record_id: str = "", *, limit: int | None = None) -> list[Entry]:
-        """Return the commits that changed a record, or the memory, newest first, as GitPython's objects.
+        """Return the commits that changed a record, or the memory, newest first, as GitPython's objects; 0 for all.
 
         Raises MemctlError in a repository of SHA-256, whose commits GitPython can't read.
         """
@@ -380,7 +395,7 @@ class Memory:
         from memctl import history
 
         with git.Repo(self._memory.repository.top) as repo:
-            return history.entries(repo, record_id, limit=limit)
+            return history.entries(repo, record_id, limit=limit or None)
 
     def check(self, *, at: str | None = None) -> list[Finding]:
         """Return what `memctl check` finds wrong; it writes nothing."""
@@ -417,7 +432,7 @@ class Memory:
 
     def _outcome(self, outcome: Any) -> Written:
         paths = tuple(self._memory.tracked(path) for path in outcome.paths)
-        return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "")
+        return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "", outcome.advice)
 
     def _read(self, at: str | None) -> Snapshot:
         """The memory as it is now or was at a revision, without what an owner keeps from this agent."""
@@ -454,6 +469,12 @@ class Memory:
             from memctl.store import job_queue
 
             job_queue.wait(self._memory.hooks, _PATIENCE)
+
+
+def _known(what: str, given: str, allowed: Iterable[str]) -> None:
+    """Raise MemctlError for a value that is none of those allowed."""
+    if given not in allowed:
+        raise MemctlError(f"{given!r} is no {what}", f"allowed are {', '.join(allowed)}")
 
 
 def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:

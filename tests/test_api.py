@@ -97,6 +97,10 @@ def test_what_is_wrong_is_an_error_with_a_hint_and_writes_nothing(repo: Path, me
         lambda: memory.get("DEC-1999-01-01-001"),
         lambda: memory.search("x", types=["decisoin"]),
         lambda: memory.pack(section="9.9"),
+        lambda: memory.pack(form="html"),
+        lambda: memory.pack(budget=0),
+        lambda: memory.records("decisoin"),
+        lambda: memory.hand_over("codex", reason="x", kind="whole"),
         lambda: Memory.open(tmp_path),
     ):
         with pytest.raises(MemctlError) as caught:

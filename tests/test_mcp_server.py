@@ -82,6 +82,8 @@ def test_what_is_refused_says_why_and_writes_nothing(repo: Path, memctl: Memctl)
         wrong = await call(client, "record", type="issue", title="Odd", fields={"sevrity": "low"})
         assert wrong.startswith("ERROR")
         assert "severity" in wrong
+        astray = await call(client, "record", type="decision", title="Log JSON", rationale="The collector needs it")
+        assert astray.startswith("ERROR")
         key = "AKIA" + "IOSFODNN7EXAMPLZ"
         assert (await call(client, "record", type="learning", title="A key", fields={"lesson": key})).startswith(
             "ERROR"
@@ -104,7 +106,9 @@ def test_a_program_writes_in_its_own_name_and_only_where_the_clone_is_trusted(
 
     async def refused(client: Client) -> None:
         assert "not trusted" in await call(client, "record", type="learning", title="More")
-        assert "Something" in await call(client, "recall", query="something")
+        found = await call(client, "recall", query="something")
+        assert "Something" in found
+        assert "does not trust" in found
 
     with_client(clone, refused)
 

@@ -8,9 +8,13 @@ from memctl import MemctlError, Memory
 
 def main(path: str) -> int:
     refused = 0
-    with Memory.open(agent="import") as memory, open(path, encoding="utf-8", newline="") as file:
+    with Memory.open(agent="import") as memory, open(path, encoding="utf-8-sig", newline="") as file:
         known = {record.title for record in memory.records("issue")}
-        for line, row in enumerate(csv.DictReader(file), start=2):
+        rows = csv.DictReader(file)
+        if missing := {"title", "severity", "description"} - set(rows.fieldnames or ()):
+            print(f"{path}:1: no column {', '.join(sorted(missing))}", file=sys.stderr)
+            return 1
+        for line, row in enumerate(rows, start=2):
             if row["title"] in known:
                 continue
             try:
@@ -19,6 +23,7 @@ def main(path: str) -> int:
                 print(f"{path}:{line}: {error.with_hint}", file=sys.stderr)
                 refused += 1
             else:
+                known.add(row["title"])
                 print(f"{made.id} {row['title']}")
     return 1 if refused else 0
 

@@ -41,7 +41,11 @@ def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> Non
     path = Path(file) if file else _own(ctx)
     if not os.path.isfile(path):
         raise MemctlError(f"there is no log {path}", "a manager with `audit=` or a memory writes one", USAGE)
-    found = audit.summary(AuditLog(path, now=str).read())
+    decisions = list(AuditLog(path, now=str).read())
+    if not decisions and path.stat().st_size:
+        hint = "a manager with `audit=` or a memory writes one"
+        raise MemctlError(f"{path} is no log of a window's manager", hint, USAGE)
+    found = audit.summary(decisions)
     if as_json:
         output.json("window_audit", msgspec.to_builtins(found))
     else:

@@ -109,6 +109,7 @@ def _sentence(name: str, found: list[tuple[str, ...]]) -> str:
     more = f" Also {', '.join(other[0] for other in others[:_OTHERS])}." if others else ""
     start, end = f"{identifier} ({status} {type_}) is about {name}: ", f"{more} (information from the project's memory)"
     said = f"{title.rstrip('.')}. {why}".rstrip()
+    said = said if said.endswith((".", "!", "?")) else f"{said}."
     room = _MOST - len(start) - len(end)
     text = said if len(said) <= room else said[: max(room - 1, 0)].rstrip() + "…"
     return harmless(" ".join(f"{start}{text}{end}".split())).translate(_NO_MARKUP)

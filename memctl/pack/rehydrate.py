@@ -40,7 +40,7 @@ _AT_ONCE = 50  # records of which Git is asked together
 # From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on, if
 # their text fits it not much worse than the best one's. What fits it best leads whatever it weighs.
 CRITICAL, WEIGHTY_FOR_TASK = 9, 7
-_FITTING, _CLOSEST, _BEST = 0.7, 0.965, 11
+_CLOSEST, _BEST = 0.965, 11
 TITLES = {
     "state": "Current state",
     "session": "Where work was left",
@@ -219,7 +219,8 @@ def _weighed(item: Item, about: Bearing) -> Item:
     if not about.is_met or not item.weight:
         return item
     fit = about.fits.get(item.key, 0.0)
-    return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else item.weight if fit >= _FITTING else 0)
+    weight = item.weight if fit >= relevance.CLOSE else 0
+    return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else weight)
 
 
 def _filtered(number: int, wanted: Wanted) -> Iterator[PackNote]:

@@ -17,7 +17,7 @@ from memctl.search.filters import Filters
 if TYPE_CHECKING:
     from memctl.search.ranking import Result
 
-CLOSE = 0.6  # of how well the best matches, for a page, a session or a checkpoint to bear on a task
+CLOSE = 0.6  # of how well the best matches, to bear on a task: for what is no record, and for a record in front
 _MOST = 3  # of them
 
 

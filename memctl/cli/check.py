@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from memctl import __version__
 from memctl.check import formats, run, subject
 from memctl.check.findings import Finding
-from memctl.check.rules import DOCUMENTS, ERROR, RULES
+from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, WARNING
 from memctl.check.run import Report
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete
@@ -20,6 +21,11 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.write import documents
 
+_COLOURS: dict[str, dict[str, Any]] = {
+    ERROR: {"fg": "red", "bold": True},
+    WARNING: {"fg": "yellow"},
+    INFO: {"dim": True},
+}
 _FORMATS = ("text", "json", "github", "sarif")
 
 
@@ -153,11 +159,20 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
             listed = replace(found, findings=tuple(_errors(found)))
         printer = formats.as_github if style == "github" else formats.as_text
         if lines := list(printer(listed, memory.tracked)):
-            output.text("\n".join(lines))
+            output.styled("\n".join(_painted(output.plain(line), style) for line in lines))
         if not brief or found.has_errors:
             output.note(formats.summary(found))
     if omitted := formats.omission(found):
         output.note(f"warning: {omitted}")
+
+
+def _painted(line: str, style: str) -> str:
+    """A line of a report for people, with its severity in colour."""
+    where, space, rest = line.partition(": ")
+    severity, blank, message = rest.partition(" ")
+    if style != "text" or severity not in _COLOURS:
+        return line
+    return f"{where}{space}{click.style(severity, **_COLOURS[severity])}{blank}{message}"
 
 
 def _errors(found: Report) -> Iterator[Finding]:

@@ -16,7 +16,19 @@ from memctl.search.filters import ORDERS, select
 from memctl.text.phrases import some
 
 _FEW = 3  # of what a record waits for
-STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
+_COLOURS = {"critical": "red", "high": "yellow", "blocked": "red", "proposed": "cyan", "in-progress": "cyan"}
+_OVER = ("resolved", "done", "superseded", "rejected", "wontfix", "archived")
+
+
+def status_style(cell: str) -> dict[str, Any]:
+    """How a list shows a status with its severity: what is bad in colour, what is over faint."""
+    if any(word in cell for word in _OVER):
+        return {"dim": True}
+    colour = next((colour for word, colour in _COLOURS.items() if word in cell), None)
+    return {"fg": colour, "bold": colour == "red"}
+
+
+STYLES: tuple[output.Style, ...] = ({"fg": "yellow"}, status_style, {"bold": True}, {})
 
 
 @command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -123,20 +123,25 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 
 
-def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = (), below: Sequence[str] = ()) -> None:
+Style = dict[str, Any] | Callable[[str], dict[str, Any]]  # of a cell, for `click.style`; or what its text makes it
+
+
+def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: Sequence[str] = ()) -> None:
     """Print rows in aligned columns; the last one is as long as it is. `below` is for a line under each row, or ""."""
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
     for number, row in enumerate(rows):
         cells = [plain(" ".join(cell.split("\n"))) for cell in row]  # a row is a line
         padded = [cell + " " * (widths[i] - _width(cell)) if i < len(widths) else cell for i, cell in enumerate(cells)]
-        coloured = [
-            click.style(cell, **style) if style else cell for cell, style in zip_longest(padded, styles[: len(row)])
-        ]
+        coloured = [_painted(cell, style) if style else cell for cell, style in zip_longest(padded, styles[: len(row)])]
         lines.append("  ".join(coloured).rstrip())
         lines += [line] if (line := "".join(below[number : number + 1])) else []
     if lines:
         styled("\n".join(lines))
+
+
+def _painted(cell: str, style: Style) -> str:
+    return click.style(cell, **(style(cell) if callable(style) else style))
 
 
 def _width(cell: str) -> int:

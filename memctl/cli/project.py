@@ -122,7 +122,7 @@ def _name(steps: Sequence[FirstStep], title: str) -> None:
 
 
 def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
-    """Run commands in the memory's parent, one after another; one that is refused keeps none of the others back."""
+    """Run commands in the folder `top`, one after another; what one refuses keeps none of the others back."""
     root, has_failed = ctx.find_root(), False
     for step in steps:
         output.text(f"$ {step.line}")

@@ -12,6 +12,7 @@ WORLD = {
     "GIT_CONFIG_KEY_0": "maintenance.auto",
     "GIT_CONFIG_VALUE_0": "false",
     "GIT_TEMPLATE_DIR": "",
+    "TERM": "dumb",
     "GIT_PAGER": "cat",
     "GIT_AUTHOR_NAME": "Ada",
     "GIT_AUTHOR_EMAIL": "ada@example.org",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, record_options, report
-from memctl.cli.command import command, complete_id
+from memctl.cli.command import command, complete, complete_id
 from memctl.cli.report import discard_option, not_empty, strict_option, take_flags, writing
 from memctl.cli.source import kept_if_refused, open_editor, read
 from memctl.errors import USAGE, MemctlError
@@ -35,10 +35,25 @@ _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the t
     "assignments",
     multiple=True,
     metavar="FIELD=VALUE",
+    shell_complete=complete("field"),
     help="Set a field; nothing behind = clears it. Repeatable.",
 )
-@click.option("--add", "additions", multiple=True, metavar="FIELD=VALUE", help="Add to a list. Repeatable.")
-@click.option("--remove", "removals", multiple=True, metavar="FIELD=VALUE", help="Take out of a list. Repeatable.")
+@click.option(
+    "--add",
+    "additions",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    shell_complete=complete("field"),
+    help="Add to a list. Repeatable.",
+)
+@click.option(
+    "--remove",
+    "removals",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    shell_complete=complete("field"),
+    help="Take out of a list. Repeatable.",
+)
 @click.option("--file", "-f", "source", metavar="FILE", help="Take the whole text from a file (- for standard input).")
 @_allow_accepted
 @strict_option

@@ -13,7 +13,7 @@ from memctl.check.findings import Finding
 from memctl.check.rules import DOCUMENTS, ERROR, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output
-from memctl.cli.command import command
+from memctl.cli.command import command, complete
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git, hook_commits
 from memctl.store import load
@@ -33,12 +33,20 @@ _FORMATS = ("text", "json", "github", "sarif")
 )
 @click.option("--staged", is_flag=True, help="Read what is staged, and print errors alone, as text.")
 @click.option("--at", metavar="REV", help="Read a commit, branch or tag.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only these rules, by code or its beginning. Repeatable.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="Not these rules. Repeatable.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="CODE",
+    shell_complete=complete("rule"),
+    help="Only these rules, by code or its beginning. Repeatable.",
+)
+@click.option(
+    "--ignore", multiple=True, metavar="CODE", shell_complete=complete("rule"), help="Not these rules. Repeatable."
+)
 @click.option("--strict", is_flag=True, help="Let warnings count as errors.")
 @click.option("--format", "style", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("--explain", metavar="CODE|all", help="Explain a rule, or list all.")
+@click.option("--explain", metavar="CODE|all", shell_complete=complete("rule"), help="Explain a rule, or list all.")
 @click.option("--fix", is_flag=True, help="Mend what has one right answer, and say what was done.")
 @click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
 @click.pass_context

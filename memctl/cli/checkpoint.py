@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Group, command, json_option, limit_option, options, reading
+from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading
 from memctl.cli.event import workflow_option
 from memctl.cli.report import naming_options, not_empty, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -135,7 +135,7 @@ def list_command(
     ("memctl checkpoint show refunds-w2-v7 --json", "Another one, by the beginning of its id, for a program."),
     ("memctl checkpoint show --format xml", "For an agent that takes over."),
 )
-@click.argument("id", required=False, default="")
+@click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
 @click.option(
     "--format",
@@ -165,7 +165,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
     ("memctl checkpoint resume refunds-w2-v7 --allow-stale", "From an earlier one, although there is a newer."),
     ("memctl checkpoint resume --strict --json", "Whether it can be resumed and what is missing, for a program."),
 )
-@click.argument("id", required=False, default="")
+@click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
 @click.option(
     "--allow-stale", is_flag=True, help="Go on although there is a newer checkpoint, or one of the same version."

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
 
-from memctl.errors import CredentialFound, MemctlError
+from memctl.errors import CredentialFound
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -112,6 +114,39 @@ def _words(ctx: click.Context) -> str:
     return ctx.command_path.partition(" ")[2]
 
 
+Completer = Callable[[click.Context, click.Parameter, str], list[Any]]
+
+
+def complete(kind: str) -> Completer:
+    """Return what completes values of a kind of `candidates`: "id", "section", "marker", "tag", "rule", …"""
+
+    def completer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        candidates = import_module("memctl.cli.candidates")  # a command that runs completes nothing
+        found: list[Any] = candidates.of(kind, ctx, incomplete)
+        return found
+
+    return completer
+
+
+complete_id = complete("id")
+_MARKER = re.compile(r"\s*§?\d|\s*§|\s*$")
+
+
+def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
+    """The value of an option that names sections: a name is replaced by the marker of the section that has it.
+
+    What is a number or marker, or nothing, stays as it is; the command says whether there is such a section.
+    """
+    if isinstance(given, tuple):
+        return tuple(section_named(ctx, param, one) for one in given)
+    if not isinstance(given, str) or _MARKER.match(given) or ctx.resilient_parsing:
+        return given
+    from memctl.store import load
+    from memctl.store.memory import open_memory
+
+    return load.disk(open_memory(ctx.obj.folder, os.environ)).outline.named(given).id
+
+
 def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """Tags as they are given: several options, or one with commas, which no tag can hold."""
     return tuple(tag.strip() for value in given for tag in value.split(",") if tag.strip())
@@ -144,12 +179,19 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             "tags",
             multiple=True,
             callback=split_at_commas,
+            shell_complete=complete("tag"),
             help="Only with this tag. Repeatable: all of them.",
         ),
         click.option(
             "--importance", type=click.IntRange(1, 10), default=None, help="Only of at least this importance."
         ),
-        click.option("--section", default="", help="Only of this section, such as 2.1, or below it."),
+        click.option(
+            "--section",
+            default="",
+            callback=section_named,
+            shell_complete=complete("section"),
+            help="Only of this section, such as 2.1 or its name, or below it.",
+        ),
         click.option("--agent", default="", help="Only by this agent."),
         click.option(
             "--since", default="", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d for seven days ago."
@@ -158,26 +200,6 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
         click.option("--archived", is_flag=True, help="Only archived records."),
         click.option("--all", "everything", is_flag=True, help="Archived records too."),
     )(function)
-
-
-def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    """Complete a record's id from the memory around the current folder; silent where there is none."""
-    from pathlib import Path
-
-    from click.shell_completion import CompletionItem
-
-    from memctl.store import load
-    from memctl.store.memory import open_memory
-
-    root = ctx.find_root()
-    start = root.params.get("folder") or Path(os.environ.get("MEMCTL_DIR") or ".")
-    try:
-        records = load.disk(open_memory(Path(start), os.environ)).records
-    except MemctlError:
-        return []
-    wanted = incomplete.upper()
-    matching = sorted((r for r in records if r.id.startswith(wanted)), key=lambda r: r.timestamp, reverse=True)
-    return [CompletionItem(record.id, help=record.title) for record in matching]
 
 
 _WHOLE = 1000  # characters: the first sentence of any command's help

@@ -85,7 +85,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "diff": ("history", "Show how the memory, or one record, differs from a revision."),
     },
     "Project": {
-        "init": ("project", "Set up a memory in this repository."),
+        "init": ("project", "Set up a memory in this repository, and name the next commands."),
         "demo": ("project", "Make an example to try: a small shop's repository, with its memory."),
         "status": ("status", "Show where things stand, and what needs attention."),
         "commit": ("project", "Make the commits that are pending."),

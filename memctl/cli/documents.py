@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, complete, json_option, section_named
 from memctl.cli.report import writing
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
@@ -85,7 +85,9 @@ def render_command(
     ("memctl review §3.1", "The page agrees with the code it refers to as that is now."),
     ('memctl review §2.1 §3.1 --reason "Read again after the move to queues"', "Several at once."),
 )
-@click.argument("markers", nargs=-1, required=True, metavar="§N.N…")
+@click.argument(
+    "markers", nargs=-1, required=True, metavar="§N.N…", callback=section_named, shell_complete=complete("marker")
+)
 @writing
 @click.pass_context
 def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Group, command, complete_id, json_option, options, reading
+from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named
 from memctl.cli.packing import Packing, counter_of, deliver, refuse_undeliverable
 from memctl.cli.packing import packing as packing_options
 from memctl.cli.report import said, take_flags, write_options
@@ -275,7 +276,9 @@ _EXAMPLES = (
 
 
 def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part for value in given for part in value.replace(",", " ").split())
+    """Sections as they are given: several options, numbers with commas or blanks between them, or names."""
+    parts = (re.split(r"[,\s]+(?=[§\d])", value.strip(", ")) for value in given)
+    return section_named(ctx, param, tuple(part for some in parts for part in some if part))  # type: ignore[no-any-return]
 
 
 _SAID = (

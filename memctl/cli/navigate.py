@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, complete_id, reading
+from memctl.cli.command import command, complete, reading
 from memctl.errors import OK, REFUSED
 from memctl.record import content_fields
 from memctl.record.record import Record
@@ -34,7 +34,7 @@ _FILES = 4  # the level of the repository's own files
     ("memctl show iss-2025-11-04 --at HEAD~5", "By the beginning of an id, as it was five commits ago."),
     ("memctl show 3.1 --json", "Fields and content, parent and children, for a program."),
 )
-@click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete_id)
+@click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete("place"))
 @click.option("--tokens", "with_tokens", is_flag=True, help="Say on stderr how many tokens each has.")
 @reading
 @click.pass_context

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Group, command, reading
+from memctl.cli.command import Group, command, complete, reading, section_named
 from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -30,7 +30,10 @@ from memctl.record import timestamps
     ("memctl rehydrate --at v1.0 --json", "As it would have been at a release, for a program."),
 )
 @click.option("--task", default="", metavar="TEXT", help="What the work is about: records that match come first.")
-@click.option("--section", default="", help="Only this section, such as 2.1: its pages, and its records of any weight.")
+@click.option(
+    "--section", default="", callback=section_named, shell_complete=complete("section"),
+    help="Only this section, such as 2.1 or its name: its pages, and its records of any weight.",
+)  # fmt: skip
 @click.option("--since", default="", metavar="TIME", help="Only records from this time on, of any weight.")
 @click.option("--agent", default="", help="Only records of this agent.")
 @packing()

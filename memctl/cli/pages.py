@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Command, Group, at_option, command, json_option
+from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
 from memctl.cli.report import FLAGS, take_flags, write_options, writing
 from memctl.cli.source import kept_if_refused, read, write_page
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -114,7 +114,13 @@ _VALUES: dict[str, click.Option] = {
     "paths": click.Option(
         ["--path", "paths"], multiple=True, metavar="GLOB", help=f"Code it covers, such as src/auth/**. {_MANY}"
     ),
-    "section": click.Option(["--section"], metavar="§2.N", help="The section whose details these are."),
+    "section": click.Option(
+        ["--section"],
+        metavar="§2.N",
+        callback=section_named,
+        shell_complete=complete("section"),
+        help="The section whose details these are, by number or name.",
+    ),
     "code_refs": click.Option(
         ["--code", "code_refs"], multiple=True, metavar="PATH", help=f"A file it is about. {_MANY}"
     ),
@@ -271,9 +277,14 @@ def _row(page: Page) -> tuple[str, ...]:
     return page.id, state, page.title, about
 
 
+def _marker(shown: str) -> click.Argument:
+    """The argument that names a page, by its marker or its title."""
+    return click.Argument(["marker"], metavar=shown, callback=section_named, shell_complete=complete("marker"))
+
+
 def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -> click.Group:
     group = Group(kind.name, help=text, no_args_is_help=False)
-    marker = click.Argument(["marker"], metavar=f"§{kind.level}.N")
+    marker = _marker(f"§{kind.level}.N")
     remove = _command(
         "remove", _remove(kind), f"Take a {kind.name} away; Git keeps it.",
         [marker, click.Option(["--discard"], is_flag=True, help="Let text go that is in no commit.")],
@@ -316,7 +327,7 @@ section_command = _group(
     _command(
         "edit", _edit(SECTION), f"Change a section.\n\n{_EDIT}",
         [
-            click.Argument(["marker"], metavar="§2.N"),
+            _marker("§2.N"),
             *_options(SECTION, "title", "completion_percentage", "weight", "paths"),
         ],
         ('memctl section edit §2.3 --completion 60 --next "Refunds"', "Say how far it is and what comes next."),
@@ -335,7 +346,7 @@ detail_command = _group(
     ),
     _command(
         "edit", _edit(DETAIL), f"Change a page of details.\n\n{_EDIT}",
-        [click.Argument(["marker"], metavar="§3.N"), *_options(DETAIL, "title", "section", "code_refs")],
+        [_marker("§3.N"), *_options(DETAIL, "title", "section", "code_refs")],
         ("memctl detail edit §3.1 --file tokens.md", "Give it another text."),
         ("memctl detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py", "Say which files it is about."),
     ),

@@ -7,13 +7,14 @@ import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, json_option
 from memctl.cli.report import write_options, writing
+from memctl.cli.start import Start
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
@@ -21,6 +22,9 @@ from memctl.store import entry_state
 from memctl.store.memory import Memory
 from memctl.write import commit, remove, setup, transaction, two_phase
 from memctl.write.commit import Outcome
+
+if TYPE_CHECKING:
+    from memctl.cli.first_steps import FirstStep
 
 _TRY = (
     "memctl status                        # what it holds",
@@ -36,18 +40,37 @@ _TRY = (
     "init",
     ("memctl init", "Set up a memory at the root of this repository."),
     ("memctl init --git --project shop", "Make the Git repository too, and name the project."),
+    ("memctl init --yes", "Do at once what it would name as next steps: import decisions, install hooks."),
+    ("memctl init --sections", "In a memory: propose sections from the repository's folders; --yes adds them."),
     ("memctl init --here", "In a repository of many projects: a memory for this folder."),
 )
 @click.option("--project", metavar="NAME", help="The project's name. [default: the folder's]")
 @click.option("--git", "make_repository", is_flag=True, help="Make a Git repository first if there is none.")
 @click.option("--here", is_flag=True, help="Put it into this folder, not at the repository's root.")
+@click.option("--sections", is_flag=True, help="Propose sections, in a memory that is there.")
+@click.option("--yes", "-y", is_flag=True, help="Do what is proposed: the next steps, or the sections.")
 @writing
 @click.pass_context
-def init_command(ctx: click.Context, /, project: str | None, make_repository: bool, here: bool, **flags: Any) -> None:
-    """Set up a memory in this repository.
+def init_command(
+    ctx: click.Context,
+    /,
+    project: str | None,
+    make_repository: bool,
+    here: bool,
+    sections: bool,
+    yes: bool,
+    **flags: Any,
+) -> None:
+    """Set up a memory in this repository, and name the next commands.
 
-    It is a folder `.memory/` with settings and a page that explains it, in one commit.
+    It is a folder `.memory/` with settings and a page that explains it, in one commit. The next commands are for what
+    lies in the repository: decisions to import, hooks of the agents that it is set up for, and Git's.
     """
+    if yes and (flags["as_json"] or flags["dry_run"]):
+        raise MemctlError("--yes goes with neither --json nor --dry-run", exit_code=USAGE)
+    if sections:
+        _propose_sections(ctx, yes=yes, as_json=flags["as_json"])
+        return
     start: Path = ctx.obj.folder
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
@@ -60,10 +83,58 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
         with suppress(MemctlError):  # where settings can't be written now; the next write tries again
             trust.grant(memory.repository)
     result = transaction.carry_out(memory, lambda _: change, write_options(flags))
-    lines = [f"memory of {memory.config.project}: {memory.folder}"]
-    report.outcome(memory, result, flags, lines)
-    if not flags["as_json"]:
-        output.note("hint: `memctl install git`, in each clone, lets Git merge rendered documents without conflicts")
+    from memctl.cli import first_steps  # which other commands of this module need not
+
+    steps = first_steps.propose(memory)
+    if flags["as_json"]:
+        named = [{"command": step.line, "purpose": step.purpose} for step in steps]
+        output.json("change", report.change_data(memory, result, flags["dry_run"]) | {"next": named})
+        return
+    report.outcome(memory, result, flags, [f"memory of {memory.config.project}: {memory.folder}"])
+    if flags["dry_run"]:
+        return
+    if yes:
+        _do(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
+    else:
+        _name(steps, "next steps (`memctl init --yes` would have done those that need no words of yours):")
+
+
+def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
+    """Print a command for each section that the tree suggests, or run them."""
+    from memctl.cli import first_steps
+
+    memory, snapshot = opening.read(ctx, None)
+    steps = first_steps.propose_sections(memory, snapshot)
+    if as_json:
+        output.json("sections", [{"command": step.line, "purpose": step.purpose} for step in steps])
+    elif yes:
+        _do(ctx, memory.folder.parent, steps)
+    elif steps:
+        output.text("\n".join(step.line for step in steps))
+        output.note("hint: `memctl init --sections --yes` adds them all, `memctl section edit` renames them")
+    else:
+        output.note("no folder of the repository suggests another section")
+
+
+def _name(steps: Sequence[FirstStep], title: str) -> None:
+    width = max(len(step.line) for step in steps)
+    output.note(title, *(f"  {step.line:<{width}}  # {step.purpose}" for step in steps))
+
+
+def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
+    """Run commands in the memory's parent, one after another; one that is refused keeps none of the others back."""
+    root, has_failed = ctx.find_root(), False
+    for step in steps:
+        output.text(f"$ {step.line}")
+        agrees = ["--yes"] if step.words[0] == "install" and step.words[1] != "git" else []
+        try:
+            words = ["-C", str(top), *step.arguments(top), *agrees]
+            code = root.command.main(words, prog_name="memctl", standalone_mode=False, obj=Start(words))
+            has_failed |= bool(code)
+        except MemctlError as error:
+            output.note(f"error: {error.message}", *([f"hint: {error.hint}"] if error.hint else []))
+            has_failed = True
+    ctx.exit(REFUSED if has_failed else OK)
 
 
 @command(

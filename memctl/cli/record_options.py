@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli.command import for_people, split_at_commas
+from memctl.cli.command import complete, for_people, section_named, split_at_commas
 from memctl.cli.report import all_said, said
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
@@ -41,11 +41,20 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
     """The options of what all records have, but for their links."""
     return [
         click.Option(
-            ["--tag", "-t", "tags"], multiple=True, callback=split_at_commas, help="A word to find it by. Repeatable."
+            ["--tag", "-t", "tags"],
+            multiple=True,
+            callback=split_at_commas,
+            shell_complete=complete("tag"),
+            help="A word to find it by. Repeatable.",
         ),
         click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="From 1 to 10, critical."),
         click.Option(["--status"], type=click.Choice(statuses), help="Where it stands."),
-        click.Option(["--section"], help="The section of the project it belongs to, such as 2.1."),
+        click.Option(
+            ["--section"],
+            callback=section_named,
+            shell_complete=complete("section"),
+            help="The section of the project it belongs to, such as 2.1, or its name.",
+        ),
         click.Option(
             ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="Code it is about. Repeatable."
         ),

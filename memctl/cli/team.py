@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Group, command, json_option, options
+from memctl.cli.command import Group, command, complete, json_option, options, section_named
 from memctl.cli.report import said
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
@@ -97,7 +97,9 @@ _FORCE = "Although another owns it; needs --reason."
     ("memctl own acquire §2.1 --reason ''", "It is yours still, for no reason any more."),
     group=own_command,
 )
-@click.argument("sections", metavar="§2.N…", nargs=-1, required=True)
+@click.argument(
+    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
+)
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
               help=f"Who may write: you, all, nobody. [default: {TYPES[0]}]")  # fmt: skip
 @click.option("--for", "span", default="", metavar="SPAN", help="How long, such as 4h, 7d, 2w. [default: no end]")
@@ -145,7 +147,9 @@ def acquire_command(
 
 
 @command("release", ("memctl own release §2.1", "Give it back."), group=own_command,)  # fmt: skip
-@click.argument("sections", metavar="§2.N…", nargs=-1, required=True)
+@click.argument(
+    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
+)
 @click.option("--force", is_flag=True, help=_FORCE)
 @agreeing
 @click.pass_context
@@ -162,7 +166,9 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
     ("memctl own transfer §2.1 --to elena --reason 'She knows the schema'", "Hand it to another agent."),
     group=own_command,
 )
-@click.argument("sections", metavar="§2.N…", nargs=-1, required=True)
+@click.argument(
+    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
+)
 @click.option("--to", required=True, metavar="AGENT", help="Who is to own it.")
 @click.option("--force", is_flag=True, help=_FORCE)
 @agreeing

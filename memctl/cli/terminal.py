@@ -113,7 +113,8 @@ def size() -> os.terminal_size:
 
 def has_colour(stream: TextIO) -> bool:
     """Whether what is printed there may have colours: it is a terminal whose user has nothing against them."""
-    return stream.isatty() and not os.environ.get("NO_COLOR")
+    is_dumb = os.environ.get("TERM", "" if os.name == "nt" else "dumb") == "dumb"
+    return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
 
 
 def complain(text: str) -> None:

@@ -8,7 +8,7 @@ rules.md#levels-of-pages: §1.0 the project, §2.N a section, §3.N the details 
 # Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import count
@@ -20,6 +20,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.frontmatter import invalid, take_apart
+from memctl.record.ids import slug
 from memctl.record.kinds import Field
 from memctl.record.parser import STEERING, found_allowed, leads_out, wrong_types
 from memctl.record.record import Percent
@@ -133,6 +134,21 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         """The page with a marker; of several with the same, the first."""
         return self._by_marker.get(marker)
 
+    def named(self, name: str) -> Page:
+        """The section or page of details with a title, its slug, or a part of it, whatever the case of letters.
+
+        Raises MemctlError if there is none, or if there are several; a section goes before details of the same title.
+        """
+        wanted = name.strip().casefold()
+        for pages in (self.sections, self.details):
+            if same := [page for page in pages if wanted in (page.title.casefold(), slug(page.title))]:
+                return _only(name, same)
+        everything = (*self.sections, *self.details)
+        if part := [page for page in everything if wanted in page.title.casefold()]:
+            return _only(name, part)
+        known = ", ".join(f"{page.id} {page.title}" for page in everything) or "none; `memctl section add` makes one"
+        raise MemctlError(f"there is no section {name!r}", f"there are {known}", USAGE, "not-found")
+
     def fault_of(self, marker: str) -> Fault | None:
         """What is wrong with the page that a marker leads to, or that its heading is on, if that can't be read."""
         number = ".".join(marker[1:].split(".")[:2])
@@ -153,6 +169,13 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         for page in self.details:
             found.setdefault(page.section, []).append(page)
         return found
+
+
+def _only(name: str, found: Sequence[Page]) -> Page:
+    if len(found) > 1:
+        named = ", ".join(f"{page.id} {page.title}" for page in found)
+        raise MemctlError(f"{name!r} may be {named}", "name one by its number", USAGE, "ambiguous")
+    return found[0]
 
 
 def kind_at(path: str) -> PageKind | None:

@@ -178,11 +178,6 @@ def finished(state: TaskState) -> TaskState:
     return msgspec.structs.replace(state, steps=done or (whole,), next_actions=("none",))
 
 
-def left(state: TaskState) -> tuple[str, ...]:
-    """The steps that are not known to be done, those in progress first."""
-    return (*state.in_progress, *state.claimed, *state.planned)
-
-
 def set_steps(
     state: TaskState, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str, by: str
 ) -> TaskState:

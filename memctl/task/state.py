@@ -1,12 +1,12 @@
-"""The state of a task, found where it is: in a workflow's newest checkpoint, or in the records of states.
+"""The state of a task in a record of the memory: read, and brought up to date.
 
-`record/task_state.py` has the value, `progress` what changes it, `resume` the text with which work goes on.
+`record/task_state.py` has the value, `progress` what changes it, `resume_text` the text with which work goes on.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -108,22 +108,6 @@ def record_values(state: TaskState) -> dict[str, Any]:
         "blockers": list(state.blockers),
         "next_actions": list(state.next_actions),
     }
-
-
-def record_of_sections(
-    snapshot: Snapshot, sections: Collection[str], worked: Mapping[str, str], task_id: str = ""
-) -> Record | None:
-    """The record of the state of some sections ("§2.1"; all if there are none) that was worked on last, or of a task.
-
-    `worked` says when a record was changed last, by its path. What is open goes before what is closed.
-    """
-    found = [one for one in snapshot.records if one.memory_type == STATE.name and not one.is_archived]
-    if task_id:
-        found = [one for one in found if task_id in (one.id, one.memory_id)]
-    elif sections:
-        found = [one for one in found if one.section in sections]
-    ordered = sorted(found, key=lambda one: (one.timestamp, one.id, one.path))
-    return max(ordered, key=lambda one: (one.is_open, worked.get(one.path, one.timestamp)), default=None)
 
 
 def _lines(values: Mapping[str, Any], name: str) -> tuple[str, ...]:

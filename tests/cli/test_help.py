@@ -6,8 +6,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.shell_completion import ShellComplete
 
 from memctl.cli.command_list import EVERY_DAY, LEADS, SYNONYMS, all_commands
+from memctl.cli.main import cli
+from memctl.cli.start import Start
 from memctl.hooks.primer import TOPICS
 from tests.conftest import Memctl
 
@@ -72,3 +75,41 @@ def test_an_error_under_json_is_a_line_of_json(
     assert (error["schema"], error["kind"], error["data"]["code"]) == (1, "error", code)
     assert error["data"]["exit_code"] == exit_code
     assert error["data"]["message"]
+
+
+def test_a_section_is_named_where_its_number_is_taken(repo: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Order API")
+    memctl("section", "add", "Order mail")
+    made = memctl("issue", "Slow", "--section", "order-api").id
+    assert memctl("show", made, "--json").data["records"][0]["section"] == "§2.1"
+    memctl("edit", made, "--section", "Order Mail")
+    assert made in memctl("list", "--section", "mail").out
+    assert made not in memctl("list", "--section", "Order API").out
+    memctl("detail", "add", "Routes", "--section", "Order API")
+    memctl("section", "edit", "order-api", "--completion", "40")
+    memctl("own", "acquire", "Order API")
+    assert "§2.1" in memctl("own", "list").out
+    assert "Order API" in memctl("rehydrate", "--section", "Order API").out
+    several = memctl("list", "--section", "order", code=2).err
+    assert "§2.1 Order API, §2.2 Order mail" in several
+    assert "§2.1 Order API" in memctl("issue", "X", "--section", "nowhere", code=2).err
+    memctl("edit", made, "--section", "")
+    assert memctl("list", "--section", "mail").out == ""
+
+
+def test_the_shell_completes_what_commands_take(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    memctl("section", "add", "Order API")
+    memctl("issue", "Slow", "--tag", "checkout")
+    memctl("checkpoint", "save", "--task", "T", "--done", "a", "--next", "n")
+
+    def completed(*words: str) -> list[str]:
+        found = ShellComplete(cli, {"obj": Start([])}, "memctl", "_MEMCTL_COMPLETE")
+        return [one.value for one in found.get_completions(["-C", str(repo), *words[:-1]], words[-1])]
+
+    assert completed("list", "--section", "2") == ["2.1"]
+    assert completed("issue", "x", "--tag", "che") == ["checkout"]
+    assert completed("show", "§2") == ["§2.1"]
+    assert completed("show", "iss")[0].startswith("ISS-")
+    assert "MEM305" in completed("check", "--explain", "mem3")
+    assert "severity=" in completed("edit", "ISS", "--set", "sev")
+    assert completed("checkpoint", "show", "")

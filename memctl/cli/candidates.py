@@ -1,0 +1,89 @@
+"""What a shell completes: the values of arguments and options, from the memory around the folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from memctl.errors import MemctlError
+from memctl.record.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import open_memory
+
+Pairs = Iterable[tuple[str, str]]  # a value, and what is said of it
+
+
+def of(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """The values of a kind that begin with what is typed, whatever its case; none where there is no memory."""
+    if kind in _FIXED:
+        pairs = _FIXED[kind]()
+    else:
+        folder = ctx.find_root().params.get("folder") or os.environ.get("MEMCTL_DIR") or "."
+        try:
+            pairs = list(_OF_SNAPSHOT[kind](load.disk(open_memory(Path(folder), os.environ))))
+        except (MemctlError, OSError):
+            return []
+    typed = incomplete.casefold()
+    return [CompletionItem(value, help=said) for value, said in pairs if value.casefold().startswith(typed)]
+
+
+def _ids(snapshot: Snapshot) -> Pairs:
+    newest = sorted(snapshot.records, key=lambda record: record.timestamp, reverse=True)
+    return [(record.id, record.title) for record in newest]
+
+
+def _sections(snapshot: Snapshot) -> Pairs:
+    """Sections by their numbers, which need no quotes as names do."""
+    return [(page.number, page.title) for page in (*snapshot.outline.sections, *snapshot.outline.details)]
+
+
+def _markers(snapshot: Snapshot) -> Pairs:
+    titles = {page.id: page.title for page in snapshot.outline.pages}
+    return [(marker, titles.get(marker, "")) for marker in snapshot.outline.markers()]
+
+
+def _places(snapshot: Snapshot) -> Pairs:
+    return [*_ids(snapshot), *_markers(snapshot)]
+
+
+def _tags(snapshot: Snapshot) -> Pairs:
+    counts: dict[str, int] = {}
+    for record in snapshot.records:
+        for tag in record.tags:
+            counts[tag] = counts.get(tag, 0) + 1
+    return [(tag, f"{number} records") for tag, number in sorted(counts.items(), key=lambda item: -item[1])]
+
+
+def _checkpoints(snapshot: Snapshot) -> Pairs:
+    from memctl.pack import last_work
+
+    return [(saved.checkpoint_id, saved.goal) for saved in last_work.checkpoints(snapshot)]
+
+
+def _rules() -> Pairs:
+    from memctl.check.rules import RULES
+
+    return [(code, rule.summary) for code, rule in RULES.items()]
+
+
+def _fields() -> Pairs:
+    from memctl.record.kinds import KINDS
+
+    common = ("title", "status", "severity", "importance", "tags", "section", "code_refs", "expires_at")
+    own = [field.name for kind in KINDS.values() for field in kind.fields]
+    return [(f"{name}=", "") for name in dict.fromkeys((*common, *own))]
+
+
+_OF_SNAPSHOT: Mapping[str, Callable[[Snapshot], Pairs]] = {
+    "id": _ids,
+    "section": _sections,
+    "marker": _markers,
+    "place": _places,
+    "tag": _tags,
+    "checkpoint": _checkpoints,
+}
+_FIXED: Mapping[str, Callable[[], Pairs]] = {"rule": _rules, "field": _fields}

@@ -1,0 +1,124 @@
+"""What to do first in a repository that has just got a memory: import decisions, install hooks, name its parts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from memctl.exchange import adr_text
+from memctl.git import git
+from memctl.hooks.hosts import HOSTS
+from memctl.record.snapshot import Snapshot
+from memctl.store.memory import Memory
+from memctl.text.phrases import quantity
+
+_SHOWN = 3
+_DECISIONS = re.compile(r"(?:^|/)(?:adrs?|decisions?|(?:architecture-)?decision-(?:records|log))$", re.IGNORECASE)
+_INSTRUCTIONS = {"claude-code": "CLAUDE.md", "gemini": "GEMINI.md"}  # files by which a repository shows its agents
+_CONTAINERS = ("src", "lib", "libs", "app", "apps", "packages", "services", "crates", "cmd", "internal", "pkg")
+_NO_PART = re.compile(r"[._].*|tests?|specs?|docs?|examples?|vendor|node_modules|build|dist|bin|scripts|third_party")
+_SECTIONS = 8  # proposed at most; a person keeps an overview of so many
+_WHOLE = 0.6  # the share of all files from which on a folder is no part, but what holds the parts
+
+
+class FirstStep(NamedTuple):
+    """A command to run next, as its words behind `memctl`, and what it is for."""
+
+    words: tuple[str, ...]
+    purpose: str
+    is_complete: bool = True  # nothing in it is left for the user to fill in
+
+    @property
+    def line(self) -> str:
+        return shlex.join(("memctl", *self.words))
+
+    def arguments(self, top: Path) -> list[str]:
+        """The words, with the file or folder to import named whole: `import` takes it as seen from where it is run."""
+        return [*self.words[:-1], str(top / self.words[-1])] if self.words[0] == "import" else list(self.words)
+
+
+def propose(memory: Memory) -> list[FirstStep]:
+    """The next commands for a repository: those for what lies in it, then those that fit any, three at least."""
+    tracked = _tracked(memory)
+    found = [*_imports(tracked), *_agents(memory, tracked)]
+    found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
+    others = (
+        FirstStep(("init", "--sections"), "propose sections from the folders of the repository"),
+        FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record what you chose last", is_complete=False),
+    )
+    return [*found, *others[: max(0, _SHOWN - len(found))]]
+
+
+def _tracked(memory: Memory) -> list[str]:
+    """The files of the repository below the memory's folder, as seen from there."""
+    args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    return [os.fsdecode(name) for name in git.read(args, memory.folder.parent).split(b"\0") if name]
+
+
+def _imports(tracked: Sequence[str]) -> Iterator[FirstStep]:
+    folders = Counter(
+        folder
+        for folder, _, name in (path.rpartition("/") for path in tracked if path.endswith(".md"))
+        if _DECISIONS.search(folder) and adr_text.number_of(name) and not folder.startswith(".memory")
+    )
+    for folder, number in sorted(folders.items()):
+        yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')} that lie there")
+    if ".beads/issues.jsonl" in tracked:
+        yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "take in the issues of beads")
+    if any(path.startswith("backlog/tasks/") for path in tracked):
+        yield FirstStep(("import", "backlog", "backlog"), "take in the tasks of Backlog.md")
+
+
+def _agents(memory: Memory, tracked: Sequence[str]) -> Iterator[FirstStep]:
+    top = memory.folder.parent
+    for name, host in HOSTS.items():
+        if (top / host.folder).is_dir() or _INSTRUCTIONS.get(name) in tracked:
+            yield FirstStep(("install", name), f"give sessions of {host.title} the memory, and sum them up")
+    if "AGENTS.md" in tracked:
+        yield FirstStep(("install", "agents-md"), "tell other agents of the memory, in AGENTS.md")
+
+
+def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
+    """Commands that add a section for each part of the repository that none covers: its folders with the most files."""
+    parts = _parts([path for path in _tracked(memory) if not path.startswith(".")])
+    covered = {glob.rstrip("*").rstrip("/") for page in snapshot.outline.sections for glob in page.paths}
+    titles = {page.title.casefold() for page in snapshot.outline.sections}
+    wanted = [folder for folder in parts if folder not in covered and _title(folder).casefold() not in titles]
+    room = max(0, _SECTIONS - len(snapshot.outline.sections))
+    return [
+        FirstStep(("section", "add", _title(folder), "--path", f"{folder}/**"), f"{parts[folder]:,} files")
+        for folder in wanted[:room]
+    ]
+
+
+def _parts(paths: Iterable[str]) -> dict[str, int]:
+    """The folders that are parts of a project, those with the most files first, and how many files each has."""
+    parts: Counter[str] = Counter()
+    ahead, files = [""], list(paths)
+    while ahead:
+        base = ahead.pop()
+        below = [path for path in files if path.startswith(base)]
+        counts = Counter(
+            path[len(base) :].split("/")[0]
+            for path in below
+            if "/" in path[len(base) :] and not _NO_PART.fullmatch(path[len(base) :].split("/")[0])
+        )
+        for name, number in counts.items():
+            inner = f"{base}{name}/"
+            rests = [path[len(inner) :] for path in below if path.startswith(inner)]
+            folders = {rest.split("/")[0] for rest in rests if "/" in rest}
+            if folders and (name in _CONTAINERS or (len(folders) > 1 and number > _WHOLE * len(below))):
+                ahead.append(inner)
+            else:
+                parts[inner.rstrip("/")] = number
+    return dict(sorted(parts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _title(folder: str) -> str:
+    words = re.sub(r"[-_.]+", " ", PurePosixPath(folder).name).strip()
+    return words[:1].upper() + words[1:]

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -299,15 +300,30 @@ def test_a_builder_that_is_killed_leaves_the_index_as_it_was(shop: Path, memctl:
 def test_two_builders_at_once_make_one_index(shop: Path) -> None:
     file_of(shop).unlink(missing_ok=True)
     command = [sys.executable, "-m", "memctl", "-C", str(shop), "search", "zebra", "--json"]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ) for _ in range(2)]
-    first, second = (process.communicate()[0] for process in both)
-    assert first == second
+    pipe = subprocess.PIPE
+    both = [subprocess.Popen(command, stdout=pipe, stderr=pipe, env=os.environ) for _ in range(2)]
+    (first, nothing), (second, no_remark) = (process.communicate() for process in both)
+    assert (first, nothing, no_remark) == (second, b"", b"")  # neither searched in an index of its own
     database = sqlite3.connect(file_of(shop))
     assert database.execute("SELECT count(*) FROM views").fetchone() == (1,)
     [(count, different)] = database.execute("SELECT count(*), count(DISTINCT number) FROM live")
     assert count == different > 6
     database.close()
     assert hits(shop, "zebra") == in_memory(shop, "zebra")
+
+
+def test_who_meets_a_missing_index_waits_for_the_one_that_builds_it(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_index, "_TIMEOUT", 0.05)
+    search_index.SearchIndex.open(opened(shop)).database.close()  # tables, and no view yet
+    builder = sqlite3.connect(file_of(shop), isolation_level=None, check_same_thread=False)
+    builder.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.3, lambda: builder.execute("COMMIT")).start()
+    memory = opened(shop)
+    assert hits(shop, "zebra", memory=memory)
+    assert memory.remarks == []
+    builder.close()
 
 
 def test_worktrees_on_different_branches_see_their_own(shop: Path, memctl: Memctl, tmp_path: Path) -> None:

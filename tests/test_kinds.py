@@ -145,7 +145,7 @@ def test_a_merge_takes_the_status_further_on_and_both_sides_texts(memctl: Memctl
 
 
 def test_help_names_the_command_of_every_type_that_has_one(memctl: Memctl) -> None:
-    listed = memctl("-h").out
+    listed = memctl("help", "--all").out
     for kind in KINDS.values():
         assert not kind.help or f"{kind.verb} " in listed
         assert kind.help in listed

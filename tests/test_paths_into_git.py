@@ -154,6 +154,7 @@ WAYS = {
 # Commands that can be tried with --dry-run, and take no text that gets into Git.
 WITHOUT_TEXT = {
     "render": "it renders what is there",
+    "undo": "it takes a commit, and writes what was there before",
     "install": "it writes hooks and settings of this clone",
     "init": "it is run once, before there is a memory (below)",
     "commit": "it takes what is on the disk (below)",

@@ -29,7 +29,7 @@ def test_tags_may_be_given_together(memctl: Memctl) -> None:
     assert [r["id"] for r in memctl("list", "--tag", "a,c", "--json").data["records"]] == [made]
 
 
-@pytest.mark.parametrize("marker", ["2.9", "§2.9", "9.9", "§3.1.7", "2.1/../x", "nowhere"])
+@pytest.mark.parametrize("marker", ["2.9", "§2.9", "9.9", "§3.1.7", "2.1/../x", "§nowhere"])
 def test_a_record_is_put_only_where_there_is_a_section(repo: Path, memctl: Memctl, marker: str) -> None:
     memctl("section", "add", "Payment")
     memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="## Limits\n\nNone.\n")

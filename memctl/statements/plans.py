@@ -55,11 +55,6 @@ def read(prompt: str) -> Plan | None:
     return _read(text) if text.strip() else None
 
 
-def of_text(text: str) -> Plan | None:
-    """The plan that a whole text is, None for a text without a heading."""
-    return _read(text[:_LOOKED_AT])
-
-
 def _read(text: str) -> Plan | None:
     title, reason, cause = "", "", ""
     steps: list[str] = []

@@ -112,7 +112,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
         return state.update(snapshot, reference, state.of_values(said), saved, given["completion_percentage"])
 
     result = transaction.carry_out(memory, lambda _: change(load.disk(memory)), write_options(flags))
-    report.outcome(memory, result, flags, [reference])
+    report.outcome(memory, result, flags)
 
 
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:

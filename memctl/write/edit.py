@@ -17,6 +17,7 @@ from memctl.record.parser import found_allowed, parse, problems, refuse_transiti
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
+from memctl.text.markdown import one_line
 
 _NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {
@@ -129,6 +130,12 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
                 "`memctl supersede OLD NEW`, or `memctl edit ID --status …`",
             )
         refuse_transition(record, status)
+        known = content_fields.content(record.kind, parse(snapshot.read(record.path), record.path)[1])
+        if resolution and record.status == status and known.get("resolution"):
+            raise MemctlError(
+                f"{record.id} is resolved, and says how: {one_line(str(known['resolution']))}",
+                f"`memctl edit {record.id} --resolution …` says something else",
+            )
         text: dict[str, str | list[str]] = (
             {"resolution": resolution} if resolution and _content_field(record, "resolution") else {}
         )

@@ -14,6 +14,8 @@ from typing import IO, Any
 
 _BLOCK = 1 << 16  # bytes that are read at once
 _KILL = 9  # SIGKILL: the module `signal` makes an enum of 64 names
+# SIGPIPE and SIGXFSZ, which Python ignores: what Git runs, such as a hook with `yes | head`, has them as in a shell.
+_DEFAULT = (13, 25)
 
 
 class Process:
@@ -30,7 +32,7 @@ class Process:
         theirs = given[0], out[1], err[1]
         try:
             places = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)]
-            self.pid = os.posix_spawnp(command[0], command, environ, file_actions=places)
+            self.pid = os.posix_spawnp(command[0], command, environ, file_actions=places, setsigdef=_DEFAULT)
         finally:
             for end in theirs:
                 os.close(end)

@@ -1,6 +1,7 @@
 """A program that runs beside us."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -77,3 +78,11 @@ def test_it_speaks_where_our_own_streams_are_closed() -> None:
     process = python(code)
     process.communicate()
     assert process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone says which signals are ignored")
+def test_signals_that_python_ignores_end_what_is_started_as_in_a_shell() -> None:
+    status = Process(["cat", "/proc/self/status"], os.environ, has_stdin=False).communicate()[0].decode()
+    ignored = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:")), 16)
+    assert not ignored >> (signal.SIGPIPE - 1) & 1
+    assert not ignored >> (signal.SIGXFSZ - 1) & 1

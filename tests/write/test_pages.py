@@ -324,7 +324,6 @@ def test_what_is_wrong_is_refused_before_anything_is_written(repo: Path, memctl:
     for args, said in (
         (["section", "edit", "2.9", "--title", "x"], "there is no section §2.9\nhint: there are §2.1"),
         (["section", "edit", "3.1", "--title", "x"], "there is no section §3.1\nhint: there are §2.1"),
-        (["section", "remove", "nonsense"], "there is no section §nonsense"),
         (["detail", "edit", "3.9", "--title", "x"], "there is no detail §3.9"),
         (["detail", "add", "D"], "a section is missing\nhint: `--section §2.1`"),
         (["detail", "add", "D", "--section", "2.9"], "there is no section §2.9"),
@@ -347,6 +346,8 @@ def test_what_is_wrong_is_refused_before_anything_is_written(repo: Path, memctl:
         assert refused.err.startswith("error: "), args
         assert git(repo, "status", "--porcelain") == "", args
         assert git(repo, "rev-parse", "HEAD") == head, args
+    assert "there is no section 'nonsense'" in memctl("section", "remove", "nonsense", code=2).err  # no name either
+    assert git(repo, "rev-parse", "HEAD") == head
 
 
 def test_a_text_that_git_would_take_for_binary_is_refused_as_in_a_record(repo: Path, memctl: Memctl) -> None:

@@ -38,8 +38,10 @@ def test_the_wheel_has_the_package_its_templates_and_both_scripts(wheel: Path) -
 def test_it_works_from_the_wheel_alone_without_extras(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    (tmp_path / "shop.ts").write_text('import "./cart";\nexport class Shop {\n  open() {}\n}\n')
-    (tmp_path / "cart.ts").write_text("")
+    shop = tmp_path / "shop"  # beside what is installed, whose files would be ranked, too
+    shop.mkdir()
+    (shop / "shop.ts").write_text('import "./cart";\nexport class Shop {\n  open() {}\n}\n')
+    (shop / "cart.ts").write_text("")
     extras = ("ctok", "model2vec", "tree_sitter", "tree_sitter_go", "tree_sitter_javascript", "tree_sitter_typescript")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); sys.modules |= dict.fromkeys({extras!r})\n"
@@ -48,12 +50,12 @@ def test_it_works_from_the_wheel_alone_without_extras(wheel: Path, tmp_path: Pat
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", code, *args]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return subprocess.run(command, cwd=shop, capture_output=True, text=True, check=True)
 
     run("init", "--git")
     run("decide", "From a wheel", "--rationale", "x")
     assert "From a wheel" in run("rehydrate").stdout
-    assert (tmp_path / ".memory" / "README.md").exists()
+    assert (shop / ".memory" / "README.md").exists()
     assert "Shop.open()" in run("summarize", "shop.ts").stdout
     ranked = run("files", "--active", "shop.ts", "--explain")
     assert "cart.ts" in ranked.stdout

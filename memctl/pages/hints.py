@@ -19,6 +19,7 @@ _REASON = lazy_regex(rf"\b{cues.CONTRAST}", re.IGNORECASE)
 _UNDECIDED = lazy_regex(cues.UNDECIDED)
 _MEASURE = lazy_regex(cues.MEASURE)
 _WORD = lazy_regex(r"(?<![\w.])[^\W\d_]{2,}")
+_LOOKED_AT = 2_000  # characters of a text: what it is shows by then
 _FEW = 3  # words: fewer are no lesson, whatever was measured
 
 
@@ -49,7 +50,8 @@ def raw_output(record: Record, body: str) -> str:
     if record.kind is not LEARNING:
         return ""
     lesson = content_fields.content(LEARNING, body).get("lesson") or body
-    if not isinstance(lesson, str) or not any(character.isdigit() for character in lesson):  # all of these have some
+    lesson = lesson[:_LOOKED_AT] if isinstance(lesson, str) else ""
+    if not any(character.isdigit() for character in lesson):  # all of these have some
         return ""
     left = without_output(lesson)
     if len(_WORD.findall(left)) >= _FEW or (left == lesson and not _MEASURE.search(lesson.lower())):
@@ -58,4 +60,4 @@ def raw_output(record: Record, body: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    return text.strip().split("\n\n")[0].partition(". ")[0]
+    return text[:_LOOKED_AT].strip().split("\n\n")[0].partition(". ")[0]

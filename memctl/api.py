@@ -323,6 +323,7 @@ class Memory:
         """
         from memctl.pack import filling, last_work, rehydrate, supply
         from memctl.pack.formats import choice
+        from memctl.pages.links import known_section
         from memctl.store import access
 
         _known("form", form, (*choice.NAMES, choice.AUTO))
@@ -331,7 +332,7 @@ class Memory:
         memory, snapshot = self._memory, self._read(at)
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
-        wanted = rehydrate.Wanted(task=task, section=_marker(snapshot, section), reader=memory.actor)
+        wanted = rehydrate.Wanted(task=task, section=known_section(snapshot, section), reader=memory.actor)
         sources = supply.sources(memory, snapshot, at)
         draft = rehydrate.draft(snapshot, memory.now, wanted, sources, count, last_work.room(most))
         pack = filling.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
@@ -362,6 +363,7 @@ class Memory:
         from memctl.pack.formats.choice import AUTO
         from memctl.pack.handoff_request import HandoffText
         from memctl.pack.handoff_scope import BUDGETS
+        from memctl.pages.links import known_section
         from memctl.record.change import WriteOptions
 
         _known("kind", kind, BUDGETS)
@@ -379,7 +381,7 @@ class Memory:
             kind=kind,
             said=said,
             form=AUTO,
-            sections=[_marker(snapshot, one) for one in sections],
+            sections=[known_section(snapshot, one) for one in sections],
         )
         options = WriteOptions(reason=reason, dry_run=dry_run)
         offered = handoff_offer.offer(self._memory, asked, lambda: self._read(None), self._counter(""), options)
@@ -483,14 +485,6 @@ def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:
     if not where.working_tree_dir:
         raise MemctlError(f"{where.git_dir} is a bare repository: there is no memory in it", "open a clone of it")
     return Path(where.working_tree_dir)
-
-
-def _marker(snapshot: Snapshot, section: str) -> str:
-    marker = f"§{section.strip().removeprefix('§')}" if section else ""
-    if marker and snapshot.outline.find(marker) is None:
-        known = ", ".join(page.id for page in snapshot.outline.sections) or "none"
-        raise MemctlError(f"there is no section {section!r}", f"sections are {known}")
-    return marker
 
 
 def _texts(given: Mapping[str, object]) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from memctl.pack.formats.choice import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
 from memctl.pack.handoff_request import HandoffText
 from memctl.pack.handoff_scope import BUDGETS
+from memctl.pages.links import known_section
 from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff, package_path
@@ -356,7 +357,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     def read() -> Snapshot:
         return opening.readable(memory, None)
 
-    sections = [opening.section(read(), one) for one in named]
+    sections = [known_section(read(), one) for one in named]
     asked = handoff_offer.request(
         memory, giver=giver, taker=taker, kind=kind, sections=sections, said=said, form=packing.form,
         budget=packing.budget,

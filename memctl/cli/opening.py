@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import output
-from memctl.errors import USAGE, MemctlError
+from memctl.errors import MemctlError
 from memctl.git import git, trust
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
@@ -150,15 +150,6 @@ def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:
     """The memory around the folder, and what of it an agent may read, now or at a revision."""
     opened = memory(ctx)
     return opened, readable(opened, at)
-
-
-def section(snapshot: Snapshot, given: str) -> str:
-    """The marker of the section that an option names, "" if it names none; raises MemctlError if there is none such."""
-    marker = f"§{given.strip().removeprefix('§')}" if given else ""
-    if marker and snapshot.outline.find(marker) is None:
-        known = ", ".join(page.id for page in snapshot.outline.sections) or "none"
-        raise MemctlError(f"there is no section {given!r}", f"sections are {known}", USAGE)
-    return marker
 
 
 def progress(doing: str) -> Progress | None:

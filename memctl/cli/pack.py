@@ -15,6 +15,7 @@ from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import filling, last_work, prompt, rehydrate
 from memctl.pack.supply import places, sources
+from memctl.pages.links import known_section
 from memctl.record import timestamps
 
 
@@ -58,7 +59,7 @@ def rehydrate_command(
     memory, snapshot = opening.read(ctx, at)
     wanted = rehydrate.Wanted(
         task=task,
-        section=opening.section(snapshot, section),
+        section=known_section(snapshot, section),
         since=timestamps.parse_option(since, memory.now) if since else "",
         agent=agent,
         reader=memory.actor,

@@ -176,3 +176,12 @@ def missing_section(outline: Outline, marker: str) -> MemctlError:
 def section_marker(value: str) -> str:
     """A section as records name it: `2.1` and `§2.1` are the same."""
     return "§" + value.strip().removeprefix("§")
+
+
+def known_section(snapshot: Snapshot, given: str) -> str:
+    """The marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError if there is none such."""
+    marker = f"§{given.strip().removeprefix('§')}" if given else ""
+    if marker and snapshot.outline.find(marker) is None:
+        known = ", ".join(page.id for page in snapshot.outline.sections) or "none"
+        raise MemctlError(f"there is no section {given!r}", f"sections are {known}", USAGE)
+    return marker

@@ -185,6 +185,7 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--again", is_flag=True, help="Write and commit what was undone outside memctl (of the ids, or all).")
 @click.option("--drop", is_flag=True, help="Forget what was undone outside memctl (of the ids, or all).")
+@click.option("--batch", is_flag=True, help="Squash a batch if HEAD has moved on since, and nothing else (for hooks).")
 @click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 @click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
 @report.strict_option
@@ -197,6 +198,7 @@ def commit_command(
     ids: tuple[str, ...],
     again: bool,
     drop: bool,
+    batch: bool,
     allow_accepted: bool,
     allow_secret: bool,
     strict: bool,
@@ -205,6 +207,8 @@ def commit_command(
 ) -> None:
     """Make the commits that are pending, each with its own message, then one of edits made by hand.
 
+    With `commits: batch` these are changes of the batch; then all of it is squashed into one commit of the branch.
+
     A change that was undone outside memctl before it had a commit (by `git rebase --abort`, `reset --hard`, `stash`,
     `checkout`) is kept until its text is there again, or --again writes it, or --drop forgets it. With --again, a file
     that has another text by now is merged; what can't be merged is shown, and nothing is written.
@@ -212,6 +216,10 @@ def commit_command(
     if (again and drop) or (ids and not (again or drop)):
         raise MemctlError("ids go with either --again or --drop", "`memctl commit -h` has examples", USAGE)
     memory = opening.memory(ctx)
+    if batch:
+        squashed = commit.end_batch(memory, only_if_moved=True)
+        report.pending(squashed) if squashed else None
+        ctx.exit(REFUSED if squashed and squashed.pending else OK)
     if not dry_run:
         memory.grant_trust()
         two_phase.recover(memory, transaction.write, ask_remote=True)

@@ -16,7 +16,7 @@ from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, files, journal
+from memctl.store import batches, entry_state, files, journal
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
@@ -58,7 +58,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
         key = "archived" if record.is_archived else record.status
         of_type[key] = of_type.get(key, 0) + 1
     revision = memory.repository.resolve(at) if at else "HEAD"
-    changes = history.commits(memory.repository, [memory.prefix], revision, limit=1)
+    changes = batches.commits(memory, [memory.prefix], revision, limit=1)
     data: dict[str, Any] = {
         "project": memory.config.project,
         "folder": str(memory.folder),

@@ -71,18 +71,9 @@ def commit(
 def _commit(
     repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation, *, by_agent: bool
 ) -> Made:
-    forbid_if_unsafe(repository)
-    try:
-        identities = prepared.identities()
-    except NoIdentity:
-        raise AllPending(
-            "Git does not know who you are",
-            "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
-        ) from None
     branch, parent = repository.branch()
+    identities = _admitted(repository, prepared, parent, by_agent=by_agent)
     paths = list(files)
-    _refuse_ignored(prepared)
-    _look_at_hooks(repository, parent, by_agent=by_agent)
     if branch and not _needs_git_commit(repository, files):
         importer = prepared.importer
         importer.give(branch, parent, files, message, identities)  # it makes the commit while the index is written
@@ -95,6 +86,59 @@ def _commit(
         _collect_garbage(repository)
         return made
     return Made(_commit_only(repository, files, message, prepared.dates))
+
+
+def commit_on_ref(
+    repository: Repository,
+    place: tuple[str, str],
+    files: Mapping[str, bytes | None],
+    message: str,
+    prepared: Preparation,
+    *,
+    by_agent: bool = False,
+) -> str:
+    """Commit `files` to a ref of memctl's own after a commit, both given as `place`; returns the commit's id.
+
+    The ref must lead to nothing that is not in that commit's history. Index, branch and the user's hooks have no part
+    in it. Raises CommitPending where a commit to the branch could not be made either.
+    """
+    (ref, parent), importer = place, prepared.importer
+    try:
+        identities = _admitted(repository, prepared, repository.branch()[1], by_agent=by_agent)
+        if _filtered(repository, files) or any(content is not None and b"\r" in content for content in files.values()):
+            files = {path: _as_stored(repository, path, content) for path, content in files.items()}
+        importer.give(ref, parent, files, message, identities)
+        try:
+            made = importer.finish()
+        except git.GitFailed as error:
+            raise _failure(repository, error) from None
+        _collect_garbage(repository)
+        return made
+    finally:
+        importer.close()
+
+
+def _as_stored(repository: Repository, path: str, content: bytes | None) -> bytes | None:
+    """What Git would store of a file: with its filters and line ends."""
+    if content is None:
+        return None
+    blob = git.write(["hash-object", "-w", "--stdin", f"--path={path}"], repository.top, content).decode().strip()
+    return git.read(["cat-file", "blob", blob], repository.top)
+
+
+def _admitted(repository: Repository, prepared: Preparation, head: str, *, by_agent: bool) -> list[str]:
+    """Return author and committer for a commit that can be made now; raises CommitPending otherwise."""
+    forbid_if_unsafe(repository)
+    try:
+        identities = prepared.identities()
+    except NoIdentity:
+        raise AllPending(
+            "Git does not know who you are",
+            "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
+        ) from None
+    _refuse_ignored(prepared)
+    _look_at_hooks(repository, head, by_agent=by_agent)
+    return identities
 
 
 def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:

@@ -31,11 +31,15 @@ class Trailers(msgspec.Struct, frozen=True):
     session: str = ""
     reason: str = ""
     deeds: tuple[Deed, ...] = ()
+    base: str = ""  # of a change of a batch, and of the squash: the commit that the batch is on top of
+    changes: str = ""  # of a squash: the last change of the batch
+    commit: str = ""  # of a join: the commit of the user's that had the files of the batch
     decisions: tuple[str, ...] = ()  # what a commit of code says it follows from: `Decision: DEC-…`
 
 
-def compose(changes: Sequence[Change]) -> str:
-    """The message of a commit that carries out one change, or several that touch the same files."""
+def compose(changes: Sequence[Change], base: str = "") -> str:
+    """The message of a commit that carries out one change, or several that touch the same files; `base` is that of
+    their batch."""
     first = changes[0]
     subject = f"{TYPE}: {first.op} {first.title}" if len(changes) == 1 else _joint_subject(changes)
     trailers: list[tuple[str, str]] = []
@@ -52,8 +56,37 @@ def compose(changes: Sequence[Change]) -> str:
             ("Memctl-Session", change.session),
             ("Memctl-Reason", change.reason),
         ]
+    return _message(subject, "", [*trailers, ("Memctl-Base", base)])
+
+
+def compose_squash(subjects: Sequence[str], said: Sequence[Trailers], base: str, tip: str) -> str:
+    """The message of a commit that squashes a batch, given the subjects and trailers of its changes, oldest first.
+
+    It lists every change; a batch of one has the subject of that.
+    """
+    listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
+    named = dict.fromkeys(name for one in said for name in one.ids)
+    names = ", ".join(named)
+    subject = listed[0] if len(listed) == 1 else f"{len(listed)} changes{': ' if names else ''}{names}"
+    trailers = [("Memctl-Op", op) for one in said for op in one.ops]
+    trailers += (
+        [("Memctl-Id", name) for name in named] if len(named) <= _MAX_IDS else [("Memctl-Count", str(len(named)))]
+    )
+    trailers += [("Memctl-Actor", one.actor) for one in said] + [("Memctl-Session", one.session) for one in said]
+    body = "\n".join(_shorten(f"- {_one_line(one)}") for one in listed) if len(listed) > 1 else ""
+    return _message(f"{TYPE}: {subject}", body, [*trailers, ("Memctl-Base", base), ("Memctl-Changes", tip)])
+
+
+def compose_join(base: str, tip: str, commit: str) -> str:
+    """The message of a commit that joins a branch and a batch that a commit of the user's has."""
+    trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
+    return _message(f"{TYPE}: join the branch and its changes", "", trailers)
+
+
+def _message(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str:
     lines = [_fold(key, value) for key, value in trailers if _one_line(value)]
-    return f"{_shorten(_one_line(subject))}\n\n" + "\n".join(dict.fromkeys(lines)) + "\n"
+    parts = [_shorten(_one_line(subject)), body, "\n".join(dict.fromkeys(lines))]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def parse(message: str) -> Trailers:
@@ -77,6 +110,9 @@ def parse(message: str) -> Trailers:
         actor=", ".join(found.get("memctl-actor", ())),
         session=", ".join(found.get("memctl-session", ())),
         reason="; ".join(found.get("memctl-reason", ())),
+        base="".join(found.get("memctl-base", ())[-1:]),
+        changes="".join(found.get("memctl-changes", ())[-1:]),
+        commit="".join(found.get("memctl-commit", ())[-1:]),
         deeds=tuple(Deed(*match.groups()) for text in deeds if (match := _DEED.fullmatch(text))),
         decisions=tuple(found.get("decision", ())),
     )

@@ -103,6 +103,16 @@ class Repository:
                 found.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
         return found
 
+    def is_checked_out(self, branch: str) -> bool:
+        """Whether HEAD of any worktree of this clone is on a branch (refs/heads/…)."""
+        heads = [self.common_dir / "HEAD", *(self.common_dir / "worktrees").glob("*/HEAD")]
+        said = f"ref: {branch}\n".encode()
+        for file in heads:
+            with suppress(OSError):
+                if file.read_bytes() == said:
+                    return True
+        return False
+
     @cached_property
     def null_id(self) -> str:
         """The id of no object, as long as ids are in this repository; before the first commit only its file says so."""

@@ -27,9 +27,9 @@ from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import Turn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, load, lock, sessions_ref
+from memctl.store import batches, entry_state, load, lock, sessions_ref
 from memctl.store.memory import Memory
-from memctl.sync import merge_commit, reconcile_ownership, result, session_pages
+from memctl.sync import batch_changes, merge_commit, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref
 from memctl.write import checkout_log, commit, documents, recovery
@@ -60,7 +60,8 @@ def sync(
         upstream = remotes.upstream(memory.repository, branch, remote)
         done = _branch(memory, upstream, report, push=push, dry_run=dry_run)
         done = reconcile_ownership.share(memory, done, push=push, dry_run=dry_run)
-        return session_pages.carry(memory, done, push=push, dry_run=dry_run)
+        done = session_pages.carry(memory, done, push=push, dry_run=dry_run)
+        return batch_changes.carry(memory, done, push=push, dry_run=dry_run)
 
 
 def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, dry_run: bool) -> SyncResult:
@@ -138,7 +139,8 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
-    """Make the commits that wait, as of a write that was killed; raises MemctlError if one can't be made.
+    """Make the commits that wait, as of a write that was killed, and squash the open batch; raises MemctlError if one
+    can't be made.
 
     Asked under the lock: what another process writes right now does not wait.
     """
@@ -147,13 +149,19 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
         memory.remarks += [
             f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
         ]
+        if squashed := commit.squash(memory, dry_run=True):
+            memory.remarks.append(f"`memctl sync` commits this on the branch first: {squashed.change.title}")
         return
+    squashed = commit.settle(memory)
     for made in commit.commit_left(memory):
         told = f"{made.change.op} {made.change.title}"
         if made.pending:
             raise MemctlError(f"{told} waits for its commit: {made.pending}", made.hint)
         memory.remarks.append(f"{told} waited for its commit, and has it now: {made.commit[:10]}")
         memory.asked = None
+    squashed = squashed or commit.squash(memory)
+    if squashed and squashed.pending:
+        raise MemctlError(f"{squashed.change.title}: no commit of it can be made: {squashed.pending}", squashed.hint)
 
 
 def _head(memory: Memory) -> tuple[str, str]:
@@ -174,7 +182,8 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     """The commit of the remote's branch, and whether the state that agents share and pages of sessions came along."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.tracking(upstream.remote))
-    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages))
+    changes = (batches.ref(memory, upstream.ref), batches.tracking(memory, upstream.ref, upstream.remote))
+    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages, changes))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")

@@ -9,7 +9,7 @@ from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
-from memctl.store import files
+from memctl.store import batches, files
 from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
@@ -88,8 +88,9 @@ def _refuse_broken(text: str, path: str) -> None:
 
 
 def text_in_head(memory: Memory, path: str) -> str | None:
-    """The text that HEAD has for a file, None if none."""
+    """The text that HEAD, or the open batch, has for a file, None if none."""
     try:
-        return git.read(["show", f"HEAD:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
+        name = f"{batches.head(memory) or 'HEAD'}:{memory.tracked(path)}"
+        return git.read(["show", name], memory.repository.top).decode(errors="replace")
     except git.GitFailed:
         return None

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from memctl.errors import MemctlError
-from memctl.git import commits, differences, git, index, message
+from memctl.git import commits, differences, git, index
 from memctl.pages.documents import Comparison, compare, is_intact
 from memctl.pages.documents import found as document_at
 from memctl.pages.links import FOLDER, SOURCES, UNTRACKED
@@ -37,6 +37,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         )
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
+        commit.settle(memory)
         files.remove_leftovers(memory.folder)  # of a rendering that was killed
         snapshot = load.disk(memory)
         making = documents.renderer(memory, snapshot)
@@ -87,7 +88,7 @@ def complete_merge(memory: Memory) -> str:
 
 def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
     try:
-        name = commit.commit_paths(memory, dict.fromkeys(paths), message.compose([change]))
+        name = commit.commit_paths(memory, dict.fromkeys(paths), [change])
         return Outcome(change, commit=name, documents=tuple(paths))
     except commits.CommitPending as error:
         return Outcome(change, pending=error.why, hint=error.hint, documents=tuple(paths))

@@ -50,6 +50,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             memory.asked = None  # somebody wrote after Git was asked
         if not options.dry_run:
             recovery.recover(memory)
+            _settle(memory)
         asked = memory.asked
         sequence = Sequence(memory)
         change = commit.signed(memory, plan(sequence), options.reason)
@@ -93,6 +94,16 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             finally:
                 memory.asked = None  # from before the write: whoever reads next has to ask anew
         return outcome
+
+
+def _settle(memory: Memory) -> None:
+    """Bring a batch in step with HEAD before the write; what keeps it from a commit keeps nobody from recording."""
+    settled = commit.settle(memory)
+    if settled and settled.pending:
+        memory.remarks += [
+            f"warning: earlier changes wait for their commit: {settled.pending}",
+            f"hint: {settled.hint}",
+        ]
 
 
 def _committed(memory: Memory, entry: PendingEntry, options: WriteOptions) -> Outcome:

@@ -7,7 +7,7 @@ from memctl.git import history, trees
 from memctl.git.history import Commit
 from memctl.record import ids
 from memctl.record.change import REDACT, Change, Delete, Write
-from memctl.store import entry_state, files
+from memctl.store import batches, entry_state, files
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.write import merge
@@ -65,7 +65,7 @@ def _named(memory: Memory, revision: str) -> Commit:
 def _latest(memory: Memory) -> Commit:
     """The latest commit of the memory that is not undone: each undo goes one further back."""
     undone: set[str] = set()
-    for commit in history.commits(memory.repository, [memory.prefix]):
+    for commit in batches.commits(memory, [memory.prefix]):
         if commit.commit[:_SHORT] in undone:
             continue
         if UNDO not in commit.trailers.ops:

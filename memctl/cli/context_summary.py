@@ -87,7 +87,8 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
     snapshot = opening.readable(memory, None)
     from memctl.pack.supply import sources
 
-    found = phase.standing(snapshot, memory.now, sources(memory, snapshot, None).worked)
+    given = sources(memory, snapshot, None)
+    found = phase.standing(snapshot, memory.now, given.worked, blockers=given.blockers())
     if decision is not None and decision != found.decision:
         found = msgspec.structs.replace(found, decision=decision, why="as given")
     text = phase.summary(found, budget, counter.tokens)

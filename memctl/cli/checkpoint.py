@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import events, forms, resume, save, versions
-from memctl.task.resume import Resumption
+from memctl.task.resume import Missing, Resumption
 from memctl.task.save import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
@@ -94,8 +95,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, flags, lines)
-    for one in resume.missing(made):
-        output.note(f"missing to resume: {one.what}: {one.why}")
+    _note_missing(resume.missing(made))
 
 
 @command(
@@ -120,9 +120,10 @@ def list_command(
     if everything and at is not None:
         raise MemctlError("--all is about the worktree, and goes without --at", exit_code=USAGE)
     memory, snapshot = opening.read(ctx, at)
-    found = versions.read(snapshot, events.slug(workflow))
+    workflow = events.workflow(memory, workflow) if workflow else ""
+    found = versions.read(snapshot, workflow)
     shown = found.checkpoints[: limit or None]
-    gone = [one.id for one in versions.deleted(memory, snapshot, events.slug(workflow))] if everything else []
+    gone = [one.id for one in versions.deleted(memory, snapshot, workflow)] if everything else []
     if as_json:
         opened = [versions.readable(snapshot, one)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
@@ -197,6 +198,7 @@ def resume_command(
         raise MemctlError("\n".join(lines), _hint(found))
     else:
         output.text(found.text.text, newline=False)
+        _note_missing(found.missing)
     _tell_closed(found.closed)
     ctx.exit(REFUSED if obstacles else OK)
 
@@ -208,6 +210,13 @@ for member in (save_command, list_command, show_command, resume_command):
 
 def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
     return events.workflow(memory, given) if given else versions.workflow_for(memory, snapshot)
+
+
+def _note_missing(missing: Sequence[Missing]) -> None:
+    """Say what a checkpoint lacks: what nobody can go on without, and what only `resume --strict` insists on."""
+    output.note(*(f"missing to resume: {one}" for one in missing if one.essential))
+    if others := "; ".join(str(one) for one in missing if not one.essential):
+        output.note(f"not said, and `checkpoint resume --strict` needs it: {others}")
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:

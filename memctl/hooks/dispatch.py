@@ -281,7 +281,7 @@ def _start_context(call: _EventCall, memory: "Memory") -> str:
 
     state = session_state.read(call.folder)
     texts = [
-        _attempted(call, lambda: session_start.context(memory, call.host, call.payload, state)),
+        _attempted(call, lambda: session_start.context(memory, call.host, call.payload, call.folder, state)),
         _attempted(call, lambda: session_start.pages_elsewhere(memory, call.folder.root)),
         _attempted(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]

@@ -138,8 +138,11 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def completion(self) -> int | None:
-        """The share of the steps that are done, in percent and rounded down; None without steps."""
-        return 100 * len(self.done) // len(self.steps) if self.steps else None
+        """The share of the steps that are done, in percent and rounded down; None without steps, and where all are done
+        and something else comes next: that is not 100 %."""
+        if not self.steps or (len(self.done) == len(self.steps) and not self.is_finished):
+            return None
+        return 100 * len(self.done) // len(self.steps)
 
     @property
     def is_finished(self) -> bool:

@@ -210,7 +210,7 @@ _WHOLE = 1000  # characters: the first sentence of any command's help
 
 
 class Group(Command, click.Group):
-    """A command with subcommands. Its help shows its own examples, or the first of each subcommand, and lists them all."""
+    """A command with subcommands; its help lists them, after its own examples or the first of each subcommand."""
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
         members = [command for _, command in self._listed(ctx) if isinstance(command, Command)]

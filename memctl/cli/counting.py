@@ -1,4 +1,4 @@
-"""What commands share that judge texts: options for several files, the counter of their tokens, and the memory around."""
+"""Shared by commands that judge texts: options for several files, the counter of their tokens, the memory around."""
 
 from __future__ import annotations
 

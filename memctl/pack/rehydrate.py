@@ -221,7 +221,7 @@ def _weighed(item: Item, about: Bearing) -> Item:
     if not about.is_met or not item.weight:
         return item
     fit = about.fits.get(item.key, 0.0)
-    weight = item.weight if fit >= relevance.CLOSE else 0
+    weight = item.weight if fit >= relevance.POSSIBLE else 0
     return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else weight)
 
 

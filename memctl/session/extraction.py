@@ -63,6 +63,7 @@ _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys
 )
 _SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
 _LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
+_PLACEHOLDER = "[Evicted: "  # how what stands for an evicted message begins (rules.md#window-eviction)
 _MOST = 200_000  # characters of what is said; more is pasted
 
 
@@ -87,7 +88,7 @@ class Extract(msgspec.Struct, frozen=True):
 
 def of_events(events: Iterable[Event]) -> list[Extract]:
     """All that was found, in its order, each thing once."""
-    events = list(events)
+    events = [_without_placeholders(event) for event in events]
     free: dict[int, list[Extract]] = {}
     for statement in dialogue.read(events):
         free.setdefault(statement.turn, []).append(_stated_freely(statement, events[statement.turn]))
@@ -105,6 +106,13 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
                 del found[key]  # said again: it counts from here
                 found[key] = one
     return [one for one in found.values() if not _is_part(one, found.values())]
+
+
+def _without_placeholders(event: Event) -> Event:
+    """An event without what stands for messages that were evicted: those are known by their own events."""
+    if _PLACEHOLDER not in event.text or event.kind == RESULT:
+        return event
+    return msgspec.structs.replace(event, text=re.sub(rf"{re.escape(_PLACEHOLDER)}[^\]]*\]", "", event.text))
 
 
 def _once(told: list[Extract], free: list[Extract]) -> Iterator[Extract]:

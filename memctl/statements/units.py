@@ -68,7 +68,7 @@ def units(text: str) -> Iterator[Unit]:
 
 
 def sentences(text: str) -> Iterator[Unit]:
-    """The sentences of a text without marks, on one line each; one that ends in a colon has what it announces behind it.
+    """The sentences of a text, each on one line without marks; one that ends in a colon has what it announces with it.
 
     That is the beginnings of the items that follow, or the next sentence if none do; one that announces nothing is
     left out.

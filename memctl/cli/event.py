@@ -74,9 +74,9 @@ _said = options(
 @json_option
 @click.pass_context
 def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
-    """Note what happens in a workflow: a phase begins or is complete, a context is compressed, somebody is called.
+    """Note an event of a workflow: a phase begins or ends, a context is compressed, an agent is called.
 
-    An event is complete in itself: what its type needs and is missing is named, and nothing is noted then.
+    An event is complete in itself: if something that its type needs is missing, the command names it and notes nothing.
     """
     memory = opening.memory(ctx)
     sizes = {name: given.pop(name) for name in _SIZES}

@@ -104,7 +104,7 @@ if TYPE_CHECKING:
     from memctl.window.messages.validity import validate as validate
     from memctl.window.orchestrator import ContextWindowManager as ContextWindowManager
     from memctl.window.policy.advice import Advice as Advice
-    from memctl.window.policy.blocks import take_apart as take_apart
+    from memctl.window.policy.formats import take_apart as take_apart
     from memctl.window.policy.contexts import (
         Context as Context,
         ContextState as ContextState,
@@ -167,7 +167,7 @@ _NAMES = {
     "messages.validity": "validate",
     "orchestrator": "ContextWindowManager",
     "policy.advice": "Advice",
-    "policy.blocks": "take_apart",
+    "policy.formats": "take_apart",
     "policy.contexts": "Context ContextState Debt Slice",
     "policy.measures": "Measures",
     "policy.performance": "Performance",

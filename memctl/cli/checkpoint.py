@@ -214,9 +214,7 @@ def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
 
 def _note_missing(missing: Sequence[Missing]) -> None:
     """Say what a checkpoint lacks: what nobody can go on without, and what only `resume --strict` insists on."""
-    output.note(*(f"missing to resume: {one}" for one in missing if one.essential))
-    if others := "; ".join(str(one) for one in missing if not one.essential):
-        output.note(f"not said, and `checkpoint resume --strict` needs it: {others}")
+    output.note(*(f"{'missing to resume' if one.essential else 'not said'}: {one}" for one in missing))
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def _cut(conversation: Conversation, kept_turns: int) -> int:
 
 def _fitted(made: Digest, counter: TokenCounter, most: int) -> str:
     """The digest with as many of its findings as fit, the last ones; everything else in it stays."""
-    number = len(made.sections.get(digest_text.FINDINGS, ()))
+    number = len(made.findings)
     while number and counter.tokens(made.text(number)) > max(most, counter.tokens(made.text(0))):
         number //= 2
     return made.text(number)

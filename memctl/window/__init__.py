@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from memctl.window.health import alerts as alerts, fidelity as fidelity, questions as questions
     from memctl.window.messages import reading as reading
     from memctl.window.policy import (
-        advice as advice,
         contexts as contexts,
         measures as measures,
         observations as observations,
@@ -103,7 +102,6 @@ if TYPE_CHECKING:
     from memctl.window.messages.reading import Opened as Opened
     from memctl.window.messages.validity import validate as validate
     from memctl.window.orchestrator import ContextWindowManager as ContextWindowManager
-    from memctl.window.policy.advice import Advice as Advice
     from memctl.window.policy.formats import take_apart as take_apart
     from memctl.window.policy.contexts import (
         Context as Context,
@@ -113,7 +111,7 @@ if TYPE_CHECKING:
     )
     from memctl.window.policy.measures import Measures as Measures
     from memctl.window.policy.performance import Performance as Performance
-    from memctl.window.policy.quality import QualityMetric as QualityMetric, Signal as Signal
+    from memctl.window.policy.quality import Advice as Advice, QualityMetric as QualityMetric, Signal as Signal
     from memctl.window.policy.rules import Facts as Facts, Judgement as Judgement
     from memctl.window.policy.staleness import Over as Over
     from memctl.window.preservation.checklist import Entry as Entry
@@ -166,12 +164,11 @@ _NAMES = {
     "messages.reading": "Opened",
     "messages.validity": "validate",
     "orchestrator": "ContextWindowManager",
-    "policy.advice": "Advice",
     "policy.formats": "take_apart",
     "policy.contexts": "Context ContextState Debt Slice",
     "policy.measures": "Measures",
     "policy.performance": "Performance",
-    "policy.quality": "QualityMetric Signal",
+    "policy.quality": "Advice QualityMetric Signal",
     "policy.rules": "Facts Judgement",
     "policy.staleness": "Over",
     "preservation.checklist": "Entry",
@@ -196,7 +193,6 @@ _PUBLIC_MODULES = (
     "health.fidelity",
     "health.questions",
     "messages.reading",
-    "policy.advice",
     "policy.contexts",
     "policy.measures",
     "policy.rules",

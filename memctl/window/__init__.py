@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     # isort: off
     from memctl.record.task_state import TaskState as TaskState
     from memctl.window import audit as audit, config as config, status as status
-    from memctl.window.budget import occupancy as occupancy, profiles as profiles
+    from memctl.window.budget import profiles as profiles
     from memctl.window.compression import cascade as cascade
     from memctl.window.health import alerts as alerts, fidelity as fidelity, questions as questions
     from memctl.window.messages import reading as reading
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         quality as quality,
         rules as rules,
         staleness as staleness,
-        summaries as summaries,
     )
     from memctl.window.preservation import checklist as checklist
     from memctl.window.pressure import drawing as drawing, limits as limits
@@ -37,12 +36,14 @@ if TYPE_CHECKING:
         Decision as Decision,
         Summary as Summary,
     )
-    from memctl.window.budget.occupancy import Occupancy as Occupancy, Team as Team, TypeUsage as TypeUsage
     from memctl.window.budget.profiles import (
         PROFILES as PROFILES,
         BudgetComponent as BudgetComponent,
+        Occupancy as Occupancy,
         Portion as Portion,
         Profile as Profile,
+        Team as Team,
+        TypeUsage as TypeUsage,
         profile as profile,
     )
     from memctl.window.budget.tracking import (
@@ -137,8 +138,7 @@ if TYPE_CHECKING:
 # The public names by the module that has them: whoever wants one of them does not pay for the rest.
 _NAMES = {
     "audit": "AuditLog AuditSink Decision Summary",
-    "budget.occupancy": "Occupancy Team TypeUsage",
-    "budget.profiles": "PROFILES BudgetComponent Portion Profile profile",
+    "budget.profiles": "PROFILES BudgetComponent Occupancy Portion Profile Team TypeUsage profile",
     "budget.tracking": "BudgetReport ComponentBudget TokenBudgetManager Verdict",
     "compression.cascade": "Cascade Reduction Step",
     "compression.delegation": "SubAgentAnswer",
@@ -185,7 +185,6 @@ _NAMES = {
 # Modules whose functions are public as `drawing.svg`: those that commands are made of.
 _PUBLIC_MODULES = (
     "audit",
-    "budget.occupancy",
     "budget.profiles",
     "compression.cascade",
     "config",
@@ -200,7 +199,6 @@ _PUBLIC_MODULES = (
     "policy.staleness",
     "policy.observations",
     "policy.performance",
-    "policy.summaries",
     "preservation.checklist",
     "pressure.drawing",
     "pressure.limits",

@@ -16,9 +16,9 @@ import msgspec
 from memctl.record.notices import NOTICES
 from memctl.window.policy import relevance
 from memctl.window.policy.blocks import CODE, DATA
-from memctl.window.policy.importance import CRITICAL, WEIGHTY
 from memctl.window.policy.measures import Measured, Measures
 from memctl.window.policy.performance import Performance
+from memctl.window.policy.relevance import CRITICAL, WEIGHTY
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs

@@ -232,7 +232,7 @@ def _declared(given: dict[str, Any]) -> ContextState:
 
 
 def _debt_data(debt: Debt) -> dict[str, Any]:
-    return {"tokens": debt.tokens, "ratio": debt.ratio, "lines": [item.block.piece.line for item in debt.blocks]}
+    return {"tokens": debt.tokens, "ratio": debt.ratio, "lines": [item.block.line for item in debt.blocks]}
 
 
 def _context(source: str, around: Surroundings) -> Context:

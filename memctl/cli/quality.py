@@ -50,9 +50,9 @@ def quality_command(
 ) -> None:
     """Judge a pack or a prompt: relevance, placement, redundancy, staleness, density, blocks, boundaries.
 
-    Says what to change, line by line, and which of the triggers for a compression fire. Markdown, XML, YAML, JSON
-    messages and plain text are taken apart into blocks by their format. Relevance is measured by words, not by meaning;
-    within a memory, its records say what is outdated.
+    It says what to change, line by line, and which triggers for a compression fire. Markdown, XML, YAML, JSON messages
+    and plain text are split into blocks by their format. Relevance is measured by words, not by meaning; within a
+    memory, its records say what is outdated.
     """
     from memctl.window import advice, measures, quality, take_apart
 
@@ -141,11 +141,10 @@ def _change(item: Advice) -> tuple[str, ...]:
 def _print_blocks(found: Measures) -> None:
     rows = []
     for item in found.blocks:
-        piece = item.block.piece
+        block = item.block
         bears = {None: "-", True: "yes", False: "no"}[item.is_relevant]
         marks = (str(item.weight), bears, f"{item.overlap.share:.0%}", f"{item.stale.share:.0%}")
-        title = piece.title or " ".join(piece.text.split())[:50]
-        rows.append((f"{piece.line}-{piece.end}", piece.kind, f"{item.block.tokens:,}", *marks, title))
+        rows.append((f"{block.line}-{block.end}", block.kind, f"{block.tokens:,}", *marks, block.name))
     output.columns([("lines", "kind", "tokens", "weight", "task", "repeated", "stale", "title"), *rows])
 
 
@@ -162,10 +161,10 @@ def _data(
         "changes": [msgspec.structs.asdict(change) for change in changes],
         "blocks": [
             {
-                "title": item.block.piece.title,
-                "kind": item.block.piece.kind,
-                "line": item.block.piece.line,
-                "end": item.block.piece.end,
+                "title": item.block.title,
+                "kind": item.block.kind,
+                "line": item.block.line,
+                "end": item.block.end,
                 "tokens": item.block.tokens,
                 "weight": item.weight,
                 "is_relevant": item.is_relevant,

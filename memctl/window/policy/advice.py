@@ -33,15 +33,14 @@ def advice(found: Measures) -> list[Advice]:
 
 
 def _change(item: Measured, metric: str, action: str, why: str, saves: float = 0) -> Advice:
-    piece = item.block.piece
-    title = piece.title or " ".join(piece.text.split())[:50]
-    return Advice(metric, action, piece.line, piece.end, title, why, int(saves))
+    block = item.block
+    return Advice(metric, action, block.line, block.end, block.name, why, int(saves))
 
 
 def _repeated(found: Measures) -> Iterator[Advice]:
     for item in found.content:
         if item.overlap.share >= _REPEATED and item.stale.share < 1:
-            earlier = found.blocks[item.overlap.earlier].block.piece
+            earlier = found.blocks[item.overlap.earlier].block
             lines = f"lines {earlier.line}-{earlier.end}" if item.overlap.earlier != item.block.number else "itself"
             why = f"{item.overlap.share:.0%} of it repeats {lines}"
             saved = item.block.tokens * item.overlap.share

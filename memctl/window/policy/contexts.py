@@ -148,7 +148,7 @@ def _extracted(context: ParsedText) -> list[TextBlock]:
     passes = context.passes_down()
     chosen: set[int] = set()
     for block in context.blocks:
-        parent = block.piece.parent
+        parent = block.parent
         if (parent in chosen and passes[parent]) or _is_shared(block):
             chosen.add(block.number)
     return [context.blocks[number] for number in sorted(chosen)]
@@ -157,13 +157,13 @@ def _extracted(context: ParsedText) -> list[TextBlock]:
 def _is_shared(block: TextBlock) -> bool:
     """Whether a block belongs into the slice; decisions do while they are not made."""
     found = importance.parts(block)
-    is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.piece.title} {block.piece.text[:200]}")
+    is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
     return bool(found & _SLICE) or bool(is_undecided)
 
 
 def _key(block: TextBlock) -> str:
     """What makes two blocks the same: title and words."""
-    return comparable(f"{block.piece.title}\n{block.piece.text}")
+    return comparable(f"{block.title}\n{block.text}")
 
 
 def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
@@ -182,7 +182,7 @@ def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
 
 def _named_work(context: Context) -> set[str]:
     blocks = context.measures.parsed.blocks
-    texts = [block.piece.text for block in blocks if importance.parts(block) & {"mission", "inputs", "next"}]
+    texts = [block.text for block in blocks if importance.parts(block) & {"mission", "inputs", "next"}]
     return {match[0] for text in texts for match in ids.PATTERN.finditer(text)}
 
 

@@ -53,9 +53,9 @@ _DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORE
 
 def parts(block: TextBlock) -> set[str]:
     """The parts of a shared context slice that a block is named for, by its title or the keys that it begins with."""
-    named = [block.piece.title, *(_NAME.findall(block.piece.text[:2_000]) if block.piece.is_marked else [])]
+    named = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
     found = {part for name in named for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
-    return found if len(block.piece.title) <= 60 or not found else found & {"decisions"}
+    return found if len(block.title) <= 60 or not found else found & {"decisions"}
 
 
 def _part(word: str) -> str:
@@ -64,7 +64,7 @@ def _part(word: str) -> str:
 
 def is_frame(block: TextBlock) -> bool:
     """Whether a block says the task itself, where it stands, what binds or blocks it, or what comes next."""
-    title = block.piece.title.lower()
+    title = block.title.lower()
     return (
         len(title) <= 40 and not is_record(block) and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
     )
@@ -74,10 +74,10 @@ def preserved(parsed: ParsedText) -> set[int]:
     """The numbers of the blocks that are decisions or constraints, with all below them, and of short background."""
     found: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
-        piece, named = block.piece, parts(block)
-        is_decision = _DECISION.match(piece.title) or _DECISION.match(piece.text[:200])
+        named = parts(block)
+        is_decision = _DECISION.match(block.title) or _DECISION.match(block.text[:200])
         if (
-            piece.parent in found
+            block.parent in found
             or is_decision
             or named & _PRESERVED
             or (_GROUND in named and block.tokens <= _SHORT and not is_record(block))
@@ -88,12 +88,12 @@ def preserved(parsed: ParsedText) -> set[int]:
 
 def is_aside(block: TextBlock) -> bool:
     """Whether a block is the title of what a pack itself says not to bear on its task."""
-    return block.piece.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
+    return block.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
 
 
 def is_record(block: TextBlock) -> bool:
     """Whether a block says its importance itself, as a record does."""
-    return _STATED.search(block.piece.text[:2_000]) is not None
+    return _STATED.search(block.text[:2_000]) is not None
 
 
 def weights(parsed: ParsedText) -> list[int]:
@@ -105,10 +105,10 @@ def weights(parsed: ParsedText) -> list[int]:
     found: list[int] = []
     records: list[bool] = []
     for block in parsed.blocks:
-        parent = block.piece.parent
-        stated = _STATED.search(block.piece.text[:2_000])
+        parent = block.parent
+        stated = _STATED.search(block.text[:2_000])
         if stated:
-            found.append(10 if _SEVERE.search(block.piece.text[:2_000]) else int(stated[1] or stated[2]))
+            found.append(10 if _SEVERE.search(block.text[:2_000]) else int(stated[1] or stated[2]))
             records.append(True)
         elif parent >= 0 and records[parent]:
             found.append(found[parent])
@@ -120,7 +120,7 @@ def weights(parsed: ParsedText) -> list[int]:
 
 
 def _named_weight(block: TextBlock) -> int:
-    if _SEVERE.search(block.piece.text[:2_000]) or block.piece.text.lower().startswith(TASK_LINES):
+    if _SEVERE.search(block.text[:2_000]) or block.text.lower().startswith(TASK_LINES):
         return 10
     weight = max((_WEIGHTS.get(part, 0) for part in parts(block)), default=0) if not block.is_heading else 0
-    return max(weight, 9 if _STRONG.search(block.piece.text[:2_000]) else 0)
+    return max(weight, 9 if _STRONG.search(block.text[:2_000]) else 0)

@@ -16,10 +16,10 @@ import msgspec
 
 from memctl.record.notices import NOTICES
 from memctl.window.policy import relevance
+from memctl.window.policy.blocks import CODE, DATA
 from memctl.window.policy.importance import CRITICAL, WEIGHTY
 from memctl.window.policy.measures import Measured, Measures
 from memctl.window.policy.performance import Performance
-from memctl.window.policy.pieces import CODE, DATA
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs
@@ -158,14 +158,14 @@ def disorder(found: Measures) -> float:
 def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
     """How many clear boundaries there are, how many are needed, and where one type passes into another without any."""
     items = found.content
-    missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.piece.is_marked]
+    missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.is_marked]
     changes = sum(1 for a, b in pairwise(items) if _type(a) != _type(b))
-    there = sum(1 for item in found.blocks if item.block.piece.is_marked)
+    there = sum(1 for item in found.blocks if item.block.is_marked)
     return there, changes + found.parsed.tokens // _STRETCH, missing
 
 
 def _type(item: Measured) -> str:
-    return item.block.piece.kind if item.block.piece.kind in (CODE, DATA) else "text"
+    return item.block.kind if item.block.kind in (CODE, DATA) else "text"
 
 
 # When a context should be compressed for its quality (rules.md#quality).
@@ -202,12 +202,12 @@ def _judged(found: Measures, performance: Performance | None) -> list[Signal]:
     tokens, task, dense = found.parsed.tokens, found.task, density(found)
     groups = relevance.clusters([item.block for item in found.irrelevant])
     alike = found.share(sum(block.tokens for group in groups for block in group)) if task else None
-    named = "; ".join(f"lines {', '.join(str(block.piece.line) for block in group[:6])}" for group in groups[:3])
-    false = [item.block.piece.line for item in found.content if item.stale.share and item.is_relevant]
+    named = "; ".join(f"lines {', '.join(str(block.line) for block in group[:6])}" for group in groups[:3])
+    false = [item.block.line for item in found.content if item.stale.share and item.is_relevant]
     long, (_, _, missing) = long_blocks(found), boundaries(found)
     largest = max((item.block.tokens for item in found.content), default=0)
     filter_ = "filter by relevance" + ("" if task else "; name the task to see what can go")
-    in_line = f"{len(long)} blocks; the first in line {long[0].block.piece.line}" if long else ""
+    in_line = f"{len(long)} blocks; the first in line {long[0].block.line}" if long else ""
     outdated = f"on the task, but outdated: lines {', '.join(map(str, false[:8]))}"
     group = ("performance", "relevance", "structure")
     return [

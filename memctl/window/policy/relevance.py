@@ -23,7 +23,7 @@ _COMPARED = 400  # blocks that are compared with each other, the largest
 def relevant(parsed: ParsedText, task: str) -> list[bool]:
     """Of each block whether it bears on the task."""
     asked = terms(task)
-    own = [terms(f"{block.piece.title} {block.piece.text}") for block in parsed.blocks]
+    own = [terms(f"{block.title} {block.text}") for block in parsed.blocks]
     document = Counter(term for found in own for term in found & asked)
     weights = {term: math.log(1 + len(own) / number) for term, number in document.items()}
     whole = sum(weights.values())
@@ -37,13 +37,13 @@ def relevant(parsed: ParsedText, task: str) -> list[bool]:
     bearing = {units[number] for number, bears in enumerate(found) if bears and units[number] >= 0}
     found = [bears or units[number] in bearing for number, bears in enumerate(found)]
     for block in parsed.blocks:  # parents come before their children
-        number, parent = block.number, block.piece.parent
+        number, parent = block.number, block.parent
         if parent >= 0 and passing[parent]:
             found[number] = found[number] or found[parent]
             frame[number] = frame[number] or (frame[parent] and units[number] < 0)
     found = [bears or framing for bears, framing in zip(found, frame, strict=True)]
     for block in reversed(parsed.blocks):  # what has something that matters below it is its title
-        parent = block.piece.parent
+        parent = block.parent
         if parent >= 0 and found[block.number] and (passing[parent] or parsed.blocks[parent].is_heading):
             found[parent] = True
     return found
@@ -53,7 +53,7 @@ def units_of(parsed: ParsedText) -> list[int]:
     """Of each block the record that it is a part of, or -1: a record bears on a task as a whole or not at all."""
     units: list[int] = []
     for block in parsed.blocks:
-        above = units[block.piece.parent] if block.piece.parent >= 0 else -1
+        above = units[block.parent] if block.parent >= 0 else -1
         units.append(block.number if above < 0 and is_record(block) else above)
     return units
 
@@ -61,7 +61,7 @@ def units_of(parsed: ParsedText) -> list[int]:
 def clusters(blocks: list[TextBlock]) -> list[list[TextBlock]]:
     """Groups of blocks that are alike: each shares at least half of its words with another of its group."""
     largest = sorted(blocks, key=lambda block: -block.tokens)[:_COMPARED]
-    found = [(block, terms(block.piece.text)) for block in largest]
+    found = [(block, terms(block.text)) for block in largest]
     group = list(range(len(found)))
     for one, (_, ours) in enumerate(found):
         for other, (_, theirs) in enumerate(found[:one]):

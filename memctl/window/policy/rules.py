@@ -280,8 +280,8 @@ def lacks(context: ParsedText) -> list[str]:
     there = {part for block in context.blocks for part in importance.parts(block)}
     found = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
-        if hidden := hidden_reference(block.piece.text):
-            found.append(f"what line {block.piece.line} refers to ({hidden!r})")
+        if hidden := hidden_reference(block.text):
+            found.append(f"what line {block.line} refers to ({hidden!r})")
     return found
 
 

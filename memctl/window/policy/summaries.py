@@ -9,10 +9,9 @@ from collections import Counter
 import msgspec
 
 from memctl.text.markdown import first_sentence
-from memctl.window.policy.blocks import CountTokens, TextBlock
+from memctl.window.policy.blocks import CODE, DATA, LIST, TEXT, CountTokens, TextBlock
 from memctl.window.policy.contexts import Slice
 from memctl.window.policy.measures import Measured, Measures
-from memctl.window.policy.pieces import CODE, DATA, LIST, TEXT
 from memctl.window.policy.rules import MACRO_AWS
 
 TIERS = (("micro", 50), ("phase", 300), ("macro", 800))  # the most tokens of each
@@ -51,10 +50,10 @@ class Strategy(msgspec.Struct, frozen=True):
 
 def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     """The smallest tier that can hold an outcome line for each block of the slice that says more than a line."""
-    long = [block for block in shared.blocks if block.piece.kind in (TEXT, LIST)]
-    outcomes = {block.piece.text: count(first_sentence(block.piece.text), "markdown") for block in long}
+    long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
+    outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}
     # What stands there a second time needs no outcome of its own.
-    gains = [(block, min(outcomes.pop(block.piece.text, 0), block.tokens)) for block in long]
+    gains = [(block, min(outcomes.pop(block.text, 0), block.tokens)) for block in long]
     gains = [(block, outcome) for block, outcome in gains if outcome < block.tokens]
     needs = sum(outcome for _, outcome in gains)
     name, most = next(((name, most) for name, most in TIERS if needs <= most), TIERS[-1])
@@ -72,7 +71,7 @@ def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
     """What each way would save in a working set, in the order of preference."""
     content = found.content
     repeated = [item for item in content if item.overlap.earlier >= 0 and item.overlap.share >= 0.5]
-    verbose = [item for item in content if item.block.piece.kind == TEXT and item.block.tokens > _VERBOSE]
+    verbose = [item for item in content if item.block.kind == TEXT and item.block.tokens > _VERBOSE]
     verbose = [item for item in verbose if item not in repeated and not item.stale.share]
     stale = [item for item in content if item.stale.share]
     over = [
@@ -87,7 +86,7 @@ def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
         _strategy(
             2,
             "collapse reasoning into outcome lines",
-            [(i, i.block.tokens - count(first_sentence(i.block.piece.text), "markdown")) for i in verbose],
+            [(i, i.block.tokens - count(first_sentence(i.block.text), "markdown")) for i in verbose],
         ),
         _paths(found, count),
         _strategy(4, "move resolved rationale into the memory", [(i, i.block.tokens * i.stale.share) for i in over]),
@@ -98,13 +97,13 @@ def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
 
 def _strategy(number: int, name: str, items: list[tuple[Measured, float]]) -> Strategy:
     useful = [(item, saved) for item, saved in items if saved >= 1]
-    return Strategy(number, name, int(sum(saved for _, saved in useful)), [item.block.piece.line for item, _ in useful])
+    return Strategy(number, name, int(sum(saved for _, saved in useful)), [item.block.line for item, _ in useful])
 
 
 def _is_excerpt(block: TextBlock) -> bool:
     """Long code, unless it bears on security: that is kept as it is."""
-    is_long = block.piece.kind in (CODE, DATA) and block.tokens > _EXCERPT
-    return is_long and not _SECURITY.search(block.piece.text)
+    is_long = block.kind in (CODE, DATA) and block.tokens > _EXCERPT
+    return is_long and not _SECURITY.search(block.text)
 
 
 def _paths(found: Measures, count: CountTokens) -> Strategy:
@@ -112,5 +111,5 @@ def _paths(found: Measures, count: CountTokens) -> Strategy:
     counted = Counter(_PATH.findall(found.parsed.text))
     often = {path: number for path, number in counted.items() if number > 2}
     saved = sum((number - 1) * count(path, "markdown") - 3 * number for path, number in often.items())
-    lines = [i.block.piece.line for i in found.content if any(path in i.block.piece.text for path in often)]
+    lines = [i.block.line for i in found.content if any(path in i.block.text for path in often)]
     return Strategy(3, "abstract repeated paths into an index", max(saved, 0), lines if saved > 0 else [])

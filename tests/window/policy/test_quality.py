@@ -67,7 +67,7 @@ def test_a_record_bears_on_a_task_as_a_whole() -> None:
     text += part.format("Adopt PostgreSQL", "DEC-2025-11-04-001", "Payments need it.")
     text += part.format("Use Vue", "DEC-2025-11-04-002", "The team knows it.")
     found = measured(text, task="payments")
-    bears = {item.block.piece.line: item.is_relevant for item in found.blocks}
+    bears = {item.block.line: item.is_relevant for item in found.blocks}
     assert bears == {1: False, 5: True, 7: True, 11: True, 15: False, 19: False}
 
 

@@ -117,7 +117,8 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
     memory, snapshot = opening.read(ctx, None)
     steps = first_steps.propose_sections(memory, snapshot)
     if as_json:
-        output.json("sections", [{"command": step.line, "purpose": step.purpose} for step in steps])
+        named = [{"command": step.line, "purpose": step.purpose} for step in steps]
+        output.json_list("proposed-sections", named, name="sections")
     elif yes:
         _do(ctx, memory.folder.parent, steps)
     elif steps:
@@ -231,7 +232,7 @@ def commit_command(
 
 def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_json: bool, dry_run: bool) -> None:
     if as_json:
-        output.json("commits", [report.change_data(memory, result, False) for result in results])
+        output.json_list("commits", [report.change_data(memory, result, False) for result in results])
         return
     if not results:
         output.note("nothing is pending" if verb == "commit" else "nothing was undone outside memctl")

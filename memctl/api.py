@@ -456,8 +456,7 @@ class Memory:
     def _counter(self, model: str) -> Callable[[str], int]:
         """Counts the tokens of a model, of the memory's if none is named."""
         from memctl.store import load
-        from memctl.tokens.calibration import learnt
-        from memctl.tokens.count import Counter
+        from memctl.tokens.count import Counter, learnt
         from memctl.tokens.families import family_of
 
         name = model or self._memory.config.model

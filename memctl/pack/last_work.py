@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import items, relevance
+from memctl.pack import items
 from memctl.pack.draft import Item, PackPart
 from memctl.pack.filling import CountTokens
 from memctl.pack.formats import markdown
@@ -102,7 +102,7 @@ def prior(
     """
     ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
     last = left(snapshot, ended, int(limit / _LEFT), count)
-    bearing = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind != "page"]
+    bearing = [items.of_result(snapshot, one) for one in items.places(ranked) if one.kind != "page"]
     known = {item.id for item in last}
     return fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
 

@@ -50,9 +50,9 @@ def quality_command(
 ) -> None:
     """Judge a pack or a prompt: relevance, placement, redundancy, staleness, density, blocks, boundaries.
 
-    Says what to change, line by line, and which of the triggers for a compression fire. Markdown, XML, YAML, JSON
-    messages and plain text are taken apart into blocks by their format. Relevance is measured by words, not by meaning;
-    within a memory, its records say what is outdated.
+    It says what to change, line by line, and which triggers for a compression fire. Markdown, XML, YAML, JSON messages
+    and plain text are split into blocks by their format. Relevance is measured by words, not by meaning; within a
+    memory, its records say what is outdated.
     """
     from memctl.window import measures, quality, take_apart
 

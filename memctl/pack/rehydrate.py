@@ -18,7 +18,7 @@ import msgspec
 from memctl.pack import items, last_work
 from memctl.pack.draft import NOTICED, REST, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens
-from memctl.pack.formats import markdown
+from memctl.pack.formats.markdown import markdown_item
 from memctl.pack.items import PROPOSED, Bearing, Sources
 from memctl.pack.last_work import Ended
 from memctl.record import content_fields, handoff, timestamps
@@ -94,7 +94,7 @@ def draft(
     active = _active(current, about, sources)
     chosen = choose(current, now, wanted, about.records)
     known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
-    room = work - sum(count(markdown.item(item)) for item in left)
+    room = work - sum(count(markdown_item(item)) for item in left)
     tasks = last_work.fitting([items.of_record(snapshot, record, known) for record in active], room, count)
     states, closing = _last_first([_weighed(item, about) for item in tasks])
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []

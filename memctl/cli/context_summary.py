@@ -105,7 +105,8 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
 
 def _print_violations(violations: list[Violation], as_json: bool) -> int:
     if as_json:
-        output.json("context-summary-check", [msgspec.structs.asdict(violation) for violation in violations])
+        found = map(msgspec.structs.asdict, violations)
+        output.json_list("context-summary-check", found, name="violations")
     else:
         for violation in violations:
             where = f"line {violation.line}: " if violation.line else ""

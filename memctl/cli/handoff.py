@@ -52,7 +52,7 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
     wrong = handoff.faults(snapshot)
     if as_json:
         faults = [*snapshot.faults, *wrong]
-        output.json("handoffs", {"handoffs": [_data(memory, one) for one in found]}, faults, memory)
+        output.json_list("handoffs", [_data(memory, one) for one in found], faults, memory)
     else:
         output.columns([_row(one) for one in found])
         if not found:

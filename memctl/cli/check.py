@@ -72,10 +72,10 @@ def check_command(
 ) -> None:
     """Check that the memory is consistent; it never writes.
 
-    Looked at are records and their links, references, the hierarchy, the rendered documents and foreign files.
+    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files.
 
-    Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. A finding is ignored for good by a line
-    `check_ignore: ["CODE PATTERN: reason"]` in config.yaml, or in the front matter of the file itself.
+    Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. To ignore a finding for good, add the
+    line `check_ignore: ["CODE PATTERN: reason"]` to config.yaml or to the front matter of the file itself.
     """
     style = "json" if as_json else style
     if explain:

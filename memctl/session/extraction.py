@@ -85,6 +85,13 @@ class Extract(msgspec.Struct, frozen=True):
     statement: Statement | None = None
     line: int = 0
 
+    @property
+    def with_reasons(self) -> str:
+        """The text with why, and instead of what, on one line: `use Redis — Because: it persists — Instead of: …`."""
+        reason = [f"Because: {self.reason}"] if self.reason else []
+        instead = [f"Instead of: {'; '.join(self.alternatives)}"] if self.alternatives else []
+        return one_line(" — ".join([self.text, *reason, *instead]))
+
 
 def of_events(events: Iterable[Event]) -> list[Extract]:
     """All that was found, in its order, each thing once."""

@@ -77,6 +77,21 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
+def text_options(*rows: tuple[str, str, str]) -> Callable[[F], F]:
+    """Options that take a text each, by flag, parameter and help; where the help ends in "Repeatable." they may be
+    given several times."""
+    return options(
+        *(
+            click.option(flag, name, metavar="TEXT", help=text, **_repeatable(text.endswith("Repeatable.")))
+            for flag, name, text in rows
+        )
+    )
+
+
+def _repeatable(is_repeatable: bool) -> dict[str, Any]:
+    return {"multiple": True} if is_repeatable else {"default": ""}
+
+
 def limit_option(default: int) -> Callable[[F], F]:
     """Add `--limit`: how many items a list prints."""
     return click.option(

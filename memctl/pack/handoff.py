@@ -15,7 +15,7 @@ from memctl.pack import compaction, handoff_report, items
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, Pack, fill
 from memctl.pack.handoff_report import HandoffReport
-from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, HandoffRequest
+from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, FIELDS, HandoffRequest
 from memctl.pack.handoff_scope import BUDGETS, CHANGED, RELEVANT, SECTION, TASK, Scope
 from memctl.pack.items import Sources
 from memctl.pack.last_work import PRIOR
@@ -89,9 +89,10 @@ def package(
     )
     pack = fill(draft, asked.form, asked.budget, count, inter_agent=True)
     report = handoff_report.report(asked, pack, scope, written, count)
-    if report.lacking and asked.sections and asked.kind != EMERGENCY:
+    if report.is_chosen and asked.sections and asked.kind != EMERGENCY:
+        lacking = [f"- {check}" for check in report.checks if check.missing]
         raise MemctlError(
-            "\n".join(["the package would lack what must stay:", *(f"- {one.told}" for one in report.lacking)]),
+            "\n".join(["the package would lack what must stay:", *lacking]),
             "hand over fewer sections (--section), or "
             + ("give a larger --budget" if asked.budget < BUDGETS[asked.kind] else "as a type with a larger budget"),
         )
@@ -182,15 +183,14 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
 
 
 def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
-    said, name = asked.said, one_line(asked.target)
-    head = f"{asked.id} from {one_line(asked.source)} to {name}, {asked.kind}"
+    head = f"{asked.id} from {one_line(asked.source)} to {one_line(asked.target)}, {asked.kind}"
     head += f", {', '.join(asked.sections)}" if asked.sections else ""
     texts = [
         ("handoff_metadata", "", f"{head}. `memctl handoff accept {asked.id}` takes it over. {_beyond(asked, scope)}"),
-        ("reason", "Reason", one_line(said.reason)),
-        ("task", "Task", one_line(said.task)),
+        ("reason", "Reason", one_line(asked.reason)),
+        ("task", "Task", one_line(asked.task)),
         ("agent_expertise_match", "Expertise", expertise),
-        ("executive_summary", "", said.summary.strip()),
+        ("executive_summary", "", asked.summary.strip()),
         ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
         ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
     ]
@@ -209,22 +209,10 @@ def _beyond(asked: HandoffRequest, scope: Scope) -> str:
 
 def _closing(asked: HandoffRequest) -> Iterator[PackNote]:
     """What the last agent wants the next one to know, how it is known to be done, and what it does."""
-    said = asked.said
-    for name, title, lines in (
-        ("constraints", "Constraints", said.constraints),
-        ("inputs", "Inputs", said.inputs),
-        ("deliverables", "Delivered so far", said.deliverables),
-        ("from_agent_observations", "Observations", said.observation),
-        ("suggested_approach", "Suggested approach", said.approach),
-        ("known_pitfalls", "Known pitfalls", said.pitfall),
-        ("useful_resources", "Useful resources", said.resource),
-        ("expected_outputs", "Expected outputs", said.expected_outputs),
-        ("success_criteria", "Success criteria", said.success_criteria),
-        ("short_term", "Short term", said.short_term),
-        ("next", "Next actions", said.immediate),
-    ):
-        if lines:
-            yield PackNote(name, title, "\n".join(f"- {one_line(line)}" for line in lines), essential=True)
+    for field in FIELDS[::-1]:
+        if lines := asked.lines.get(field.name):
+            text = "\n".join(f"- {one_line(line)}" for line in lines)
+            yield PackNote(field.element or field.name, field.title, text, essential=True)
 
 
 def _refuse_wordy(notes: Sequence[PackNote], asked: HandoffRequest, count: CountTokens) -> None:

@@ -34,11 +34,10 @@ class Check(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] = ()
     by_title: tuple[str, ...] = ()
 
-    @property
-    def told(self) -> str:
-        said = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
-        said += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
-        return said + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
+    def __str__(self) -> str:
+        found = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
+        found += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
+        return found + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
 
 
 class HandoffReport(msgspec.Struct, frozen=True):
@@ -61,20 +60,15 @@ class HandoffReport(msgspec.Struct, frozen=True):
     is_chosen: bool
 
     @property
-    def lacking(self) -> list[Check]:
-        return [check for check in self.checks if check.missing]
-
-    @property
     def lines(self) -> list[str]:
         """The report for people."""
         there = f"{self.after:,} of them in the package: {math.floor(100 * self.reduction)}% less, aim {self.aim:.0%}"
-        said = [f"context: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
+        lines = [f"context: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
         if self.after and self.reduction < self.aim:
-            said.append(f"the aim is not reached: nothing open goes from a package of less than {self.least:,} tokens")
-        said += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
-        said += ["not all that must stay has room: the weightiest went in"] if self.is_chosen else []
-        said += [check.told for check in self.checks]
-        return [*said, f"package: {self.tokens:,} of {self.budget:,} tokens"]
+            lines.append(f"the aim is not reached: nothing open goes from a package of less than {self.least:,} tokens")
+        lines += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
+        lines += ["not all that must stay has room: the weightiest went in"] if self.is_chosen else []
+        return [*lines, *map(str, self.checks), f"package: {self.tokens:,} of {self.budget:,} tokens"]
 
 
 def report(
@@ -85,7 +79,17 @@ def report(
     there = [item for item in written.values() if included[item.id]]
     before = sum(scope.sizes.values())
     after = min(before, sum(count(f"{item.id} {item.title}\n{item.body}") for item in there))
-    checks = tuple(_checks(asked, pack, scope, written, included))
+    by_why: dict[str, list[str]] = {}
+    for key, why in scope.keeps.items():
+        by_why.setdefault(why, []).append(written[key].id)
+    wanted = {
+        **by_why,
+        "last file modifications": [path for path, _ in asked.changes],
+        "ownership": asked.sections,
+        "what is said": [text for _, texts in asked.said() for text in texts],
+    }
+    words = frozenset(_words(pack.text))
+    checks = tuple(_check(name, texts, words, included if name in by_why else None) for name, texts in wanted.items())
     return HandoffReport(
         before=before,
         after=after,
@@ -95,34 +99,17 @@ def report(
         tokens=pack.tokens,
         budget=pack.budget,
         least=LEAST[asked.kind],
-        checks=checks,
+        checks=tuple(check for check in checks if check.total),
         is_chosen=any(check.missing for check in checks),
     )
 
 
-def _checks(
-    asked: HandoffRequest, pack: Pack, scope: Scope, written: Mapping[str, Item], included: Mapping[str, int]
-) -> Iterator[Check]:
-    words = frozenset(_words(pack.text))
-    by_why: dict[str, list[str]] = {}
-    for key, why in scope.keeps.items():
-        by_why.setdefault(why, []).append(written[key].id)
-    for why, ids in by_why.items():
-        missing = _lacking(words, ids)
-        by_title = tuple(one for one in ids if not included[one] and one not in missing)
-        yield Check(why, len(ids), missing, by_title)
-    for name, texts in (
-        ("last file modifications", [path for path, _ in asked.changes]),
-        ("ownership", asked.sections),
-        ("what is said", [text for field in asked.said.__struct_fields__ for text in asked.said.lines(field)]),
-    ):
-        if texts:
-            yield Check(name, len(texts), _lacking(words, texts))
-
-
-def _lacking(words: frozenset[str], texts: Sequence[str]) -> tuple[str, ...]:
-    """The texts whose plain words don't all stand in a package, whatever its format does to other characters."""
-    return tuple(text for text in texts if not words.issuperset(_words(text)))
+def _check(name: str, texts: Sequence[str], words: frozenset[str], included: Mapping[str, int] | None) -> Check:
+    """Look for texts whose plain words all stand in a package, whatever its format does to other characters; of ids
+    also whether the things are `included` whole."""
+    missing = tuple(text for text in texts if not words.issuperset(_words(text)))
+    by_title = () if included is None else tuple(text for text in texts if not included[text] and text not in missing)
+    return Check(name, len(texts), missing, by_title)
 
 
 def _words(text: str) -> Iterator[str]:

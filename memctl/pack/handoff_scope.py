@@ -27,7 +27,6 @@ from memctl.pack.handoff_request import (
     NONE_RECORDED,
     SPECIALIST,
     HandoffRequest,
-    HandoffText,
 )
 from memctl.pack.items import Sources
 from memctl.pages import repository_paths
@@ -140,7 +139,7 @@ def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> 
     """The state with which who accepts a handoff goes on: that of its task, and what the giver said of it."""
     who, given = one.parties, content(HANDOFF, one.body)
     said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
-    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections, said=HandoffText(task=who.task))
+    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections, task=who.task)
     asked, _, tasks = _handed_over(snapshot, now, asked, sources)
     state = _state(snapshot, asked, tasks, sources)
     return msgspec.structs.replace(
@@ -163,7 +162,7 @@ def _handed_over(
     snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
 ) -> tuple[HandoffRequest, list[Record], list[Record]]:
     """A handoff with the section of its task if it names one and no section, the records of its sections, the tasks."""
-    named = task_named(snapshot, asked.said.task)
+    named = task_named(snapshot, asked.task)
     if named is not None and named.place and not asked.sections:
         asked = msgspec.structs.replace(asked, sections=(named.place,))
     known = concerned(snapshot, now, asked.sections, asked.source)
@@ -285,7 +284,7 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
 
 def _found(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Result]:
     """What matches a specialist's task, best first, in whatever section it is."""
-    return relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
+    return relevance.found(snapshot, asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason, now)
 
 
 def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -> tuple[list[Record], list[Item]]:

@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading, text_options
 from memctl.cli.event import workflow_option
-from memctl.cli.report import naming_options, not_empty, take_flags, write_options, writing
+from memctl.cli.report import naming_options, not_empty, said, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
@@ -24,7 +24,7 @@ from memctl.task.save import SaveOptions
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
 # The options by which a checkpoint says something: fields of a state, the statuses of its steps, and what it is.
-_said = options(
+_saying = options(
     click.option("--task", "goal", default="", callback=not_empty, metavar="TEXT", help="What it is all for."),
     text_options(
         ("--phase", "phase", "Which phase of the workflow."),
@@ -43,6 +43,7 @@ _said = options(
         ("--input", "inputs", "What is needed for it. Repeatable."),
         ("--expect", "success_criteria", "What is to come out. Repeatable."),
         ("--constraint", "constraints", "What binds, or none. Repeatable."),
+        check=said,
     ),
     click.option("--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."),
     click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
@@ -64,7 +65,7 @@ _said = options(
     ),
 )
 @workflow_option
-@_said
+@_saying
 @writing
 @click.pass_context
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
@@ -84,9 +85,9 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     )
     steps = [Step(text, status) for status in PROGRESS for text in given.pop(status)]
     phase = given.pop("phase")
-    said = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
+    state = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
     with naming_options(ctx):
-        kept = save.keep(memory, said, how, write_options(flags))
+        kept = save.keep(memory, state, how, write_options(flags))
     made, result = kept.checkpoint, kept.outcome
     if kept.untold:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")

@@ -77,19 +77,20 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
-def text_options(*rows: tuple[str, str, str]) -> Callable[[F], F]:
-    """Options that take a text each, by flag, parameter and help; where the help ends in "Repeatable." they may be
-    given several times."""
+def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
+    """Options that take a text each: flag, parameter and help. One whose help ends in "Repeatable." may be given several
+    times; `check` is the callback of each.
+    """
     return options(
         *(
-            click.option(flag, name, metavar="TEXT", help=text, **_repeatable(text.endswith("Repeatable.")))
+            click.option(
+                flag, name, metavar="TEXT", help=text, callback=check, default=() if is_repeatable else "",
+                multiple=is_repeatable,
+            )
             for flag, name, text in rows
+            for is_repeatable in [text.endswith("Repeatable.")]
         )
-    )
-
-
-def _repeatable(is_repeatable: bool) -> dict[str, Any]:
-    return {"multiple": True} if is_repeatable else {"default": ""}
+    )  # fmt: skip
 
 
 def limit_option(default: int) -> Callable[[F], F]:

@@ -235,6 +235,11 @@ RULES = _rules(
         "MEM407", "blocked-by-closed", INFO, "An open record waits for one that is closed.",
         "It may go on. `memctl link A B --as blocked_by --remove` takes the link out.",
     ),
+    (
+        "MEM408", "aged-overview", WARNING, "Much was recorded since somebody last read the project's page.",
+        "What it says is to come may be there by now. Read it again; `memctl review §1.0` says that it is still right,"
+        " and `memctl project set` changes it.",
+    ),
     # Files
     (
         "MEM501", "foreign-file", WARNING, "A file lies in the memory that memctl does not know.",

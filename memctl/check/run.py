@@ -50,6 +50,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (ageing.superseding, ("MEM402", "MEM403")),
     (ageing.finishing, ("MEM406", "MEM407")),
     (ageing.declared, ("MEM405",)),
+    (ageing.overview, ("MEM408",)),
     (inventory.foreign, ("MEM501", "MEM502", "MEM511")),
     (inventory.unused_settings, ("MEM512",)),
     (inventory.overdue, ("MEM513",)),

@@ -137,7 +137,9 @@ def rendered(subject: Subject) -> Iterator[Finding]:
             continue
         message = "it is not rendered" if old is None else "it is not what the memory says now"
         yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders it")
-    if found.sources_stale:
+    if found.sources_earlier:
+        yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, "an earlier memctl rendered it", "`memctl render` renders it")
+    elif found.sources_stale:
         message = "it lists other files than the memory asks for"
         yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
     subject.making.remember()

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Group, command, json_option, limit_option, options
+from memctl.cli.command import Group, command, json_option, limit_option, options, text_options
 from memctl.cli.report import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import timestamps
@@ -23,32 +23,33 @@ from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
 _SHOWN = 5  # unreadable lines that a warning names
-_SIZES = ("scs_before", "aws_before", "debt_before", "scs_after", "aws_after", "debt_after")
-
-
-def _sizes(name: str) -> tuple[Any, ...]:
-    return (
-        click.option(
-            f"--scs-{name}", type=click.IntRange(0), metavar="TOKENS", help=f"The shared context slice {name}."
-        ),
-        click.option(f"--aws-{name}", type=click.IntRange(0), metavar="TOKENS", help=f"The working set {name}."),
-        click.option(f"--debt-{name}", type=click.FloatRange(0, 100), metavar="PERCENT", help=f"Context debt {name}."),
-    )
-
+_WHEN = ("before", "after")
+_SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The working set"),
+          "debt": ("PERCENT", "Context debt")}  # fmt: skip
 
 # The options by which an event says something.
 _said = options(
     click.option("--to", "target_agent", default="", metavar="AGENT", help="Who comes next."),
-    click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
-    click.option("--action", "action_taken", default="", metavar="TEXT", help="What was done."),
-    click.option("--mission", default="", metavar="TEXT", help="What it is all for."),
-    click.option("--decision", "critical_decisions", multiple=True, help="A decision to know. Repeatable."),
-    click.option("--constraint", "constraints", multiple=True, help="What binds, or none. Repeatable."),
-    click.option("--input", "inputs", multiple=True, help="What the next agent is given. Repeatable."),
-    click.option("--expect", "expected_outputs", multiple=True, help="What it is to bring. Repeatable."),
-    click.option("--output", "deliverables", multiple=True, help="What came out of a phase. Repeatable."),
-    *_sizes("before"),
-    *_sizes("after"),
+    text_options(
+        ("--phase", "phase", "Which phase of the workflow."),
+        ("--action", "action_taken", "What was done."),
+        ("--mission", "mission", "What it is all for."),
+        ("--decision", "critical_decisions", "A decision to know. Repeatable."),
+        ("--constraint", "constraints", "What binds, or none. Repeatable."),
+        ("--input", "inputs", "What the next agent is given. Repeatable."),
+        ("--expect", "expected_outputs", "What it is to bring. Repeatable."),
+        ("--output", "deliverables", "What came out of a phase. Repeatable."),
+    ),
+    *(
+        click.option(
+            f"--{name}-{when}",
+            type=click.IntRange(0) if unit == "TOKENS" else click.FloatRange(0, 100),
+            metavar=unit,
+            help=f"{what} {when}.",
+        )
+        for when in _WHEN
+        for name, (unit, what) in _SIZES.items()
+    ),
 )
 
 
@@ -74,15 +75,12 @@ _said = options(
 @json_option
 @click.pass_context
 def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
-    """Note what happens in a workflow: a phase begins or is complete, a context is compressed, somebody is called.
+    """Note an event of a workflow: a phase begins or ends, a context is compressed, an agent is called.
 
-    An event is complete in itself: what its type needs and is missing is named, and nothing is noted then.
+    An event is complete in itself: if something that its type needs is missing, the command names it and notes nothing.
     """
     memory = opening.memory(ctx)
-    sizes = {name: given.pop(name) for name in _SIZES}
-    before, after = (
-        ContextSizes(sizes[f"scs_{when}"], sizes[f"aws_{when}"], sizes[f"debt_{when}"]) for when in ("before", "after")
-    )
+    before, after = (ContextSizes(*(given.pop(f"{name}_{when}") for name in _SIZES)) for when in _WHEN)
     name = task_events.workflow(memory, workflow)
     with naming_options(ctx):
         stream = task_events.emit(memory, name, {**given, "before_state": before, "after_state": after})
@@ -112,12 +110,13 @@ def list_command(
     """List events, newest first."""
     memory = opening.memory(ctx)
     stream = event_stream.read(memory)
+    name = task_events.workflow(memory, workflow)
     earliest = timestamps.parse_option(since, memory.now) if since else ""
     found = [
         event
         for event in reversed(stream.events)
         if (not types or event.event_type in types)
-        and (not workflow or event.workflow_id == task_events.slug(workflow))
+        and (not workflow or event.workflow_id == name)
         and event.timestamp >= earliest
     ]
     shown = found[: limit or None]
@@ -127,7 +126,7 @@ def list_command(
     else:
         output.columns([_row(event) for event in shown])
         output.rest(len(found), len(shown), "there are no such events")
-    _warn(memory, stream, task_events.workflow(memory, workflow))
+    _warn(memory, stream, name)
     ctx.exit(REFUSED if stream.broken else OK)
 
 

@@ -117,7 +117,8 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
     memory, snapshot = opening.read(ctx, None)
     steps = first_steps.propose_sections(memory, snapshot)
     if as_json:
-        output.json("sections", [{"command": step.line, "purpose": step.purpose} for step in steps])
+        named = [{"command": step.line, "purpose": step.purpose} for step in steps]
+        output.json_list("proposed-sections", named, name="sections")
     elif yes:
         _do(ctx, memory.folder.parent, steps)
     elif steps:
@@ -179,8 +180,8 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     "commit",
     ("memctl commit", "Commit what is pending, and edits made by hand."),
     ("memctl commit -n", "Show what that would be."),
-    ("memctl commit --again", "Write and commit what was undone outside memctl, as by `git rebase --abort`."),
-    ("memctl commit --drop LRN-2025-11-04-001", "Forget what was undone of one record."),
+    ("memctl commit --again", "Write and commit what was undone outside memctl, for example by `git rebase --abort`."),
+    ("memctl commit --drop LRN-2025-11-04-001", "Forget the undone change of one record."),
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--again", is_flag=True, help="Write and commit what was undone outside memctl (of the ids, or all).")
@@ -205,13 +206,13 @@ def commit_command(
     as_json: bool,
     dry_run: bool,
 ) -> None:
-    """Make the commits that are pending, each with its own message, then one of edits made by hand.
+    """Commit each pending change with its own message, and then all edits made by hand.
 
     With `commits: batch` these are changes of the batch; then all of it is squashed into one commit of the branch.
 
-    A change that was undone outside memctl before it had a commit (by `git rebase --abort`, `reset --hard`, `stash`,
-    `checkout`) is kept until its text is there again, or --again writes it, or --drop forgets it. With --again, a file
-    that has another text by now is merged; what can't be merged is shown, and nothing is written.
+    A change that was undone outside memctl before it had a commit (by `git rebase --abort`, `reset --hard`, `stash` or
+    `checkout`) is kept until its text is back, --again writes it, or --drop forgets it. --again merges it into a file
+    that has changed meanwhile; if that can't be merged, it shows the conflict and writes nothing.
     """
     if (again and drop) or (ids and not (again or drop)):
         raise MemctlError("ids go with either --again or --drop", "`memctl commit -h` has examples", USAGE)
@@ -239,7 +240,7 @@ def commit_command(
 
 def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_json: bool, dry_run: bool) -> None:
     if as_json:
-        output.json("commits", [report.change_data(memory, result, False) for result in results])
+        output.json_list("commits", [report.change_data(memory, result, False) for result in results])
         return
     if not results:
         output.note("nothing is pending" if verb == "commit" else "nothing was undone outside memctl")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli.command import complete, for_people, section_named, split_at_commas
-from memctl.cli.report import all_said, said
+from memctl.cli.report import said
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
 from memctl.text.phrases import some
@@ -32,7 +32,7 @@ def _of_field(field: Field) -> click.Option:
         [f"--{field.option}", field.name],
         multiple=field.is_list,
         metavar="TEXT",
-        callback=all_said if field.is_list else said,
+        callback=said,
         help=field.help + (" Repeatable." if field.is_list else ""),
     )
 
@@ -48,7 +48,7 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             help="A word to find it by. Repeatable.",
         ),
         click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="From 1 to 10, critical."),
-        click.Option(["--status"], type=click.Choice(statuses), help="Where it stands."),
+        click.Option(["--status"], type=click.Choice(statuses), help="Its status."),
         click.Option(
             ["--section"],
             callback=section_named,

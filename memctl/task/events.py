@@ -7,7 +7,7 @@ events never come here. Its record does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -31,8 +31,13 @@ MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compressio
 def workflow(memory: Memory, given: str) -> str:
     """The workflow that an option names, or the one of the branch that HEAD is on, or the project's.
 
-    Two tasks at once are on two branches, mostly. Raises MemctlError if no name can be made of what was given.
+    Two tasks at once are on two branches, mostly. Raises MemctlError if no name can be made of what was given, and for
+    a path that leads elsewhere, which is no name.
     """
+    if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
+        named = slug(given.rpartition("/")[2])
+        hint = f"`--workflow {named}` names one" if named else "use letters, digits, dots and dashes"
+        raise MemctlError(f"{given!r} is a path, not the name of a workflow", hint, USAGE)
     branch = memory.repository.branch()[0].removeprefix("refs/heads/")
     name = slug(redact(given or branch or memory.config.project, strict=False)) or ("" if given else "workflow")
     if not name:
@@ -78,20 +83,16 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
 
 def note_handoff(
     memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **said: Sequence[str]
-) -> str:
-    """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or "".
-
-    `said` are other fields of the event, with which it is a complete context.
-    """
+) -> Iterator[str]:
+    """Note in the stream that a handoff was offered or answered, for whoever coordinates; yield a warning if it can't
+    be noted. `said` are other fields of the event, with which it is a complete context."""
+    more = [f"{len(sections) - _SECTIONS} more"] if len(sections) > _SECTIONS else []
     about = about_handoff(identifier, became) + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
-    about += f" and {len(sections) - _SECTIONS} more" if len(sections) > _SECTIONS else ""
+    values = {"event_type": HANDED, "action_taken": " and ".join([about, *more]), "target_agent": target, **said}
     try:
-        emit(
-            memory, workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target, **said}
-        )
+        emit(memory, workflow(memory, ""), values)
     except MemctlError as error:
-        return f"no event tells of {identifier}: {error.message}"
-    return ""
+        yield f"warning: no event tells of {identifier}: {error.message}"
 
 
 def _tidy(value: Any) -> Any:

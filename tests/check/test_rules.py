@@ -168,6 +168,19 @@ def records(*heads: str) -> Plant:
     return plant
 
 
+def much_recorded(number: int) -> Plant:
+    """Dates the project's page, and writes so many learnings that are younger."""
+
+    def plant(hand: Hand, _: Memctl) -> None:
+        hand.replace(PROJECT, "title: Shop\n", "title: Shop\ntimestamp: 2025-11-03T11:00:00Z\n")
+        for one in range(number):
+            path = f"learnings/2025-11/LRN-2025-11-03-{one + 1:03d}.md"
+            text = record(path, one, "status: active\nimportance: 5\n")
+            hand.write(path, text.replace("00000000-0000", "019a4996-a200"))  # when it was made: on that day at noon
+
+    return plant
+
+
 def links(**lists: str) -> str:
     """Lines of a front matter that link to learnings by the last digits of their ids."""
     return "".join(
@@ -593,7 +606,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "level 2": edit(PAYMENT, "## Overview\n", "## Overview\n\n~~~\npay\n~~~\n\n", "~~~\npay"),
     },
     "MEM313": {
-        "an index of before": Fault(lambda hand, _: hand.replace(INDEX, "layout:2 ", ""), INDEX),
+        "an index of before": Fault(lambda hand, _: hand.replace(INDEX, "layout:3 ", ""), INDEX),
     },
     "MEM314": {
         "on the default branch": Fault(
@@ -624,6 +637,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
             "learnings/2025-11/LRN-2025-11-04-001-later.md", "\ntimestamp", ["learn", "Later", "--timestamp", LATER]
         ),
     },
+    "MEM408": {"50 records": Fault(much_recorded(50), PROJECT, "timestamp: 2025-11-03T11:00:00Z")},
     "MEM405": {
         "by a command": run(
             PAYMENT,
@@ -1041,7 +1055,7 @@ NEAR: dict[str, dict[str, Near]] = {
     },
     "MEM313": {
         "an index of before that was edited": Near(
-            lambda hand, _: (hand.replace(INDEX, "layout:2 ", ""), hand.append(INDEX, "See also the wiki.\n")),
+            lambda hand, _: (hand.replace(INDEX, "layout:3 ", ""), hand.append(INDEX, "See also the wiki.\n")),
             frozenset({"MEM309"}),
         )
     },
@@ -1075,6 +1089,10 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM404": {
         "now": near(LEARNING, "timestamp: 2025-10-05T12:00:00Z", f"timestamp: {NOW}"),
         "in another zone": near(LEARNING, "2025-10-05T12:00:00Z", "2025-11-04T15:30:00+01:00"),
+    },
+    "MEM408": {
+        "49 records": Near(much_recorded(49)),
+        "read again": Near(lambda hand, memctl: (much_recorded(50)(hand, memctl), memctl("review", "1.0"))),
     },
     "MEM405": {
         "99 %": near(PAYMENT, "completion_percentage: 30", "completion_percentage: 99", "MEM305"),

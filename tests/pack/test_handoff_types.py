@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memctl.pack.handoff_request import HandoffText
+from memctl.pack.handoff_request import HandoffRequest
 from memctl.pack.handoff_scope import BUDGETS
 from memctl.store import load
 from memctl.store.memory import open_memory
@@ -50,9 +50,10 @@ def test_sizes_and_records_of_each_type_are_as_written_down(shop: Path) -> None:
     """
     snapshot = load.disk(open_memory(shop, os.environ))
     found = {}
+    said = {"reason": "The design is done", "task": COOKIES}
     for name, sections in {"all": (), "§2.3": ("§2.3",)}.items():
         for kind in BUDGETS:
-            made = given(snapshot, kind, HandoffText(reason="The design is done", task=COOKIES), sections)
+            made = given(snapshot, HandoffRequest(source="claude", kind=kind, sections=sections, **said))
             report = msgspec.structs.asdict(made.report)
             kept = {key: report[key] for key in ("before", "after", "reduction", "aim", "removed", "tokens")}
             assert made.pack.tokens == COUNTERS["claude"].tokens(made.pack.text) <= BUDGETS[kind]
@@ -125,3 +126,28 @@ def test_a_package_is_a_complete_context_by_the_policy(shop: Path, memctl: Memct
     (tmp_path / "package.xml").write_text(text)
     criteria = memctl("policy", "parallel", str(tmp_path / "package.xml"), "--json", code=None).data["criteria"]
     assert next(one["passed"] for one in criteria if one["name"] == "complete context"), criteria
+
+
+def test_the_state_of_another_task_of_the_giver_is_none_of_a_handoff(shop: Path, memctl: Memctl) -> None:
+    states = {section: memctl("list", "--type", "state", "--section", section, "--json").data["records"][0]
+              for section in ("2.3", "2.5")}  # fmt: skip
+    goal = f"Go on with: {states['2.5']['title']}"
+    saved = memctl("checkpoint", "save", "--task", goal, "--doing", "Labels of parcels", "--next", "Print one").id
+    for args in (("--section", "2.3"), ("--task", states["2.3"]["id"])):
+        data = package(memctl, "complete", *args, "--format", "markdown")
+        assert saved not in included(data), args
+        assert "Labels of parcels" not in data["text"]
+    for args in (("--section", "2.5"), ("--task", states["2.5"]["id"])):
+        data = package(memctl, "complete", *args, "--format", "markdown")
+        assert data["parts"]["current_task_state"][:2] == [saved, states["2.5"]["id"]], args
+        assert "- Print one" in data["text"]
+
+
+def test_a_report_of_a_package_without_context_claims_no_reduction(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Retries hide an exhausted pool")
+    said = ("--reason", "Gone", "--type", "emergency", "--json", "-n")
+    report = memctl("handoff", "--to", "codex", *said).data["report"]
+    assert report["after"] == 0
+    told = memctl("handoff", "--to", "codex", *said[:-2], "-n").err
+    assert f"context: {report['before']:,} tokens, none of them in the package\n" in told
+    assert "% less" not in told

@@ -92,17 +92,18 @@ def test_every_write_takes_exactly_the_documents_along_that_it_touches(shop: Pat
     decision, issue = "DEC-2025-11-04-001", "ISS-2025-11-04-001"
     first, second = ["2.1-payment.md", "3.1-cards.md"], ["2.2-orders.md", "3.2-carts.md"]
     for args, expected in (
-        (["decide", "Two", "--section", "2.1"], [TOP, *first, INDEX]),
+        (["decide", "Two", "--section", "2.1"], [*first, INDEX]),
+        (["decide", "Key", "--section", "2.1", "--importance", "8"], [TOP, *first, INDEX]),
         (["issue", "Slow", "--section", "2.2", "--severity", "critical"], [TOP, *second, INDEX]),
         (["learn", "Care", "--section", "3.1"], ["3.1-cards.md"]),
         (["state", "At work", "--section", "2.2"], ["2.2-orders.md"]),
         (["learn", "At large"], [INDEX]),
-        (["decide", "At large"], [TOP, INDEX]),
+        (["decide", "At large"], [INDEX]),
         (["learn", "Of code", "--section", "4.app.py"], [INDEX]),
         (["edit", issue, "--set", "section=2.1"], [TOP, *first, *second, INDEX]),
         (["edit", decision, "--set", "validation_criteria=x", "--allow-accepted"], ["3.1-cards.md"]),
         (["resolve", issue], [TOP, *first, INDEX]),
-        (["archive", decision], [TOP, *first, INDEX]),
+        (["archive", decision], [*first, INDEX]),
         (["link", issue, decision], []),
         (["delete", decision, "--unlink"], []),
         (["restore", decision], []),
@@ -492,7 +493,7 @@ def test_a_write_that_is_killed_while_it_renders_leaves_nothing(shop: Path, memc
 
 def test_documents_that_waited_for_a_commit_are_in_the_next(shop: Path, memctl: Memctl) -> None:
     (shop / ".git" / "MERGE_HEAD").write_text(git(shop, "rev-parse", "HEAD"))
-    memctl("decide", "Waits", "--section", "2.1")
+    memctl("decide", "Waits", "--section", "2.1", "--importance", "8")
     (shop / ".git" / "MERGE_HEAD").unlink()
     memctl("commit")
     assert rendered_in(shop) == [TOP, "2.1-payment.md", "3.1-cards.md", INDEX]

@@ -90,6 +90,8 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
         covered = {path for entry in waiting for path in entry.change.paths}
         rest = [path for path in entry_state.uncommitted(memory) if path not in covered]
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
+        batch = batches.current(memory)
+        data["batched"] = len(batches.changes(memory, batch.base, batch.tip)) if batch else 0
         data["interrupted"] = _interrupted(memory)
         data["handoffs"] = [
             {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
@@ -160,6 +162,8 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     status_figures.print_figures(data, bars)
     if last := data["last_change"]:
         output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
+    if number := data.get("batched"):
+        output.text(f"batch: {quantity(number, 'change')} for one commit, after your next one or by `memctl commit`")
     for line in _wrong(data):
         output.painted(line, "yellow")
 

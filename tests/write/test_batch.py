@@ -48,6 +48,7 @@ def test_each_change_is_read_by_itself_before_and_after_the_squash(batched: Path
     assert (git(batched, "rev-parse", "HEAD"), git(batched, "ls-files", "-s")) == before
     assert memctl("status", "--json").data["pending"] == memctl("status", "--json").data["uncommitted"] == []
     assert "waits" not in memctl("check").out
+    assert "batch: 4 changes for one commit" in memctl("status").out
     wanted = ["init shop", f"decide {made} Sign", f"learn {lost} Made and gone", f"edit {made} (tags) Sign"]
     wanted.append(f"delete {lost} Made and gone")
 

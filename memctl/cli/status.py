@@ -111,7 +111,7 @@ def _interrupted(memory: Memory) -> list[str]:
         return []
     from memctl.write import checkout_log, two_phase
 
-    move = checkout_log.noted(memory)
+    move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
     return [*moving, *two_phase.interrupted(memory)]
 

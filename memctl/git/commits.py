@@ -299,7 +299,7 @@ def _commit_only(
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     hooks = [file.name for file in repository.commit_hooks()]
-    hint = "mend what it complains about, then run `memctl commit`"
+    hint = "fix what it complains about, then run `memctl commit`"
     if hooks and repository.flag("memctl.verify", default=True):
         hint += "; `git config memctl.verify false` makes memctl commit without your hooks"
         return f"git or a hook ({', '.join(hooks)}) refused the commit:\n{error.stderr.strip()}", hint
@@ -329,7 +329,7 @@ def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
 
 def _lock_in_the_way(repository: Repository, error: git.GitFailed) -> Path | None:
     """The lock of Git's that a command complains of; what hooks say of other files of that name is another matter."""
-    lock = locks.named(error.stderr, repository.top)
+    lock = locks.parse(error.stderr, repository.top)
     folders = (repository.git_dir, repository.common_dir)
     return lock if lock and any(lock.is_relative_to(folder) for folder in folders) else None
 
@@ -367,7 +367,7 @@ class Preparation:
         self._variables = git.start(_VARIABLES, repository.top, self.dates)
         # Without the index Git answers in half the time, and mostly there is no rule at all.
         self._ruled_args = ["check-ignore", "--no-index", "--", *paths[:_MANY]]
-        # This one knows only one way to take paths, and complains of being told of another.
+        # This one knows only one way to take paths, and complains of the other.
         self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
         self.importer = Importer(repository)
 
@@ -481,7 +481,7 @@ class Importer:
     def close(self) -> None:
         """End it; what it was given is on no branch then, unless it has finished.
 
-        It is told that this is all: if its input ended before "done", it would report a crash in a file.
+        It gets the word that this is all: if its input ended before "done", it would report a crash in a file.
         """
         if self._process.returncode is None:
             with suppress(BrokenPipeError):

@@ -18,7 +18,7 @@ from memctl.git import git, message, trees
 from memctl.git.repository import Repository
 from memctl.record import timestamps
 
-# Git shows nothing of what a merge changed unless told to. Of a file that a merge changed in its own way, so that no
+# Git shows nothing of what a merge changed by default. Of a file that a merge changed in its own way, so that no
 # parent has it as the merge does, the difference from the first parent is enough.
 _AS_ONE = "--diff-merges=first-parent"
 
@@ -156,8 +156,8 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
         if item.startswith(b"\x1e"):
             if date:
                 yield Changed(date, tuple(paths), subject)
-            seconds, _, said = item[1:].partition(b" ")
-            date, subject, paths = timestamps.from_epoch(int(seconds)), said.decode(errors="replace"), []
+            seconds, _, title = item[1:].partition(b" ")
+            date, subject, paths = timestamps.from_epoch(int(seconds)), title.decode(errors="replace"), []
         elif item:  # the status of a path, which follows: that may begin with any character
             paths.append(git.name(next(items)))
     if date:

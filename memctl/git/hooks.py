@@ -179,7 +179,7 @@ def is_private(repository: Repository, place: Path) -> bool:
     return Path(os.path.realpath(place)).is_relative_to(repository.common_dir)
 
 
-def written_by_hand(place: Path) -> Path:
+def editable_folder(place: Path) -> Path:
     """The folder in which people write their hooks: from version 9 on, husky generates `.husky/_` and runs `.husky`."""
     return place.parent if place.name == "_" and place.parent.name == ".husky" else place
 

@@ -59,22 +59,20 @@ def compose(changes: Sequence[Change], base: str = "") -> str:
     return _message(subject, "", [*trailers, ("Memctl-Base", base)])
 
 
-def compose_squash(subjects: Sequence[str], said: Sequence[Trailers], base: str, tip: str) -> str:
+def compose_squash(subjects: Sequence[str], trailers: Sequence[Trailers], base: str, tip: str) -> str:
     """The message of a commit that squashes a batch, given the subjects and trailers of its changes, oldest first.
 
     It lists every change; a batch of one has the subject of that.
     """
     listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
-    named = dict.fromkeys(name for one in said for name in one.ids)
+    named = dict.fromkeys(name for one in trailers for name in one.ids)
     names = ", ".join(named)
     subject = listed[0] if len(listed) == 1 else f"{len(listed)} changes{': ' if names else ''}{names}"
-    trailers = [("Memctl-Op", op) for one in said for op in one.ops]
-    trailers += (
-        [("Memctl-Id", name) for name in named] if len(named) <= _MAX_IDS else [("Memctl-Count", str(len(named)))]
-    )
-    trailers += [("Memctl-Actor", one.actor) for one in said] + [("Memctl-Session", one.session) for one in said]
+    lines = [("Memctl-Op", op) for one in trailers for op in one.ops]
+    lines += [("Memctl-Id", name) for name in named] if len(named) <= _MAX_IDS else [("Memctl-Count", str(len(named)))]
+    lines += [("Memctl-Actor", one.actor) for one in trailers] + [("Memctl-Session", one.session) for one in trailers]
     body = "\n".join(_shorten(f"- {_one_line(one)}") for one in listed) if len(listed) > 1 else ""
-    return _message(f"{TYPE}: {subject}", body, [*trailers, ("Memctl-Base", base), ("Memctl-Changes", tip)])
+    return _message(f"{TYPE}: {subject}", body, [*lines, ("Memctl-Base", base), ("Memctl-Changes", tip)])
 
 
 def compose_join(base: str, tip: str, commit: str) -> str:

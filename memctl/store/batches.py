@@ -56,7 +56,7 @@ def tracking(memory: Memory, branch: str, remote: str) -> str:
     return ref(memory, branch).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
-def noted(memory: Memory) -> str:
+def branch_here(memory: Memory) -> str:
     """Return the branch whose batch this worktree has, "" if none."""
     try:
         return _note(memory).read_text(encoding="utf-8", errors="surrogateescape").strip()
@@ -68,7 +68,7 @@ def note(memory: Memory, branch: str) -> None:
     """Note that this worktree has the batch of a branch; "" for none."""
     if not branch:
         _note(memory).unlink(missing_ok=True)
-    elif noted(memory) != branch:
+    elif branch_here(memory) != branch:
         from memctl.store import files
 
         files.replace_private(_note(memory), f"{branch}\n")
@@ -82,13 +82,13 @@ def of_branch(memory: Memory, branch: str) -> Batch | None:
     """Return the open batch of a branch, None if there is none."""
     name = ref(memory, branch)
     tip = memory.repository.tip(name)
-    said = trailers(memory, tip) if tip else message.Trailers()
-    return Batch(branch, name, said.base, tip) if said.base and not said.changes else None
+    found = trailers(memory, tip) if tip else message.Trailers()
+    return Batch(branch, name, found.base, tip) if found.base and not found.changes else None
 
 
 def current(memory: Memory) -> Batch | None:
     """Return the open batch of the branch that HEAD is on, as far as this worktree has it."""
-    branch = noted(memory)
+    branch = branch_here(memory)
     return of_branch(memory, branch) if branch and branch == memory.repository.branch()[0] else None
 
 
@@ -118,7 +118,7 @@ def paths(memory: Memory, batch: Batch) -> list[str]:
     return [git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
 
 
-def beyond(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
+def unlike_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
     """Return the files that differ from the last change of a batch, of those that differ from HEAD and of the batch's.
 
     `differing` has Git's two letters for each path below `.memory/`.
@@ -186,7 +186,7 @@ def present(memory: Memory, commits: Collection[str]) -> set[str]:
     return {name for name, item in zip(names, items, strict=True) if item is not None}
 
 
-def joined(memory: Memory, commit: str, tip: str, text: str = "docs(memory): join the branch and its changes\n") -> str:
+def join(memory: Memory, commit: str, tip: str, text: str = "docs(memory): join the branch and its changes\n") -> str:
     """Return a commit with the files of a commit of the branch, and with the changes up to `tip` in its history."""
     tree = git.read(["rev-parse", f"{commit}^{{tree}}"], memory.repository.top).decode().strip()
     return refs.commit_tree(memory.repository, tree, (commit, tip), text, memory.commit_moment)

@@ -60,7 +60,7 @@ def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
     HEAD: what an open batch has is committed."""
     found = unlike_head(memory, ignored=ignored)
     batch = batches.current(memory)
-    return batches.beyond(memory, batch, found) if batch else found
+    return batches.unlike_tip(memory, batch, found) if batch else found
 
 
 def unlike_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:

@@ -22,8 +22,8 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
         return done
     except (MemctlError, PushRefused) as error:
         words = [done.warning] if done.warning else []
-        said = error.why if isinstance(error, PushRefused) else error.message
-        why = f"the single changes of batches are not in step with {done.upstream.remote}: {said}"
+        cause = error.why if isinstance(error, PushRefused) else error.message
+        why = f"the single changes of batches are not in step with {done.upstream.remote}: {cause}"
         return msgspec.structs.replace(done, warning="; ".join([*words, why]))
 
 
@@ -51,10 +51,10 @@ def _joined(memory: Memory, branch: str, theirs: str) -> str:
         if batches.of_branch(memory, branch) or not theirs or (ours and refs.has(repository, ours, theirs)):
             return theirs if batches.of_branch(memory, branch) else ours
         goes_on = not ours or refs.has(repository, theirs, ours)
-        new = theirs if goes_on else batches.joined(memory, ours, theirs)
-        said = batches.trailers(memory, new)
-        if said.base and not said.changes:  # somebody has pushed an open batch by hand: here none is
-            new = batches.joined(memory, git.read(["rev-parse", f"{new}^"], repository.top).decode().strip(), new)
+        new = theirs if goes_on else batches.join(memory, ours, theirs)
+        trailers = batches.trailers(memory, new)
+        if trailers.base and not trailers.changes:  # somebody has pushed an open batch by hand: here none is
+            new = batches.join(memory, git.read(["rev-parse", f"{new}^"], repository.top).decode().strip(), new)
         if not refs.swap(repository, ref, new, ours):
             raise MemctlError(f"{ref} is moved by something else all the while", "try again")
         return new

@@ -95,7 +95,7 @@ def _try_until_pushed(
                 planned = msgspec.structs.replace(planned, tries=number, has_state=has_state)
                 report(planned)
                 if not dry_run:
-                    checkout_log.drop(memory)  # now that it is told: else the next command tells it
+                    checkout_log.drop(memory)  # it is reported now: else the next command reports it
                 return planned
         seen.append(theirs)
         if seen.count(theirs) == _TRIES:
@@ -128,7 +128,7 @@ def _is_our_turn(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
 
 def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
     """Finish what was interrupted; for a sync, add a remark that says whether its push got through."""
-    move = checkout_log.noted(memory)
+    move = checkout_log.read(memory)
     if dry_run:
         if move:
             memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
@@ -154,10 +154,10 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
         return
     squashed = commit.settle(memory)
     for made in commit.commit_left(memory):
-        told = f"{made.change.op} {made.change.title}"
+        what = f"{made.change.op} {made.change.title}"
         if made.pending:
-            raise MemctlError(f"{told} waits for its commit: {made.pending}", made.hint)
-        memory.remarks.append(f"{told} waited for its commit, and has it now: {made.commit[:10]}")
+            raise MemctlError(f"{what} waits for its commit: {made.pending}", made.hint)
+        memory.remarks.append(f"{what} waited for its commit, and has it now: {made.commit[:10]}")
         memory.asked = None
     squashed = squashed or commit.squash(memory)
     if squashed and squashed.pending:
@@ -200,7 +200,7 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
 def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> SyncResult:
     """Return what a sync of two commits will do; a merge commit is made already, and no ref has it yet."""
     repository, (ours, theirs) = memory.repository, sides
-    ahead, behind = remotes.apart(repository, ours, theirs)
+    ahead, behind = remotes.ahead_behind(repository, ours, theirs)
     bases = [theirs] if not behind else [ours] if not ahead else tree_merge.bases(repository, ours, theirs)
     merge_commit.refuse_unfit(memory, upstream, theirs, bases)
     made, new = None, ours if ahead else theirs
@@ -211,7 +211,7 @@ def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: b
     pushed = ahead + (1 if made else 0) if push else 0
     if pushed:
         refuse_unsound(memory, snapshot if made else load.alike(memory, new), theirs)
-    foreign = remotes.foreign(repository, new, theirs, memory.prefix) if pushed else 0
+    foreign = remotes.count_outside(repository, new, theirs, memory.prefix) if pushed else 0
     warning = made.warning if made else ""
     return SyncResult(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
 

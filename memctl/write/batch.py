@@ -54,23 +54,23 @@ def _start(memory: Memory, head: str, tip: str) -> str:
     """Return the commit that a batch begins after: HEAD, joined with the changes of before, if there are any."""
     if not tip or refs.parent(memory.repository, tip) == head:
         return tip or head
-    return batches.joined(memory, head, tip)
+    return batches.join(memory, head, tip)
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
     """Close a batch that is squashed ("": that commits of the user's have); raises MemctlError if its ref has moved."""
     repository = memory.repository
     if squash:
-        new = batches.joined(memory, squash, batch.tip)
+        new = batches.join(memory, squash, batch.tip)
     else:
         tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
         args = ["log", "--no-show-signature", "--max-count=1", "--format=%H", "HEAD", "--", *tracked]
         commit = git.read(args, repository.top).decode().strip()
         text = message.compose_join(batch.base, batch.tip, commit)
-        new = batches.joined(memory, repository.branch()[1], batch.tip, text)
+        new = batches.join(memory, repository.branch()[1], batch.tip, text)
     if not refs.swap(repository, batch.ref, new, batch.tip):
         raise MemctlError(f"{batch.ref} was moved by something else", "try again")
-    if batches.noted(memory) == batch.branch:
+    if batches.branch_here(memory) == batch.branch:
         batches.note(memory, "")
 
 

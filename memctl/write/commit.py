@@ -131,7 +131,7 @@ def commit_left(memory: Memory) -> Iterator[Outcome]:
             yield made
 
 
-def signed(memory: Memory, change: Change, reason: str = "") -> Change:
+def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
     """A change with who makes it, in which session and why."""
     return msgspec.structs.replace(
         change,
@@ -156,7 +156,7 @@ def _groups(entries: list[PendingEntry]) -> list[list[PendingEntry]]:
 
 
 def _joint(group: list[PendingEntry]) -> Change:
-    """One change that stands for a group when it is reported."""
+    """Return one change for the report of a group."""
     first = group[0].change
     if len(group) == 1:
         return first
@@ -289,11 +289,11 @@ def settle(memory: Memory, **allowed: bool) -> Outcome | None:
     """
     if _is_unsafe(memory):
         return None
-    noted, (branch, head) = batches.noted(memory), memory.repository.branch()
+    noted, (branch, head) = batches.branch_here(memory), memory.repository.branch()
     if noted and noted != branch:
         batch.leave(memory, noted)
         memory.asked = None
-    if not batches.noted(memory) and not batch.is_wanted(memory):
+    if not batches.branch_here(memory) and not batch.is_wanted(memory):
         return None
     open_batch = batches.of_branch(memory, branch)
     batches.note(memory, branch if open_batch else "")
@@ -313,7 +313,7 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     if open_batch is None:
         return None
     text = batch.compose(memory, open_batch)
-    change = signed(memory, Change(op="squash", title=text.partition("\n")[0].removeprefix(f"{message.TYPE}: ")))
+    change = with_author(memory, Change(op="squash", title=text.partition("\n")[0].removeprefix(f"{message.TYPE}: ")))
     if dry_run:
         return Outcome(change, pending="not committed yet")
     paths = batches.paths(memory, open_batch)
@@ -339,7 +339,7 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
     """
     if only_if_moved and "GIT_INDEX_FILE" in os.environ:
         batch.unstage(memory)
-    if not batches.noted(memory) or _is_unsafe(memory):
+    if not batches.branch_here(memory) or _is_unsafe(memory):
         return None
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
@@ -349,7 +349,7 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
 
 def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **allowed: bool) -> None:
     """Raise CommitPending if a file of a batch was edited by hand since, and must not be committed so."""
-    for path in set(paths) & batches.beyond(memory, open_batch, {}).keys():
+    for path in set(paths) & batches.unlike_tip(memory, open_batch, {}).keys():
         if found := manual_edits.objection(memory, path, **allowed):
             raise commits.CommitPending(*found)
 
@@ -363,7 +363,7 @@ def _is_unsafe(memory: Memory) -> bool:
 
 
 def _render_all(memory: Memory) -> tuple[tuple[str, ...], str]:
-    """Render all documents on the disk: as what an outcome does not tell may touch any of them."""
+    """Render all documents on the disk, for changes of which only the outcome is known."""
     return documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
 
 
@@ -372,7 +372,7 @@ def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
     for path, option in entry_state.hidden(memory, paths).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
-            f"Git was told to take {name} for unchanged ({option.replace('--no-', '--')})",
+            f"Git is set to take {name} for unchanged ({option.replace('--no-', '--')})",
             f"`git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
         )
 
@@ -390,7 +390,7 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
 
 
 def _contents(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:
-    """What stands on the disk, by Git's paths; None for a file that is not there."""
+    """Return the bytes on the disk by Git's paths; None for a file that is not there."""
     contents: dict[str, bytes | None] = {}
     for path in sorted(paths):
         try:
@@ -414,11 +414,11 @@ def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     identifiers = tuple(sorted({found for path in paths if (found := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
-    change = signed(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
+    change = with_author(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
     advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths), advice=advice)
-    # Which documents an edit by hand touches can't be told from its outcome alone: all of them are looked at.
+    # The outcome of an edit by hand does not show which documents it touches, so all are compared.
     rendered, warning = _render_all(memory)
     try:
         name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), [change])

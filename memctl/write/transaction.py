@@ -53,7 +53,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             _settle(memory)
         asked = memory.asked
         sequence = Sequence(memory)
-        change = commit.signed(memory, plan(sequence), options.reason)
+        change = commit.with_author(memory, plan(sequence), options.reason)
         if options.redact:
             from memctl.write import redact_file  # which only hooks and summaries need
 
@@ -65,10 +65,10 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             return Outcome(change, advice=advice)
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
-            from memctl.write import beside
+            from memctl.write import session_files
 
-            here, there = beside.parted(memory, change, keeps=options.no_commit)
-            commit_there = "" if there.is_empty else beside.commit(memory, there)
+            here, there = session_files.split(memory, change, keeps=options.no_commit)
+            commit_there = "" if there.is_empty else session_files.commit(memory, there)
             if here.is_empty:
                 return Outcome(change, commit=commit_there)
             change = here
@@ -175,6 +175,6 @@ def _refuse_controls(change: Change) -> None:
         for field, line in credentials.added(write):
             if found := characters.first_in(line):
                 raise MemctlError(
-                    f"{write.path}: {field}: the control character {found!r} stands in a line",
+                    f"{write.path}: {field}: a line has the control character {found!r}",
                     "take it out; most programs print without colours if NO_COLOR is set",
                 )

@@ -22,8 +22,8 @@ _SHORT = 10  # digits by which an undo names the commit that it takes back
 def undo(memory: Memory, revision: str | None) -> Change:
     """Return the Change that takes a commit of the memory back: the latest that is not undone yet, or the one named.
 
-    What was changed since in the same files stays. Raises MemctlError if that can't be told apart, or if the commit did
-    more than change files of the memory.
+    What was changed since in the same files stays. Raises MemctlError if both changed the same place, or if
+    the commit did more than change files of the memory.
     """
     if waiting := [entry for entry in entry_state.outstanding(memory) if not entry.undone]:
         name = entry_state.describe(waiting[-1])

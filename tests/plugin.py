@@ -88,7 +88,8 @@ def files() -> dict[str, str]:
 
 def _server() -> dict[str, object]:
     """The registry's entry: the package, and how a program starts the server for a project's folder."""
-    requirement = next(one.split(";")[0] for one in requires(_PACKAGE) or () if one.endswith('extra == "mcp"'))
+    extras = (one.replace("'", '"').partition("; extra == ") for one in requires(_PACKAGE) or ())
+    requirement = next(what for what, _, extra in extras if extra == '"mcp"')
     folder = {"valueHint": "folder", "description": "The project's folder", "format": "filepath", "isRequired": True}
     agent = {"name": "MEMCTL_AGENT", "description": "In whose name it writes; without it, the program's own"}
     package = {

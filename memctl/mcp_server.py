@@ -54,7 +54,7 @@ def serve(folder: Path) -> None:
 def server(folder: Path) -> MCPServer[Any]:
     """Return the server for the memory around a folder."""
     given = _MemoryTools(folder)
-    tools = [
+    tools: list[Tool] = [
         *(_Tool.of(one, _READS) for one in (given.recall, given.why)),
         *(_Tool.of(one, _WRITES) for one in (given.record, given.update, given.hand_over)),
     ]
@@ -63,7 +63,7 @@ def server(folder: Path) -> MCPServer[Any]:
     )
     for place, description, read in (
         ("record/{id}", "A record, whole.", given.record_text),
-        ("page/{id}", "A page by its marker, such as §2.1, as rendered.", given.page_text),
+        ("page/{marker}", "A page by its marker, such as §2.1, as rendered.", given.page_text),
     ):
         made.resource(f"memctl://{place}", mime_type="text/markdown", description=description)(read)
     for name, topic in TOPICS.items():
@@ -148,8 +148,8 @@ class _MemoryTools:
     def record_text(self, id: str, ctx: _Ctx) -> str:
         return self._resource(ctx, Memory.text, id)
 
-    def page_text(self, id: str, ctx: _Ctx) -> str:
-        return self._resource(ctx, Memory.page, id)
+    def page_text(self, marker: str, ctx: _Ctx) -> str:
+        return self._resource(ctx, Memory.page, marker)
 
     def _resource(self, ctx: _Ctx, read: Callable[[Memory, str], str], id: str) -> str:
         try:
@@ -190,9 +190,8 @@ def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str
     found: dict[str, str] = {}
     for one in error.errors(include_url=False):
         name = ".".join(map(str, one["loc"][:2]))  # behind that are the kinds that a value may be of
-        found.setdefault(
-            name, _WRONG.get(one["type"], "{input} is of a wrong kind").format(**one, **one.get("ctx", {}))
-        )
+        text = _WRONG.get(one["type"], "{input!r} is of a wrong kind")
+        found.setdefault(name, text.format(input=one["input"], **one.get("ctx", {})))
     said = "; ".join(f"{name}: {text}" for name, text in found.items())
     where = "fields of a record go into `fields`; " if "fields" in known else ""
     return f"{said} ({where}arguments are {', '.join(known)})"

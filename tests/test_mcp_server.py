@@ -136,7 +136,7 @@ def test_the_list_of_tools_is_short_and_says_which_only_read(repo: Path, memctl:
         assert Counter(family_of("claude")).tokens(listed) < LIST_TOKENS
         assert {prompt.name for prompt in (await client.list_prompts()).prompts} >= {"recording", "searching"}
         templates = (await client.list_resource_templates()).resource_templates
-        assert {one.uri_template for one in templates} == {"memctl://record/{id}", "memctl://page/{id}"}
+        assert {one.uri_template for one in templates} == {"memctl://record/{id}", "memctl://page/{marker}"}
 
     with_client(repo, ask)
 

@@ -37,6 +37,8 @@ _FITTING = {
     LEARNING.name: (_LEARNING, _ISSUE),
     ISSUE.name: (_ISSUE, _ERROR, _LEARNING),
 }
+_SURE = ("labelled", "by the user", "by the agent")
+_BY_USER = 5  # importance of what the user decided without a label
 _RIGHT, _DUPLICATE, _WRONG = "right", "duplicate", "wrong"
 
 
@@ -63,11 +65,12 @@ class LabelledTranscript(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What became of one proposal: its record type, RIGHT, DUPLICATE or WRONG, and the label that it hit."""
+    """What became of one proposal: its record type, how sure it is, RIGHT, DUPLICATE or WRONG, and the label it hit."""
 
     kind: str
     line: int
     title: str
+    certainty: str
     verdict: str
     label: Label | None = None
 
@@ -111,7 +114,7 @@ def _verdicts(labelled: LabelledTranscript, content: bytes) -> Iterator[Verdict]
         if hit is not None:
             taken.add(hit)
         verdict = _RIGHT if hit else _DUPLICATE if near else _WRONG
-        yield Verdict(_kind(proposal), proposal.line, proposal.title, verdict, hit)
+        yield Verdict(_kind(proposal), proposal.line, proposal.title, _certainty(proposal), verdict, hit)
 
 
 def _summary(content: bytes) -> SessionSummary:
@@ -123,6 +126,13 @@ def _summary(content: bytes) -> SessionSummary:
 def _kind(proposal: Proposal) -> str:
     """A proposal's record type; an issue that is a failed run counts by itself."""
     return _ERROR if proposal.kind == ISSUE.name and " failed: " in proposal.title else proposal.kind
+
+
+def _certainty(proposal: Proposal) -> str:
+    """How sure a proposal is, by the importance that it gets for that (rules.md#importance)."""
+    if proposal.explicit:
+        return _SURE[0]
+    return _SURE[1] if proposal.values.get("importance") == _BY_USER else _SURE[2]
 
 
 def _messages(content: bytes) -> dict[int, set[int]]:
@@ -140,14 +150,14 @@ def _table(name: str, found: Sequence[tuple[LabelledTranscript, list[Verdict]]])
     empty = sum(not labelled.labels for labelled, _ in found)
     verdicts = [one for _, given in found for one in given]
     print(f"\nStatements proposed, {name}: {len(found)} transcripts, {empty} of them without anything to find")
-    for kind in (DECISION.name, LEARNING.name, ISSUE.name, _ERROR, ""):
-        told = Counter(one.verdict for one in verdicts if kind in ("", one.kind))
-        share = f"{told[_RIGHT] / told.total():.2f}" if told else "-"
-        row = f"{told.total():>4} proposed  {told[_RIGHT]:>3} right  {told[_DUPLICATE]:>3} again"
-        print(f"  {kind or 'all':<10} {row}  {told[_WRONG]:>3} wrong  precision {share}")
+    for group in (DECISION.name, LEARNING.name, ISSUE.name, _ERROR, *_SURE, ""):
+        counts = Counter(one.verdict for one in verdicts if group in ("", one.kind, one.certainty))
+        share = f"{counts[_RIGHT] / counts.total():.2f}" if counts else "-"
+        row = f"{counts.total():>4} proposed  {counts[_RIGHT]:>3} right  {counts[_DUPLICATE]:>3} again"
+        print(f"  {group or 'all':<12} {row}  {counts[_WRONG]:>3} wrong  precision {share}")
     clear = Counter(one.type for labelled, _ in found for one in labelled.labels if one.is_clear)
     hit = Counter(one.label.type for one in verdicts if one.label is not None and one.label.is_clear)
     for type_ in (*_TYPES, ""):
         known, there = (hit.total(), clear.total()) if not type_ else (hit[type_], clear[type_])
         share = f"{known / there:.2f}" if there else "-"
-        print(f"  {type_ or 'all':<10} {there:>4} clear labels, {known:>3} of them found  recall {share}")
+        print(f"  {type_ or 'all':<12} {there:>4} clear labels, {known:>3} of them found  recall {share}")

@@ -49,10 +49,10 @@ def context_summary_command(
 ) -> None:
     """Shorten what a sub-agent returned to what the next phase needs.
 
-    First the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
-    Searches, steps on the way, file contents, resolved errors and alternatives are left out, each with its reason.
-    Without a file it is made from the memory: STOP while a critical issue is open, CLARIFY while a high one is,
-    something blocks the work or a decision is only proposed, else PROCEED.
+    First comes the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
+    Searches, intermediate steps, file contents, resolved errors and rejected alternatives are left out, each with the
+    reason. Without a file, the memory is summed up: STOP while a critical issue is open; CLARIFY while a high one is
+    open, something blocks the work or a decision is only proposed; else PROCEED.
     """
     memory = opening.memory_if_any(ctx) if source else opening.memory(ctx)
     counter = counting.counter(counting.model_of(model, memory), memory)
@@ -87,7 +87,8 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
     snapshot = opening.readable(memory, None)
     from memctl.pack.supply import sources
 
-    found = phase.standing(snapshot, memory.now, sources(memory, snapshot, None).worked)
+    given = sources(memory, snapshot, None)
+    found = phase.standing(snapshot, memory.now, given.worked, blockers=given.blockers())
     if decision is not None and decision != found.decision:
         found = msgspec.structs.replace(found, decision=decision, why="as given")
     text = phase.summary(found, budget, counter.tokens)
@@ -102,7 +103,8 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
 
 def _print_violations(violations: list[Violation], as_json: bool) -> int:
     if as_json:
-        output.json("context-summary-check", [msgspec.structs.asdict(violation) for violation in violations])
+        found = map(msgspec.structs.asdict, violations)
+        output.json_list("context-summary-check", found, name="violations")
     else:
         for violation in violations:
             where = f"line {violation.line}: " if violation.line else ""

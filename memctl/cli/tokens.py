@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _RULE = (
     f"{messages.PER_TOOL_CALL} a tool call, {messages.PER_PARAMETER} a parameter, {messages.PER_MESSAGE} a message, "
+    f"{messages.PER_SEVERAL_CALLS} for several calls, {messages.PER_EMPTY_RESULT} an empty result, "
     f"{messages.PER_REQUEST} a request, images by their size"
 )
 

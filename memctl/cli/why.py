@@ -63,11 +63,11 @@ class _Row(NamedTuple):
 def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at: str | None) -> None:
     """Show what explains a file or a line: sections, records, commits.
 
-    The first line of the answer is the likeliest reason. What is about the LINE comes first: the commit that brought
-    it, and the records that refer to it, wherever it was then. Next are records whose code references name the file,
-    whose ids stand in its text, or which its commits name; pages that refer to it; sections whose globs cover it;
-    records made in the session of the line's commit; and other commits. "Perhaps" are records that name nothing of it
-    and are about the same. PATH is as seen from here or from the worktree's top, and may be a file that is gone.
+    The first line of the answer is the likeliest reason. For a LINE, first come the commit that brought it and the
+    records that refer to it, wherever the line was then. Then come records that name the file in their code references,
+    records that the file's text or its commits name, pages that refer to it, sections whose globs cover it, records
+    made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the file but
+    are about the same. PATH is relative to here or to the worktree's top, and may be a deleted file.
     """
     memory, snapshot = opening.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""

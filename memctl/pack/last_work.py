@@ -117,9 +117,12 @@ def _has_changed(snapshot: Snapshot, one: Ended, globs: Sequence[str]) -> bool:
 def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
     """The checkpoint saved last, if it is not finished and no other session has begun and ended since."""
     last = next(iter(checkpoints(snapshot)), None)
-    if last is None or last.is_finished or any(one.started > last.saved_at for one in ended):
-        return None
-    return last
+    return last if last is not None and is_pending(last, ended) else None
+
+
+def is_pending(saved: Checkpoint, ended: Sequence[Ended]) -> bool:
+    """Whether work goes on from a checkpoint: it is not finished, and no other session has begun and ended since."""
+    return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
 
 
 def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:

@@ -158,7 +158,7 @@ UNDECIDED = r"\b(?:maybe|perhaps|possibly|probably|unclear|not sure|not (?:yet )
 DOUBT = (
     r"\b(?:if|whether|unless|until|should|could|might|may|would|suppose|imagine|assume"
     r"|haven't|hasn't|hadn't|have not|has not|not yet|never|how|what|when|once|before|where|who|ask|asks|asked|tell me"
-    rf"|let me|please|says?|don't know|wonder|think)\b|{UNDECIDED}"
+    rf"|let me|please|considering|weighing|says?|don't know|wonder|think)\b|{UNDECIDED}"
     r"|(?<!which is )(?<!that's )(?<!that is )(?<!this is )\bwhy\b"
 )
 CLAUSE = lazy_regex(r"[,;:(\u2014]\s|\b(?:so|and|but)\s")
@@ -177,4 +177,9 @@ FILLER = (
     r"(?:[,.!:; ]+(?:ok(?:ay)?|sure|great|then|now|one moment|thanks|done|continuing|it works"
     r"|i(?:'ll| will) \w+(?: \w+){0,4}))*[.!:]*$"
     r"|^now i (?:understand|see|know|have)(?: \w+){0,4}[.!:]*$"
+)
+# What says of something that it is over.
+RESOLVED = lazy_regex(
+    r"(?i)\b(?:fixed|resolved|addressed|closed|solved|done|won't fix|intentional|correct|good|none|no longer"
+    r"|approved)\b"
 )

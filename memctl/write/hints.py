@@ -63,6 +63,8 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
     yield from missing_paths(memory, record.code_refs)
     yield from _dangling(memory, record, body)
     yield from _same_task(memory, record)
+    if record.memory_type == STATE.name and record.completion_percentage == 100:
+        yield "it is 100 % done and still active", f"`memctl resolve {record.id}` closes it"
 
 
 def _same_task(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:

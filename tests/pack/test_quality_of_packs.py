@@ -12,7 +12,7 @@ import pytest
 
 from memctl.pack.formats import choice
 from memctl.window.policy import measures, quality
-from memctl.window.policy.blocks import take_apart
+from memctl.window.policy.formats import take_apart
 from memctl.window.policy.staleness import over
 from memctl.write.setup import build_example
 from tests.conftest import Memctl, slow

@@ -11,7 +11,6 @@ from pathlib import Path
 from memctl.errors import USAGE, MemctlError
 from memctl.record import ids
 from memctl.store.place import FOLDER
-from memctl.text.globs import Globs
 
 _END = "\0"  # which stands in no path
 
@@ -68,6 +67,8 @@ def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
     """The files that any of some globs covers, sorted; globs are those of .gitignore, `src/auth` or `*.py`."""
     if not globs:
         return []
+    from memctl.text.globs import Globs  # mostly paths are named as they are
+
     matches = Globs(globs).match
     return sorted(name for name in names if matches(name) is not None)
 

@@ -249,7 +249,7 @@ def test_the_projects_percentage_is_declared_or_made_of_its_sections(
         for n, (percent, weight) in enumerate(sections, start=1)
     ]
     snapshot = memory(project(completion_percentage=declared), *texts)
-    assert levels.percentage(snapshot) == expected
+    assert snapshot.outline.percentage == expected
     shown = "" if expected is None else f"{expected} % complete"
     assert shown in renderer(snapshot).page("1.0-executive-summary.md")
 

@@ -138,7 +138,7 @@ _TWO_SLIPS = 8  # letters from which on two slips are forgiven; measured on benc
 def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
     """Return the candidates spelled most like a word: with one slip, or two in a word of 8 letters and more.
 
-    A replaced letter counts as `changed` slips.
+    A changed letter counts as `changed` slips.
     """
     limit = 1 if len(word) < _TWO_SLIPS else 2
     found: list[str] = []
@@ -152,7 +152,7 @@ def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]
 
 
 def distance(one: str, other: str, limit: int, changed: int = 1) -> int:
-    """Return how many letters must be inserted, deleted, replaced or swapped with the next (optimal string alignment).
+    """Return how many letters must be inserted, deleted, swapped with the next (optimal string alignment) or replaced.
 
     A replaced letter counts `changed` times. More than `limit` is returned as `limit + 1`, and found sooner.
     """

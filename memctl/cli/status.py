@@ -65,7 +65,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
         "records": counts,
         "last_change": _change_data(changes[0]) if changes else None,
         "duplicate_ids": _duplicates(snapshot),
-        "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated(snapshot)],
+        "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
     }
     data |= status_figures.of(memory, snapshot)
     if at is None:

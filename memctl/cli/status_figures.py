@@ -15,7 +15,7 @@ from memctl.errors import MemctlError
 from memctl.record.kinds import SESSIONS, SEVERITIES
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
-from memctl.search.readiness import OpenWork, is_begun, is_work
+from memctl.search.readiness import OpenWork, is_started, is_work
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
@@ -66,7 +66,7 @@ def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
         "work": {
             "ready": len(work.ready),
             "blocked": len(work.blocked),
-            "begun": sum(is_work(record) and is_begun(record) for record in snapshot.open_records),
+            "begun": sum(is_work(record) and is_started(record) for record in snapshot.open_records),
         },
         "last_session": _last_session(snapshot),
         "pack": {"tokens": _pack_tokens(memory, snapshot), "budget": memory.config.rehydrate_budget},

@@ -68,7 +68,7 @@ def _said(repository: Repository, place: Path, folder: SessionDir, payload: Payl
 
 def _records(repository: Repository, place: Path, folder: SessionDir, name: str) -> list[tuple[str, ...]]:
     """The open records that refer to a file, the weightiest first: id, title, type, status, and why it is so."""
-    rows = file_records.referring(repository.private / folder.root.name, name)
+    rows = file_records.records_of_file(repository.private / folder.root.name, name)
     if not rows or _is_restricted(repository, place, folder):
         return []
     memory = place / FOLDER

@@ -11,7 +11,7 @@ _FIND = (
 )
 
 
-def referring(private: Path, file: str) -> list[tuple[str, str, str, str, str]]:
+def records_of_file(private: Path, file: str) -> list[tuple[str, str, str, str, str]]:
     """The open records that refer to a file of the repository: path, id, title, type and status, weightiest first.
 
     `private` is the folder with the memory's cache. The cache is not brought up to date, so the caller has to compare;

@@ -51,7 +51,7 @@ class InHand(Given):
         self._contents = contents
         for path in sorted(path for path in texts if files.is_record_path(path, BY_FOLDER)):
             try:
-                self._parsed.append(cache_update.parsed(texts[path], path, "", ""))
+                self._parsed.append(cache_update.parse_file(texts[path], path, "", ""))
             except InvalidRecord as error:
                 self._parsed.append(cache_update.broken(path, error.faults))
         records = [item.record for item in self._parsed if item.record is not None]

@@ -24,8 +24,19 @@ from memctl.errors import MemctlError
 from memctl.text.similar import plain_words
 from memctl.transcript.events import arguments_of
 from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements
-from memctl.window.policy import markdown_text
-from memctl.window.policy.blocks import CODE, DATA, HEADING, CountTokens, ParsedText, TextBlock, enough, kind_of
+from memctl.window.policy.blocks import (
+    CODE,
+    DATA,
+    HEADING,
+    CountTokens,
+    ParsedText,
+    TextBlock,
+    add_markdown,
+    enough,
+    kind_of,
+    markdown_blocks,
+    plain,
+)
 
 _LOOKED_AT = 200_000  # characters; a format shows itself before
 _HEADING = re.compile(r"^#{2,6} \S", re.MULTILINE)
@@ -73,12 +84,12 @@ def _read(text: str, name: str) -> tuple[str, list[TextBlock]]:
         try:
             return "xml", _blocks_of(_xml_tree(text))
         except (expat.ExpatError, ValueError):
-            return "markdown", markdown_text.blocks(text)  # elements among plain text
+            return "markdown", markdown_blocks(text)  # elements among plain text
     if _is_yaml(head):
         return "yaml", _blocks_of(_indented_tree(text, _yaml_line))
     if _is_margin(head):
         return "lines", _blocks_of(_indented_tree(text, _margin_line))
-    return "markdown", markdown_text.blocks(text)
+    return "markdown", markdown_blocks(text)
 
 
 def _is_yaml(text: str) -> bool:
@@ -289,13 +300,13 @@ def _add_leaf(found: list[TextBlock], node: Node, parent: int) -> None:
     text = node.text.strip("\n")
     kind = kind_of(text)
     if kind in (CODE, DATA) or "\n\n" not in text:
-        says = node.says() if kind in (CODE, DATA) else markdown_text.plain(node.says())
+        says = node.says() if kind in (CODE, DATA) else plain(node.says())
         _add(found, node.title, says, node.source, node.line, node.end, kind, parent)
         return
     own = len(found)
     _add(found, node.title, node.attributes, "", node.line, node.line, HEADING, parent)
     before = len(node.text) - len(node.text.lstrip("\n"))
-    markdown_text.add_blocks(found, text, node.line + before, node.title, own)
+    add_markdown(found, text, node.line + before, node.title, own)
     found[own] = msgspec.structs.replace(found[own], source=_frame(node.source, found[own + 1 :]))
 
 
@@ -350,7 +361,7 @@ def _add_message(
     own = len(found)
     _add(found, title, "", source, line, last, HEADING)
     for text in texts:
-        markdown_text.add_blocks(found, text, 1, title, own)
+        add_markdown(found, text, 1, title, own)
     for block in found[own + 1 :]:
         at = min(line + block.line - 1, last)
         found[block.number] = msgspec.structs.replace(block, line=at, end=last)

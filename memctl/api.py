@@ -322,11 +322,10 @@ class Memory:
         What bears on the `task` comes first; with a `section`, such as "2.1", only that one is packed.
         """
         from memctl.pack import filling, last_work, rehydrate, supply
-        from memctl.pack.formats import choice
         from memctl.pages.links import known_section
         from memctl.store import access
 
-        _known("form", form, (*choice.NAMES, choice.AUTO))
+        _known("form", form, (*filling.FORMATS, filling.AUTO))
         if budget is not None and budget < 1:
             raise MemctlError(f"a budget of {budget} tokens holds nothing", "give 1 or more")
         memory, snapshot = self._memory, self._read(at)
@@ -360,28 +359,22 @@ class Memory:
         memory, and nothing changes hands. What is not said is taken from the memory, as `memctl handoff` does.
         """
         from memctl.pack import handoff_offer
-        from memctl.pack.formats.choice import AUTO
-        from memctl.pack.handoff_request import HandoffText
+        from memctl.pack.handoff_request import HandoffRequest
         from memctl.pack.handoff_scope import BUDGETS
         from memctl.pages.links import known_section
         from memctl.record.change import WriteOptions
 
         _known("kind", kind, BUDGETS)
-        said = HandoffText(
+        snapshot = self._read(None)
+        asked = HandoffRequest(
+            source="",
+            target=taker,
+            kind=kind,
+            sections=tuple(known_section(snapshot, one) for one in sections),
             reason=reason,
             summary=summary,
             task=task,
-            immediate=tuple(immediate),
-            success_criteria=tuple(success_criteria),
-        )
-        snapshot = self._read(None)
-        asked = handoff_offer.request(
-            self._memory,
-            taker=taker,
-            kind=kind,
-            said=said,
-            form=AUTO,
-            sections=[known_section(snapshot, one) for one in sections],
+            lines={"immediate": tuple(immediate), "success_criteria": tuple(success_criteria)},
         )
         options = WriteOptions(reason=reason, dry_run=dry_run)
         offered = handoff_offer.offer(self._memory, asked, lambda: self._read(None), self._counter(""), options)
@@ -456,8 +449,7 @@ class Memory:
     def _counter(self, model: str) -> Callable[[str], int]:
         """Counts the tokens of a model, of the memory's if none is named."""
         from memctl.store import load
-        from memctl.tokens.calibration import learnt
-        from memctl.tokens.count import Counter
+        from memctl.tokens.count import Counter, learnt
         from memctl.tokens.families import family_of
 
         name = model or self._memory.config.model

@@ -19,8 +19,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.store.observations import Observation
 from memctl.tokens import messages
-from memctl.tokens.calibration import digest_of, name_of
-from memctl.tokens.count import Counter
+from memctl.tokens.count import Counter, digest_of, name_of
 from memctl.tokens.families import KINDS, family_of, kind_of_text
 from memctl.tokens.messages import PER_MESSAGE, Part, PartReader
 from memctl.transcript.claude_code import LineReader

@@ -105,7 +105,7 @@ class PressureReading(msgspec.Struct, frozen=True):
     @property
     def counts_part(self) -> bool:
         """Whether the two counts are further apart than estimates may be (rules.md#token-counting)."""
-        from memctl.tokens.calibration import GOAL  # brings SQLite with it, which a hook should not wait for
+        from memctl.tokens.count import GOAL  # brings SQLite with it, which a hook should not wait for
 
         return self.disagreement is not None and abs(self.disagreement) > GOAL
 

@@ -7,6 +7,8 @@ that is named, functions are public as `limits.limit_of`: commands are made of t
 from memctl.record.task_state import TaskState as TaskState
 from memctl.window import audit as audit
 from memctl.window import config as config
+from memctl.window import fidelity as fidelity
+from memctl.window import health as health
 from memctl.window import status as status
 from memctl.window.audit import AuditLog as AuditLog
 from memctl.window.audit import AuditSink as AuditSink
@@ -46,7 +48,7 @@ from memctl.window.budget.tracking import (
 )
 from memctl.window.compression import cascade as cascade
 from memctl.window.compression.cascade import Reduction as Reduction
-from memctl.window.compression.delegation import SubAgentAnswer as SubAgentAnswer
+from memctl.window.compression.cascade import SubAgentAnswer as SubAgentAnswer
 from memctl.window.compression.engine import CompressionEngine as CompressionEngine
 from memctl.window.compression.model import Instructions as Instructions
 from memctl.window.compression.notes import Notes as Notes
@@ -76,44 +78,29 @@ from memctl.window.eviction.scoring import (
 )
 from memctl.window.eviction.simulation import Replay as Replay
 from memctl.window.eviction.simulation import Simulation as Simulation
-from memctl.window.following import Follower as Follower
-from memctl.window.health import alerts as alerts
-from memctl.window.health import fidelity as fidelity
-from memctl.window.health import questions as questions
-from memctl.window.health.alerts import (
+from memctl.window.fidelity import Fidelity as Fidelity
+from memctl.window.fidelity import GradedQuestion as GradedQuestion
+from memctl.window.fidelity import Question as Question
+from memctl.window.health import (
     METRICS as METRICS,
 )
-from memctl.window.health.alerts import (
+from memctl.window.health import (
     Alert as Alert,
 )
-from memctl.window.health.alerts import (
+from memctl.window.health import (
     AlertLevel as AlertLevel,
 )
-from memctl.window.health.alerts import (
+from memctl.window.health import (
     AlertThresholds as AlertThresholds,
 )
-from memctl.window.health.alerts import (
+from memctl.window.health import (
+    ContextHealthMonitor as ContextHealthMonitor,
+)
+from memctl.window.health import (
     HealthSnapshot as HealthSnapshot,
 )
-from memctl.window.health.fidelity import Fidelity as Fidelity
-from memctl.window.health.fidelity import GradedQuestion as GradedQuestion
-from memctl.window.health.monitor import ContextHealthMonitor as ContextHealthMonitor
-from memctl.window.health.questions import Question as Question
-from memctl.window.health.trends import Trend as Trend
-from memctl.window.hook_results import (
-    Action as Action,
-)
-from memctl.window.hook_results import (
-    TaskEnd as TaskEnd,
-)
-from memctl.window.hook_results import (
-    ToolResult as ToolResult,
-)
-from memctl.window.hook_results import (
-    TurnStart as TurnStart,
-)
-from memctl.window.hook_results import (
-    WindowStatus as WindowStatus,
+from memctl.window.health import (
+    Trend as Trend,
 )
 from memctl.window.messages import reading as reading
 from memctl.window.messages.content import (
@@ -129,6 +116,21 @@ from memctl.window.messages.conversation import Conversation as Conversation
 from memctl.window.messages.reading import Opened as Opened
 from memctl.window.messages.validity import validate as validate
 from memctl.window.orchestrator import ContextWindowManager as ContextWindowManager
+from memctl.window.plan import (
+    Action as Action,
+)
+from memctl.window.plan import (
+    TaskEnd as TaskEnd,
+)
+from memctl.window.plan import (
+    ToolResult as ToolResult,
+)
+from memctl.window.plan import (
+    TurnStart as TurnStart,
+)
+from memctl.window.plan import (
+    WindowStatus as WindowStatus,
+)
 from memctl.window.policy import (
     advice as advice,
 )
@@ -171,7 +173,7 @@ from memctl.window.policy.rules import Judgement as Judgement
 from memctl.window.policy.staleness import Over as Over
 from memctl.window.preservation import checklist as checklist
 from memctl.window.preservation.checklist import Entry as Entry
-from memctl.window.pressure import drawing as drawing
+from memctl.window.pressure import curve as curve
 from memctl.window.pressure import limits as limits
 from memctl.window.pressure.curve import Curve as Curve
 from memctl.window.pressure.limits import Limit as Limit
@@ -196,6 +198,7 @@ from memctl.window.state.checkpoints import CrossWindowStateManager as CrossWind
 from memctl.window.state.files import StateFiles as StateFiles
 from memctl.window.state.task import StateKeeper as StateKeeper
 from memctl.window.state.task import Validation as Validation
+from memctl.window.status import Follower as Follower
 from memctl.window.status import SeenConversation as SeenConversation
 from memctl.window.status import Status as Status
 from memctl.window.steps import (

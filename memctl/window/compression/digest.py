@@ -1,29 +1,34 @@
 """What a part of a conversation came to, in sections: what a compaction puts in its place.
 
-What it keeps: rules.md#window-compression. A later digest takes an earlier one in as summaries of sessions are merged
-(rules.md#session-summary): what the user said and decisions are appended, files are merged per path, state and next
-steps are replaced. An error stays until its step succeeds. Everything in it was said or done in the conversation, in
-its own words; nothing is made up.
+What it keeps: rules.md#window-compression. It is the state of the task, as checkpoints have it, with what was said
+under labels and what was found. A later digest goes on from an earlier one as summaries of sessions are merged
+(rules.md#session-summary): what the user said and decisions are appended, files are merged per path, next steps are
+replaced, an error stays until its step succeeds. Everything in it was said or done in the conversation, in its own
+words; nothing is made up.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from memctl.pack import summary_rules
-from memctl.record.task_state import READ
-from memctl.session import failures
-from memctl.session.extraction import Extract
+from memctl.record.task_state import DONE, MODIFIED, PROGRESS, READ, Step, TaskState, TouchedFile
+from memctl.session import failures, progress
+from memctl.session.file_actions import WRITTEN
+from memctl.session.progress import Part, Progress
 from memctl.statements import labels, statements
 from memctl.statements import units as summary_units
+from memctl.task.progress import newest
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
-from memctl.transcript.events import DIGEST
+from memctl.transcript.events import DIGEST, PROMPT, Event
 from memctl.window.messages.content import ContentBlock, ContentType
-from memctl.window.preservation import digest_text, essentials, events
-from memctl.window.preservation.digest_text import (
+from memctl.window.preservation import essentials, events
+from memctl.window.preservation.essentials import Essential
+from memctl.window.preservation.events import (
     CHANGED,
     DECISIONS,
     ERRORS,
@@ -37,109 +42,112 @@ from memctl.window.preservation.digest_text import (
     READ_LAST,
     SAID,
     STATE,
-    Sections,
 )
-from memctl.window.preservation.essentials import Essential
-from memctl.window.preservation.events import Happened
 
-_REPLACED = (STATE, NEXT)
-_SECTION_OF = {
-    essentials.CONSTRAINT: SAID,
-    essentials.MESSAGE: SAID,
-    essentials.STATEMENT: LABELLED,
-    essentials.DECISION: DECISIONS,
-    essentials.ISSUE: ISSUES,
-    essentials.ERROR: ERRORS,
-    essentials.PATH: NAMED,
-}
 _LONGEST = 600  # characters of any other line
 _WORTH = (summary_rules.PROBLEM, summary_rules.FINDING, summary_rules.CONSTRAINT, summary_rules.PATTERN)
+_ACTIONS = {WRITTEN: MODIFIED}
+_STEP = re.compile(rf"\[[ x]\] (.*) \(({'|'.join(status.replace('_', ' ') for status in PROGRESS)})\)")
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """Lines by section."""
+    """The state of the task as a conversation tells it, what it says under labels, and findings, the latest last."""
 
-    sections: Sections
+    state: TaskState = TaskState()
+    stated: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
 
     def text(self, findings: int | None = None) -> str:
         """The digest as a text, with the last `findings` of its findings, all of them by default."""
-        parts = [digest_text.HEAD]
-        for name in ORDER:
-            lines = self.sections.get(name, ())
-            if name == FINDINGS and findings is not None:
-                lines = lines[len(lines) - findings :]
-            if lines:
-                parts.append("\n".join([f"{name}:", *(f"- {line}" for line in lines)]))
-        return "\n\n".join(parts)
+        state, found = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
+        steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.how_far})" for one in state.steps]
+        files = state.files[::-1]
+        reads = [one.path for one in files if one.action == READ]
+        sections = {
+            SAID: state.said,
+            DECISIONS: state.decisions,
+            ISSUES: state.issues,
+            ERRORS: state.errors,
+            LABELLED: self.stated,
+            STATE: [*steps, *state.summary],
+            CHANGED: [f"{one.path} ({one.action})" for one in files if one.action not in ("", READ)],
+            READ_LAST: reads[-essentials.RECENT_FILES :],
+            NAMED: [one.path for one in files if not one.action],
+            LEARNED: state.lessons,
+            FINDINGS: found,
+            NEXT: state.next_actions,
+        }
+        told = ["\n".join([f"{name}:", *(f"- {line}" for line in sections[name])]) for name in ORDER if sections[name]]
+        return "\n\n".join([events.HEAD, *told])
 
     def holding(self, wanted: Iterable[Essential]) -> Digest:
         """The digest with what it does not say of things that must survive."""
-        sections = dict(self.sections)
+        lines: dict[str, tuple[str, ...]] = {}
         for one in essentials.missing_in(wanted, self.text(0)):
-            name = _SECTION_OF.get(one.kind)
-            if name:
-                sections[name] = (*sections.get(name, ()), one_line(one.text))
-        return Digest(sections)
+            lines[one.kind] = (*lines.get(one.kind, ()), one_line(one.text))
+        more = {name: (*getattr(self.state, name), *lines[kind]) for kind, name in _FIELD_OF.items() if kind in lines}
+        if said := (*lines.get(essentials.CONSTRAINT, ()), *lines.get(essentials.MESSAGE, ())):
+            more["said"] = (*self.state.said, *said)
+        more["files"] = (*(TouchedFile(path) for path in lines.get(essentials.PATH, ())), *self.state.files)
+        stated = (*self.stated, *lines.get(essentials.STATEMENT, ()))
+        return msgspec.structs.replace(self, state=msgspec.structs.replace(self.state, **more), stated=stated)
 
 
-def of_blocks(blocks: Sequence[ContentBlock], before: Digest | None = None) -> Digest:
-    """The digest of blocks; earlier digests among them are taken in, and the one of what was `before` them."""
-    own = [event for event in events.told(blocks) if event.kind != DIGEST]
-    digest = before or Digest({})
-    for block in events.digests(blocks):
-        digest = merged(digest, Digest(digest_text.sections(block.content)))
-    new = Digest(_sections(events.of_told(own), blocks))
-    return merged(digest, new, failures.succeeded(own))
+_FIELD_OF = {essentials.DECISION: "decisions", essentials.ISSUE: "issues", essentials.ERROR: "errors"}
 
 
-def merged(old: Digest, new: Digest, succeeded: Iterable[str] = ()) -> Digest:
-    """An earlier digest with a later one in it; `succeeded` are the steps that came right since the earlier one."""
-    sections: dict[str, tuple[str, ...]] = {}
-    for name in ORDER:
-        before, after = old.sections.get(name, ()), new.sections.get(name, ())
-        if name == ERRORS:
-            before = digest_text.still_open(before, succeeded)
-        sections[name] = (after or before) if name in _REPLACED else tuple(dict.fromkeys((*before, *after)))
-    files = {digest_text.changed(line)[0]: line for line in sections[CHANGED]}
-    sections[CHANGED] = tuple(files.values())
-    reads = [path for path in sections[READ_LAST] if path not in files]
-    sections[READ_LAST] = tuple(_latest(reads, new.sections.get(READ_LAST, ())))
-    known = {*files, *sections[READ_LAST]}
-    sections[NAMED] = tuple(path for path in sections[NAMED] if path not in known)
-    return Digest(sections)
+def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
+    """The digest of blocks, which goes on from an earlier one among them."""
+    before = next((_of_text(block.content) for block in events.digests(blocks)), Digest())
+    told = [event for event in events.events_of(blocks) if event.kind != DIGEST]
+    told = [msgspec.structs.replace(event, line=number) for number, event in enumerate(told, 1)]
+    happened = events.of_known(told)
+    files = [TouchedFile(path, _ACTIONS.get(action, action)) for path, action in happened.files.items()]
+    task = next((event for event in told if event.kind == PROMPT), Event(PROMPT))
+    part = Part(
+        [event for event in told if event is not task],
+        happened.found,
+        happened.failures,
+        failures.succeeded(told),
+        files[::-1],
+    )
+    old = before.state
+    is_over = bool(old.steps) and len(old.done) == len(old.steps)
+    known = Progress(msgspec.structs.replace(old, goal=task.text), is_over=is_over)  # the task stands before the digest
+    made = progress.advance(known, part, line=lambda text, _: one_line(text)).state
+    decided = [one.with_reasons for one in happened.decisions]
+    state = msgspec.structs.replace(
+        made,
+        said=newest(old.said, map(_said, happened.prompts[1:])),
+        decisions=newest(old.decisions, decided),
+        issues=newest(old.issues, map(one_line, happened.open_issues)),
+        summary=tuple(map(one_line, happened.having(labels.STATE)[-3:])) or old.summary,
+    )
+    return Digest(state, before.stated, newest(before.findings, _findings(blocks)))
 
 
-def _latest(paths: Sequence[str], again: Sequence[str]) -> list[str]:
-    """The last of the paths, those behind the others that were read again."""
-    kept = [path for path in paths if path not in again]
-    return [*kept, *(path for path in again if path in paths)][-essentials.RECENT_FILES :]
-
-
-def _sections(happened: Happened, blocks: Sequence[ContentBlock]) -> dict[str, tuple[str, ...]]:
-    tasks = [f"[{'x' if task.status == 'done' else ' '}] {task.text} ({task.how_far})" for task in happened.tasks]
-    reads = [path for path, action in happened.files.items() if action == READ]
-    return {
-        SAID: _lines(map(_said, happened.prompts[1:])),
-        DECISIONS: _lines(map(_decided, happened.decisions)),
-        ISSUES: _lines(happened.open_issues),
-        ERRORS: _lines(f"{failure.step}: {failure.message}" for failure in happened.open_failures),
-        STATE: _lines([*tasks, *happened.having(labels.STATE)[-3:]]),
-        CHANGED: _lines(f"{path} ({happened.files[path]})" for path in happened.changed),
-        READ_LAST: _lines(reads[-essentials.RECENT_FILES :]),
-        LEARNED: _lines(happened.having(labels.LEARNING)),
-        FINDINGS: _lines(_findings(blocks)),
-        NEXT: _lines(happened.having(labels.NEXT)[-10:]),
-    }
-
-
-def _decided(found: Extract) -> str:
-    reason = [f"Because: {found.reason}"] if found.reason else []
-    instead = [f"Instead of: {'; '.join(found.alternatives)}"] if found.alternatives else []
-    return " — ".join([found.text, *reason, *instead])
-
-
-def _lines(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(line for text in texts if (line := one_line(text))))
+def _of_text(text: str) -> Digest:
+    """An earlier digest, read back."""
+    found = events.sections(text)
+    matches = [(line, _STEP.fullmatch(line)) for line in found.get(STATE, ())]
+    steps = [Step(match[1], match[2].replace(" ", "_")) for _, match in matches if match]  # type: ignore[arg-type]
+    files = [
+        *(TouchedFile(path) for path in found.get(NAMED, ())),
+        *(TouchedFile(path, READ) for path in found.get(READ_LAST, ())),
+        *(TouchedFile(*events.path_and_action(line)) for line in found.get(CHANGED, ())),
+    ]
+    state = TaskState(
+        said=found.get(SAID, ()),
+        decisions=found.get(DECISIONS, ()),
+        issues=found.get(ISSUES, ()),
+        errors=found.get(ERRORS, ()),
+        lessons=found.get(LEARNED, ()),
+        next_actions=found.get(NEXT, ()),
+        steps=tuple(steps),
+        summary=tuple(line for line, match in matches if not match),
+        files=tuple(files[::-1]),
+    )
+    return Digest(state, found.get(LABELLED, ()), found.get(FINDINGS, ()))
 
 
 def _said(prompt: str) -> str:

@@ -214,5 +214,5 @@ def test_code_is_shown_from_level_3_on_and_is_the_shops() -> None:
 
 def test_the_largest_file_has_markers_to_go_on_by() -> None:
     text = (MEMORY / "docs" / "4-sources.md").read_text()
-    assert "Inside `src/lantern/checkout/shipping.py`:" in text
-    assert "checkout/shipping.py#L" in text
+    assert "Inside `src/lantern/checkout/shipping.py`: `class NoOffer`, `class Parcel`" in text
+    assert "and 1 more (`memctl summarize`)" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
+from memctl.pages import freshness
 
 
 def expiry(subject: Subject) -> Iterator[Finding]:
@@ -55,3 +56,13 @@ def declared(subject: Subject) -> Iterator[Finding]:
                 line = subject.line_of(page.path, "completion_percentage")
                 message = f"{page.id} is declared finished, and open are {', '.join(severe[:3])}"
                 yield Finding("MEM405", page.path, line, message)
+
+
+def overview(subject: Subject) -> Iterator[Finding]:
+    """Somebody has read the project's page since much was recorded."""
+    project = subject.snapshot.outline.project
+    number = freshness.records_since_overview(subject.snapshot)
+    if project is not None and number >= freshness.MANY_RECORDS:
+        line = subject.line_of(project.path, "timestamp")
+        message = f"§1.0 was last written or reviewed at {project.timestamp}, {number:,} records ago"
+        yield Finding("MEM408", project.path, line, message, "`memctl review §1.0`, once it is right")

@@ -9,7 +9,7 @@ import msgspec
 
 ERROR, WARNING, INFO = "error", "warning", "info"
 SEVERITIES = (ERROR, WARNING, INFO)
-DOCUMENTS = ("MEM308", "MEM310", "MEM313")  # mended by rendering
+DOCUMENTS = ("MEM308", "MEM310", "MEM313", "MEM314")  # mended by rendering
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -200,6 +200,12 @@ RULES = _rules(
         "Nothing is wrong with the memory. `memctl render` renders it anew, and so does the next write that it shows.",
         True,
     ),
+    (
+        "MEM314", "document-behind", WARNING, "A rendered document is behind the memory on the default branch.",
+        "With `docs: default-branch` a merge brings records without their documents. The next write on the default"
+        " branch renders them, and so does `memctl render`, in a build too.",
+        True,
+    ),
     # Lifecycle
     (
         "MEM401", "expired", WARNING, "An open record has expired.",
@@ -228,6 +234,11 @@ RULES = _rules(
     (
         "MEM407", "blocked-by-closed", INFO, "An open record waits for one that is closed.",
         "It may go on. `memctl link A B --as blocked_by --remove` takes the link out.",
+    ),
+    (
+        "MEM408", "aged-overview", WARNING, "Much was recorded since somebody last read the project's page.",
+        "What it says is to come may be there by now. Read it again; `memctl review §1.0` says that it is still right,"
+        " and `memctl project set` changes it.",
     ),
     # Files
     (

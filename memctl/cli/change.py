@@ -19,14 +19,16 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.write import edit, links, remove
 
-_allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
+_allow_accepted = click.option(
+    "--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision."
+)
 
 
 @command(
     "edit",
     ("memctl edit ISS-2025-11-04-001 --severity high --tag auth", "Change fields, by the options that made them."),
     ('memctl edit STA-2025-11-04-002 --completion 80 --done "DELETE works"', "Bring a state up to date."),
-    ('memctl edit STA-2025-11-04-002 --set next="Tests" --remove tags=auth', "Replace a list, take out of one."),
+    ('memctl edit STA-2025-11-04-002 --set next="Tests" --remove tags=auth', "Replace a list, remove from one."),
     ("memctl edit DEC-2025-11-04-003", "Open the record in your editor."),
 )
 @click.argument("id", shell_complete=complete_id)
@@ -36,7 +38,7 @@ _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the t
     multiple=True,
     metavar="FIELD=VALUE",
     shell_complete=complete("field"),
-    help="Set a field; nothing behind = clears it. Repeatable.",
+    help="Set a field; an empty value clears it. Repeatable.",
 )
 @click.option(
     "--add",
@@ -52,7 +54,7 @@ _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the t
     multiple=True,
     metavar="FIELD=VALUE",
     shell_complete=complete("field"),
-    help="Take out of a list. Repeatable.",
+    help="Remove from a list. Repeatable.",
 )
 @click.option("--file", "-f", "source", metavar="FILE", help="Take the whole text from a file (- for standard input).")
 @_allow_accepted
@@ -70,11 +72,11 @@ def edit_command(
     allow_accepted: bool,
     **given: Any,
 ) -> None:
-    """Change fields of a record, or its text in an editor.
+    """Change fields of a record, or edit its text in your editor.
 
-    The options of fields are those that made the record. One of a list (tags, code, steps) adds to it; of any other,
-    an empty text clears the field. --set, --add and --remove take any field by the name that `show --json` has, too.
-    Whatever is not named stays as it is, to the letter.
+    Fields have the same options as in the command that made the record. A list option (--tag, --code, steps) adds to
+    the list; for any other field, an empty text clears it. --set, --add and --remove take every field by its name in
+    `show --json`. Everything else stays exactly as it is.
     """
     flags = take_flags(given)
     memory = opening.memory(ctx)
@@ -112,7 +114,7 @@ edit_command.params[4:4] = record_options.of_any_type()
 @command(
     "link",
     ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003", "Relate two records."),
-    ("memctl link ISS-2025-11-04-001 STA-2025-11-04-002 --as blocks", "Say that the first blocks the second."),
+    ("memctl link ISS-2025-11-04-001 STA-2025-11-04-002 --as blocks", "The first blocks the second."),
     ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003 --remove", "Take the link away."),
 )
 @click.argument("source", shell_complete=complete_id)
@@ -137,21 +139,21 @@ def link_command(ctx: click.Context, /, source: str, target: str, relation: str,
 
 @command(
     "supersede",
-    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "The second takes the place of the first."),
+    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "The second replaces the first."),
 )
 @click.argument("old", shell_complete=complete_id)
 @click.argument("new", shell_complete=complete_id)
 @writing
 @click.pass_context
 def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -> None:
-    """Let one record take the place of another of its type: both ends change in one commit."""
+    """Replace one record by another of its type: both ends change in one commit."""
     _carry_out(opening.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags, old, new)
 
 
 @command(
     "resolve",
-    ('memctl resolve ISS-2025-11-04-001 --resolution "Queue with backpressure"', "Resolve an issue, and say how."),
-    ("memctl resolve STA-2025-11-04-002", "A task is done."),
+    ('memctl resolve ISS-2025-11-04-001 --resolution "Queue with backpressure"', "Resolve an issue, and record how."),
+    ("memctl resolve STA-2025-11-04-002", "Finish a task."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @click.option(
@@ -173,12 +175,12 @@ def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) ->
     _carry_out(opening.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids), flags, *ids)
 
 
-@command("archive", ('memctl archive LRN-2025-11-04-001 --reason "Holds no longer"', "Put a record out of the way."))
+@command("archive", ('memctl archive LRN-2025-11-04-001 --reason "Holds no longer"', "Archive a record."))
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @writing
 @click.pass_context
 def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
-    """Put records out of the way. They stay where they are; `list --archived` shows them."""
+    """Archive records. They keep their files; `list --archived` shows them."""
     memory = opening.memory(ctx)
     _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now), flags, *ids)
 
@@ -198,7 +200,7 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
     ("memctl delete ISS-2025-11-04-001 --unlink", "Delete a record that others refer to, with their links."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@click.option("--unlink", is_flag=True, help="Take the links of other records to it out, in the same commit.")
+@click.option("--unlink", is_flag=True, help="Remove other records' links to it, in the same commit.")
 @discard_option
 @writing
 @click.pass_context

@@ -72,10 +72,10 @@ def check_command(
 ) -> None:
     """Check that the memory is consistent; it never writes.
 
-    Looked at are records and their links, references, the hierarchy, the rendered documents and foreign files.
+    It checks records and their links, references, the hierarchy, the rendered documents, and foreign files.
 
-    Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. A finding is ignored for good by a line
-    `check_ignore: ["CODE PATTERN: reason"]` in config.yaml, or in the front matter of the file itself.
+    Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. To ignore a finding for good, add the
+    line `check_ignore: ["CODE PATTERN: reason"]` to config.yaml or to the front matter of the file itself.
     """
     style = "json" if as_json else style
     if explain:
@@ -147,12 +147,24 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         output.note("nothing here has one right answer")
 
 
+def _home() -> str:
+    """The address of memctl's pages, as the installed package names it; "" if it names none."""
+    from importlib import metadata
+
+    try:
+        named = metadata.metadata("git-memctl").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return ""
+    addresses = dict(one.split(", ", 1) for one in named)
+    return addresses.get("Documentation") or addresses.get("Homepage") or ""
+
+
 def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
     """Print findings; a `brief` text has errors alone, each once: a hook prints it at each commit."""
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
-        output.json_text(formats.as_sarif(found, memory.tracked, __version__))
+        output.json_text(formats.as_sarif(found, memory.tracked, __version__, _home()))
     else:
         listed = found
         if brief and style == "text":
@@ -188,7 +200,7 @@ def _errors(found: Report) -> Iterator[Finding]:
 def _explain(wanted: str, style: str) -> None:
     rules = [RULES[code] for code in sorted(run.codes([wanted]) if wanted.lower() != "all" else RULES)]
     if style == "json":
-        output.json("rules", [formats.rule_data(rule) for rule in rules])
+        output.json_list("rules", map(formats.rule_data, rules))
     elif len(rules) == 1:
         output.text(formats.explanation(rules[0]))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import events, forms, resume, save, versions
-from memctl.task.resume import Resumption
+from memctl.task.resume import Missing, Resumption
 from memctl.task.save import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
@@ -29,13 +30,18 @@ _said = options(
     click.option("--planned", multiple=True, metavar="TEXT", help="A step not begun. Repeatable."),
     click.option("--doing", "in_progress", multiple=True, metavar="TEXT", help="A step begun. Repeatable."),
     click.option("--done", multiple=True, metavar="TEXT", help="A step finished. Repeatable."),
-    click.option("--claimed", multiple=True, metavar="TEXT", help="A step said to be finished, unchecked. Repeatable."),
+    click.option(
+        "--claimed",
+        multiple=True,
+        metavar="TEXT",
+        help="A step that is claimed to be done, without evidence. Repeatable.",
+    ),
     click.option("--drop", "dropped", multiple=True, metavar="TEXT", help="No step any more. Repeatable."),
     click.option("--next", "next_actions", multiple=True, metavar="TEXT", help="What comes next. Repeatable."),
     click.option("--decision", "decisions", multiple=True, metavar="TEXT", help="Decided so far. Repeatable."),
     click.option("--issue", "issues", multiple=True, metavar="TEXT", help="What is open now. Repeatable."),
     click.option("--error", "errors", multiple=True, metavar="TEXT", help="An error not solved. Repeatable."),
-    click.option("--blocker", "blockers", multiple=True, metavar="TEXT", help="What stands in the way. Repeatable."),
+    click.option("--blocker", "blockers", multiple=True, metavar="TEXT", help="What blocks the task. Repeatable."),
     click.option("--learned", "lessons", multiple=True, metavar="TEXT", help="Learned so far. Repeatable."),
     click.option("--summary", multiple=True, metavar="TEXT", help="What the window came to. Repeatable."),
     click.option("--input", "inputs", multiple=True, metavar="TEXT", help="What is needed for it. Repeatable."),
@@ -43,7 +49,7 @@ _said = options(
     click.option("--constraint", "constraints", multiple=True, metavar="TEXT", help="What binds, or none."),
     click.option("--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."),
     click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
-    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
+    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this one continues from."),
     click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
 )
 
@@ -54,7 +60,7 @@ _said = options(
         'memctl checkpoint save --task "Refunds by card" --done GET --doing POST --planned DELETE --next "A test"',
         "The first one says what the task is.",
     ),
-    ('memctl checkpoint save --done POST --doing DELETE --next "Cascade"', "A later one says what has moved."),
+    ('memctl checkpoint save --done POST --doing DELETE --next "Cascade"', "A later one says what has changed."),
     (
         "memctl checkpoint save --base 7 --window 3 --done DELETE",
         "Only if version 7 is still the newest, and no later window has begun.",
@@ -67,11 +73,11 @@ _said = options(
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """Save the state of a task, as JSON and Markdown in one commit.
 
-    Steps stay where they were until they are given for another list; what is done stays done. Another task begins with
-    empty lists. Decisions, issues and learnings come from the memory too, files from Git, the rest from the checkpoint
-    before. One that goes on from another than the newest is stale, and refused. Where somebody else is at another task
-    on this branch, yours gets a workflow of its own; `--workflow NAME` shares theirs. `--next none`, with every step
-    done, says that the task is finished.
+    A step stays in its list until you give it for another one; a step that is done stays done. Another task begins with
+    empty lists. Decisions, issues and learnings are also taken from the memory, files from Git, and the rest from the
+    checkpoint before. A checkpoint that continues from an older one than the newest is stale, and refused. If somebody
+    else works on another task on this branch, yours gets its own workflow; `--workflow NAME` shares theirs. When every
+    step is done, `--next none` says that the task is finished.
     """
     flags = take_flags(given)
     memory = opening.memory(ctx)
@@ -89,8 +95,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, flags, lines)
-    for one in resume.missing(made):
-        output.note(f"missing to resume: {one.what}: {one.why}")
+    _note_missing(resume.missing(made))
 
 
 @command(
@@ -110,14 +115,15 @@ def list_command(
 ) -> None:
     """List checkpoints, newest first.
 
-    `memctl maintain` deletes those that newer ones have taken the place of; Git keeps them.
+    `memctl maintain` deletes those that newer ones have replaced; Git keeps them.
     """
     if everything and at is not None:
         raise MemctlError("--all is about the worktree, and goes without --at", exit_code=USAGE)
     memory, snapshot = opening.read(ctx, at)
-    found = versions.read(snapshot, events.slug(workflow))
+    workflow = events.workflow(memory, workflow) if workflow else ""
+    found = versions.read(snapshot, workflow)
     shown = found.checkpoints[: limit or None]
-    gone = [one.id for one in versions.deleted(memory, snapshot, events.slug(workflow))] if everything else []
+    gone = [one.id for one in versions.deleted(memory, snapshot, workflow)] if everything else []
     if as_json:
         opened = [versions.readable(snapshot, one)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
@@ -176,10 +182,10 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
 def resume_command(
     ctx: click.Context, /, id: str, workflow: str, allow_stale: bool, strict: bool, as_json: bool
 ) -> None:
-    """Print what somebody needs to go on from a checkpoint who knows nothing else, in at most 9,500 characters.
+    """Print what somebody who knows nothing else needs to continue from a checkpoint, in at most 9,500 characters.
 
-    It says what is missing in the checkpoint, and how branch, commits and files have drifted since. Exit code 1: it
-    can't be resumed, since it is stale or lacks the task or the next step.
+    It says what the checkpoint lacks, and how branch, commits and files have changed since. Exit code 1: it can't be
+    resumed, since it is stale or lacks the task or the next step.
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, None)
@@ -192,17 +198,23 @@ def resume_command(
         raise MemctlError("\n".join(lines), _hint(found))
     else:
         output.text(found.text.text, newline=False)
+        _note_missing(found.missing)
     _tell_closed(found.closed)
     ctx.exit(REFUSED if obstacles else OK)
 
 
-checkpoint_command = Group("checkpoint", help="Save the state of a task, and take it up again.", no_args_is_help=False)
+checkpoint_command = Group("checkpoint", help="Save the state of a task, and resume it.", no_args_is_help=False)
 for member in (save_command, list_command, show_command, resume_command):
     checkpoint_command.add_command(member)
 
 
 def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
     return events.workflow(memory, given) if given else versions.workflow_for(memory, snapshot)
+
+
+def _note_missing(missing: Sequence[Missing]) -> None:
+    """Say what a checkpoint lacks: what nobody can go on without, and what only `resume --strict` insists on."""
+    output.note(*(f"{'missing to resume' if one.essential else 'not said'}: {one}" for one in missing))
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:

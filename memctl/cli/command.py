@@ -1,4 +1,4 @@
-"""What all commands share: help that begins with examples, groups, and the options that many have."""
+"""Options, groups and help that commands share. The help of a command begins with examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Command(click.Command):
         self.examples = examples
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; whatever is refused as a credential, is told with the option that lets it pass."""
+        """Run the command; a refused credential's hint names --allow-secret where the command has it and a person calls
+        it."""
         try:
             return super().invoke(ctx)
         except CredentialFound as error:
@@ -77,7 +78,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def limit_option(default: int) -> Callable[[F], F]:
-    """The option of lists: how many items are printed."""
+    """Add `--limit`: how many items a list prints."""
     return click.option(
         "--limit", type=click.IntRange(min=0), default=default, show_default=True, help="How many at most; 0 for all."
     )
@@ -100,8 +101,11 @@ reading = options(at_option, json_option)
 
 
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-    """The value of an option that is refused in the shell of an agent that may run the command without asking, but for
-    `-`, standard input."""
+    """Return the value of an option that agents may not use.
+
+    In the shell of an agent that may run the command without asking, any value but `-` (standard input) raises
+    MemctlError.
+    """
     if given and given != "-":
         from memctl.store import agent_env
 
@@ -110,7 +114,7 @@ def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
 
 
 def _words(ctx: click.Context) -> str:
-    """The words of a command behind `memctl`."""
+    """Return the command's name without `memctl`, such as "session end"."""
     return ctx.command_path.partition(" ")[2]
 
 
@@ -118,7 +122,7 @@ Completer = Callable[[click.Context, click.Parameter, str], list[Any]]
 
 
 def complete(kind: str) -> Completer:
-    """Return what completes values of a kind of `candidates`: "id", "section", "marker", "tag", "rule", …"""
+    """Return a completer for one kind of value of `candidates`: "id", "section", "marker", "tag", "rule", …"""
 
     def completer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         candidates = import_module("memctl.cli.candidates")  # a command that runs completes nothing
@@ -133,9 +137,9 @@ _MARKER = re.compile(r"\s*§?\d|\s*§|\s*$")
 
 
 def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-    """The value of an option that names sections: a name is replaced by the marker of the section that has it.
+    """Return the value of a section option with a section's name replaced by its marker: "Payment" becomes "§2.3".
 
-    What is a number or marker, or nothing, stays as it is; the command says whether there is such a section.
+    Numbers, markers and empty values stay as they are; the command checks whether that section exists.
     """
     if isinstance(given, tuple):
         return tuple(section_named(ctx, param, one) for one in given)
@@ -148,12 +152,12 @@ def section_named(ctx: click.Context, param: click.Parameter, given: Any) -> Any
 
 
 def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Tags as they are given: several options, or one with commas, which no tag can hold."""
+    """Return tags given by several options or separated by commas, which no tag may contain."""
     return tuple(tag.strip() for value in given for tag in value.split(",") if tag.strip())
 
 
 def filtering(function: F, more_types: Sequence[str] = ()) -> F:
-    """The filters of `list`, `search` and `export`; `more_types` are further choices for `--type`."""
+    """Add the filters of `list`, `search` and `export`; `more_types` are further choices for `--type`."""
     from memctl.record.kinds import KINDS, SEVERITIES
 
     statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))
@@ -206,7 +210,7 @@ _WHOLE = 1000  # characters: the first sentence of any command's help
 
 
 class Group(Command, click.Group):
-    """A command with subcommands, which its help lists whole, after its examples or one of each."""
+    """A command with subcommands; its help lists them, after its own examples or the first of each subcommand."""
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
         members = [command for _, command in self._listed(ctx) if isinstance(command, Command)]

@@ -11,9 +11,8 @@ from memctl.cli import counting, opening, output
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.pack import context_summary, phase, returned
-from memctl.pack.context_summary import BUDGET, DECISIONS, Enforced, Violation
-from memctl.pack.returned import Returned
+from memctl.pack import context_summary, phase
+from memctl.pack.context_summary import BUDGET, DECISIONS, Enforced, Returned, Violation
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
@@ -25,7 +24,10 @@ _DECIDE = "say it as --decision, or in the text as a line such as `Decision: PRO
     ("memctl context-summary", "Where work stands by the memory itself, as 500 tokens for the next phase."),
     ("memctl context-summary returned.md", "What a sub-agent returned, as 500 tokens for the next phase."),
     ("agent | memctl context-summary - --decision PROCEED", "From standard input, when the text states no decision."),
-    ("memctl context-summary returned.json --json", "From the object that a sub-agent returned, with what was saved."),
+    (
+        "memctl context-summary returned.json --json",
+        "From the object that a sub-agent returned, with what was saved.",
+    ),
     ("memctl context-summary summary.md --check", "Only say what is against the rules."),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
@@ -49,10 +51,10 @@ def context_summary_command(
 ) -> None:
     """Shorten what a sub-agent returned to what the next phase needs.
 
-    First the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
-    Searches, steps on the way, file contents, resolved errors and alternatives are left out, each with its reason.
-    Without a file it is made from the memory: STOP while a critical issue is open, CLARIFY while a high one is,
-    something blocks the work or a decision is only proposed, else PROCEED.
+    First comes the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
+    Searches, intermediate steps, file contents, resolved errors and rejected alternatives are left out, each with the
+    reason. Without a file, the memory is summed up: STOP while a critical issue is open; CLARIFY while a high one is
+    open, something blocks the work or a decision is only proposed; else PROCEED.
     """
     memory = opening.memory_if_any(ctx) if source else opening.memory(ctx)
     counter = counting.counter(counting.model_of(model, memory), memory)
@@ -62,7 +64,7 @@ def context_summary_command(
             raise MemctlError("there is nothing to check", "name a file, or - for standard input", USAGE)
         ctx.exit(_print_standing(memory, decision, budget, counter, as_json))
     given = read(source)
-    found = returned.parse(given)
+    found = context_summary.parse(given)
     decision = decision or found.decision or context_summary.find_decision(found.text)
     if checking:
         ctx.exit(_print_violations(context_summary.violations(found.text, decision, budget, counter.tokens), as_json))
@@ -87,7 +89,8 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
     snapshot = opening.readable(memory, None)
     from memctl.pack.supply import sources
 
-    found = phase.standing(snapshot, memory.now, sources(memory, snapshot, None).worked)
+    given = sources(memory, snapshot, None)
+    found = phase.standing(snapshot, memory.now, given.worked, blockers=given.blockers())
     if decision is not None and decision != found.decision:
         found = msgspec.structs.replace(found, decision=decision, why="as given")
     text = phase.summary(found, budget, counter.tokens)
@@ -102,7 +105,8 @@ def _print_standing(memory: Memory, decision: str | None, budget: int, counter: 
 
 def _print_violations(violations: list[Violation], as_json: bool) -> int:
     if as_json:
-        output.json("context-summary-check", [msgspec.structs.asdict(violation) for violation in violations])
+        found = map(msgspec.structs.asdict, violations)
+        output.json_list("context-summary-check", found, name="violations")
     else:
         for violation in violations:
             where = f"line {violation.line}: " if violation.line else ""

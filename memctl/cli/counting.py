@@ -1,4 +1,4 @@
-"""What commands share that judge texts: several files, whose tokens they count, and the memory around."""
+"""Shared by commands that judge texts: options for several files, the counter of their tokens, the memory around."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, fixed_now
-from memctl.tokens.calibration import learnt
-from memctl.tokens.count import Counter, Tokenizer
+from memctl.tokens.count import Counter, Tokenizer, learnt
 from memctl.tokens.families import FAMILIES, family_of
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ model_option = click.option(
 
 
 def model_of(given: str | None, memory: Memory | None) -> str:
-    """The model that is asked for, or the memory's, or the default."""
+    """Return the model asked for, or the memory's, or the default."""
     return given or (memory.config.model if memory else "claude")
 
 
@@ -60,7 +59,7 @@ def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter
 
 
 class Surroundings(NamedTuple):
-    """Whose tokens are counted, the time, which records no longer hold, and the memory if there is one."""
+    """What a command needs that judges a text: counter, time, outdated records, and the memory if there is one."""
 
     counter: Counter
     now: str
@@ -70,7 +69,7 @@ class Surroundings(NamedTuple):
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """What is wrong with records that can't be read: nothing is known of them."""
+        """Faults of records that can't be read, of which nothing is known."""
         return self.snapshot.faults if self.snapshot else ()
 
     @property
@@ -103,7 +102,7 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
 
 
 def threshold_of(memory: Memory | None) -> int:
-    """The threshold of the shared slice, as configured or by default."""
+    """Return the configured or default threshold of the shared context slice."""
     from memctl.window import contexts
 
     return memory.config.scs_threshold if memory else contexts.SCS_THRESHOLD
@@ -124,7 +123,8 @@ def files_option(name: str, help_: str) -> Callable[[F], F]:
 
 
 def _spread(args: list[str], names: set[str]) -> list[str]:
-    """The arguments with the option repeated before each of its values."""
+    """Return the arguments with the option repeated before each of its values: `--active a b` as `--active a --active
+    b`."""
     found: list[str] = []
     option, is_first = "", False
     for arg in args:

@@ -53,15 +53,15 @@ def _params(kind: Kind) -> list[click.Parameter]:
         click.Argument(["title"], required=False),
         *fields,
         *(_of_states() if kind is STATE else []),
-        click.Option(["--relates-to"], help="A record it has to do with. Repeatable.", **ids),
-        click.Option(["--supersedes"], help="A record it takes the place of. Repeatable.", **ids),
-        click.Option(["--blocks"], help="A record that waits for it. Repeatable.", **ids),
-        click.Option(["--blocked-by"], help="A record it waits for. Repeatable.", **ids),
+        click.Option(["--relates-to"], help="A related record. Repeatable.", **ids),
+        click.Option(["--supersedes"], help="A record that it replaces. Repeatable.", **ids),
+        click.Option(["--blocks"], help="A record that it blocks. Repeatable.", **ids),
+        click.Option(["--blocked-by"], help="A record that blocks it. Repeatable.", **ids),
         click.Option(
             ["--parent", "parent_memory_id"],
             metavar="ID",
             shell_complete=complete_id,
-            help="The record it is a part of.",
+            help="The record that it is part of.",
         ),
         click.Option(
             ["--file", "-f"],
@@ -75,23 +75,27 @@ def _params(kind: Kind) -> list[click.Parameter]:
 
 def _of_states() -> list[click.Parameter]:
     return [
-        click.Option(["--task-id"], metavar="NAME", help="What you call the task: a new state supersedes one of it."),
+        click.Option(
+            ["--task-id"],
+            metavar="NAME",
+            help="Your name for the task; a new state supersedes the last one of the same task.",
+        ),
         click.Option(
             ["--update"],
             metavar="ID",
             shell_complete=complete_id,
-            help="Bring this state up to date instead: steps move, next actions replace those of before.",
+            help="Update this state instead: steps move between lists, next actions are replaced.",
         ),
         click.Option(
             ["--checkpoint"],
             metavar="ID",
-            help="With --update: take over the progress of a checkpoint (`newest` for that of your workflow).",
+            help="With --update: take the progress from a checkpoint (`newest`: the latest of your workflow).",
         ),
     ]
 
 
 def _update(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Bring the record of a state up to date."""
+    """Update the record of a state."""
     from memctl.task import state, versions
 
     memory = opening.memory(ctx)
@@ -116,7 +120,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
 
 
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
-    """Make one record of what was given, and print its id and path."""
+    """Make a record from the options, and print its id and path."""
     if given.get("update"):
         _update(ctx, given)
         return

@@ -22,7 +22,7 @@ from memctl.write.pages import Author
     "render",
     ("memctl render", "Render all documents, and commit those that changed."),
     ("memctl render --check", "Fail if a document is stale or was edited by hand (for CI)."),
-    ("memctl render --force", "Give up what was edited by hand in the documents."),
+    ("memctl render --force", "Overwrite what was edited by hand in the documents."),
 )
 @click.option(
     "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a document is stale or was edited."
@@ -45,11 +45,10 @@ def render_command(
     no_commit: bool,
     as_json: bool,
 ) -> None:
-    """Render the documents from the memory: an index, a page for each section and its details, the source files.
+    """Render all documents from the memory: the index, a page for each section and its details, and the source files.
 
-    Every write of memctl renders the documents that it touches; this renders all of them, and reads the size, tokens
-    and last change of the source files afresh. Those are as of the last rendering: --check does not ask for them, since
-    they change with every commit of code.
+    Every write of memctl renders the documents it touches. This command renders all of them, and refreshes the size,
+    tokens and last change of each source file. --check ignores those three, since every commit of code changes them.
     """
     memory = opening.memory(ctx)
     if only_check or dry_run:
@@ -82,7 +81,7 @@ def render_command(
 
 @command(
     "review",
-    ("memctl review §3.1", "The page agrees with the code it refers to as that is now."),
+    ("memctl review §3.1", "Confirm that the page agrees with the code as it is now."),
     ('memctl review §2.1 §3.1 --reason "Read again after the move to queues"', "Several at once."),
 )
 @click.argument(
@@ -93,8 +92,8 @@ def render_command(
 def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any) -> None:
     """Stamp pages as agreeing with the code they refer to.
 
-    A page keeps the content's id of each file it refers to. When such a file changes, `check` and `impact` call the
-    page suspect until somebody has read it again and says so with this command.
+    A page stores the content id of each file it refers to. When such a file changes, `check` and `impact` call the page
+    suspect until somebody reads it again and confirms it with this command.
     """
     memory = opening.memory(ctx)
     author = Author(memory.actor, memory.now)

@@ -74,9 +74,9 @@ _said = options(
 @json_option
 @click.pass_context
 def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: Any) -> None:
-    """Note what happens in a workflow: a phase begins or is complete, a context is compressed, somebody is called.
+    """Note an event of a workflow: a phase begins or ends, a context is compressed, an agent is called.
 
-    An event is complete in itself: what its type needs and is missing is named, and nothing is noted then.
+    An event is complete in itself: if something that its type needs is missing, the command names it and notes nothing.
     """
     memory = opening.memory(ctx)
     sizes = {name: given.pop(name) for name in _SIZES}
@@ -112,12 +112,13 @@ def list_command(
     """List events, newest first."""
     memory = opening.memory(ctx)
     stream = event_stream.read(memory)
+    name = task_events.workflow(memory, workflow)
     earliest = timestamps.parse_option(since, memory.now) if since else ""
     found = [
         event
         for event in reversed(stream.events)
         if (not types or event.event_type in types)
-        and (not workflow or event.workflow_id == task_events.slug(workflow))
+        and (not workflow or event.workflow_id == name)
         and event.timestamp >= earliest
     ]
     shown = found[: limit or None]
@@ -127,7 +128,7 @@ def list_command(
     else:
         output.columns([_row(event) for event in shown])
         output.rest(len(found), len(shown), "there are no such events")
-    _warn(memory, stream, task_events.workflow(memory, workflow))
+    _warn(memory, stream, name)
     ctx.exit(REFUSED if stream.broken else OK)
 
 

@@ -51,22 +51,22 @@ _STEP = 250  # lines of an import from one look at the progress bar to the next
 @writing
 @click.pass_context
 def import_command(ctx: click.Context, /, first: str, second: str | None, strict: bool, **flags: Any) -> None:
-    """Add records of a file, or of another tool. They come in one commit; what is there already is passed over.
+    """Import records from a file or another tool, in one commit; what was imported before is skipped.
 
-    A line of JSON needs `memory_type` and `title`; everything else of an export is optional. An `id` of another tool's
-    is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may name it. All lines
-    come in or none.
+    A line of JSON needs `memory_type` and `title`; everything else that an export has is optional. The `id` of another
+    tool is kept as `source_id`: `show` and `search` find the record by it, and links and `parent` may use it. All lines
+    are imported or none.
 
-    Of Markdown, what it states under labels becomes records with the fields of a filled template: `## DECISION: …`,
+    From Markdown, what is stated under labels becomes records, with the fields of a filled template: `## DECISION: …`,
     `BUG-12 [CRITICAL]: …`, `TASK: …`, `Lesson: …`. The rest is named.
 
-    With `adr`, each file such as 0001-title.md or adr-001-title.md becomes a decision, whether it is in MADR's form or
-    in Nygard's, and so does a file of any other name that says its status or has sections of a decision. `memctl export
-    adr` writes it out again as it was. Decisions that supersede each other are linked. A file that can't be read is
-    named and left out, one that is a decision already is left alone, also when it was changed since.
+    `adr` turns each file such as 0001-title.md or adr-001-title.md into a decision, in MADR's or Nygard's form, as well
+    as files of other names that state a status or have a decision's sections. `memctl export adr` writes them out
+    unchanged. Decisions that supersede each other are linked. A file that can't be read is named and skipped; a file
+    imported before is skipped, even if it has changed since.
 
-    With `beads` (its issues.jsonl) and `backlog` (its folder), issues and tasks become issues with their ids, links,
-    severity, labels and dates. What can't be read, or leads to what does not come in, is left out and named.
+    `beads` (its issues.jsonl) and `backlog` (its folder) turn issues and tasks into issues with their ids, links,
+    severity, labels and dates. What can't be read, and links to what is not imported, are named and skipped.
     """
     format_, source = _format_and_place("import", first, second, (*_FORMATS, *_TRACKERS))
     if source is None:
@@ -138,12 +138,12 @@ def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str
 def export_command(
     ctx: click.Context, /, first: str | None, second: str | None, as_json: bool, at: str | None, **given: Any
 ) -> None:
-    """Print records as JSON Lines, or write ADRs: the forms that `import` reads.
+    """Print records as JSON Lines, or write ADRs, in the forms that `import` reads.
 
-    With --json: one envelope that holds them all.
+    With --json, one envelope holds all records.
 
-    With `adr`, a decision that came from a file goes to one of that name again, with what has changed since; the
-    others are numbered behind them. A file that somebody edited since is overwritten only with --force.
+    With `adr`, a decision that came from a file is written back to that file, with what has changed since; the others
+    are numbered after them. A file edited since the import is overwritten only with --force.
     """
     format_, place = _format_and_place("export", first, second, _FORMATS)
     out, form, force, dry_run = (given.pop(name) for name in ("out", "form", "force", "dry_run"))
@@ -188,7 +188,8 @@ def _format_and_place(
 def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out: Path | None, *, as_json: bool) -> None:
     lines = jsonl.export_lines(snapshot, records)
     if as_json:
-        output.json("export", [msgspec.Raw(line.encode()) for line in lines], snapshot.faults, memory)
+        found = (msgspec.Raw(line.encode()) for line in lines)
+        output.json_list("export", found, snapshot.faults, memory, name="records")
     elif out is not None:
         named_file.write(out, "".join(line + "\n" for line in lines))
     else:
@@ -300,7 +301,7 @@ def _export_adr(
 def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *, as_json: bool, dry_run: bool) -> None:
     if as_json:
         data = [{"id": item.id, "file": item.file, "state": item.state} for item in exported]
-        output.json("export", data, snapshot.faults, memory)
+        output.json_list("export-adr", data, snapshot.faults, memory, name="files")
         return
     output.columns([(item.state, item.file, item.id) for item in exported if item.state != "same"])
     same = sum(item.state == "same" for item in exported)

@@ -74,12 +74,12 @@ def files_command(
 ) -> None:
     """Rank the repository's files for a task, and say which to load ahead.
 
-    A score is made of relevance (50), how recently a file changed (30), and how near it is to the active files in the
-    graph of imports (20); with a task, of 70, 20 and 10: then relevance is what the files say and how the task names
-    them. Active are files that the task names, those of --active, and what is not committed. From 70 on a file is worth
-    loading ahead, as those of --active and what they import always are; from 40 on when it is needed, below that only
-    on demand. Of large, generated and lock files an outline is loaded (`memctl summarize`).
-    .gitignore and .memctlignore are honoured; binary files, and those that seem to hold secrets, never enter.
+    Without a task, the score adds relevance (50), recency (30) and nearness to the active files in the graph of imports
+    (20). With a task the parts weigh 70, 20 and 10, and relevance means what the files say and whether the task names
+    them. Active files are those named by the task or by --active, and those with uncommitted changes. Files from 70 on
+    are worth loading ahead, as are those of --active and what they import; files from 40 on when needed; the others
+    only on demand. Large, generated and lock files are loaded as an outline (`memctl summarize`). .gitignore and
+    .memctlignore are honoured; binary files and files that seem to hold secrets are never listed.
     """
     memory, snapshot = opening.read(ctx, None)
     given = Packing(**options)

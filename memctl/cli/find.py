@@ -64,10 +64,10 @@ def list_command(
     at: str | None,
     **given: Any,
 ) -> None:
-    """List records, newest first, without the archived ones.
+    """List records, newest first, without archived ones.
 
-    Work are issues and states. It is blocked by open work and by proposals, as `blocked_by` and `blocks` say, its own
-    or its parent's; what has open parts is begun by them.
+    Issues and states are work. Work is blocked by open work and by proposed decisions, through `blocked_by` and
+    `blocks` of its own or of its parent. Work with open parts is begun by its parts.
     """
     if ready and blocked:
         raise MemctlError("what is ready is not blocked", "give --ready or --blocked", USAGE)

@@ -20,7 +20,7 @@ from memctl.hooks.primer import GUIDE, TOPICS
 def guide_command(topic: str | None, as_json: bool) -> None:
     """Say when and how an agent uses memctl, a page at a time.
 
-    Without a topic: what sessions with hooks are given at their start, and the topics. Needs no memory.
+    Without a topic: what a session with hooks gets at its start, and the list of topics. It needs no memory.
     """
     text = TOPICS[topic].text if topic else GUIDE
     if as_json:

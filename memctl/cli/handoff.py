@@ -15,7 +15,7 @@ from memctl.cli.packing import packing as packing_options
 from memctl.cli.report import said, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
-from memctl.pack.formats.choice import AUTO
+from memctl.pack.filling import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
 from memctl.pack.handoff_request import HandoffText
 from memctl.pack.handoff_scope import BUDGETS
@@ -52,7 +52,7 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
     wrong = handoff.faults(snapshot)
     if as_json:
         faults = [*snapshot.faults, *wrong]
-        output.json("handoffs", {"handoffs": [_data(memory, one) for one in found]}, faults, memory)
+        output.json_list("handoffs", [_data(memory, one) for one in found], faults, memory)
     else:
         output.columns([_row(one) for one in found])
         if not found:
@@ -114,7 +114,11 @@ _answering = options(
 )
 @click.argument("id", shell_complete=complete_id)
 @click.option(
-    "--decline", "declined", multiple=True, metavar="§2.N", help="Not this section: it goes back. Repeatable."
+    "--decline",
+    "declined",
+    multiple=True,
+    metavar="§2.N",
+    help="A section to decline; it goes back to its owner. Repeatable.",
 )
 @click.option("--note", default="", metavar="TEXT", callback=said, help="What there is to say to it.")
 @_answering
@@ -298,9 +302,7 @@ _SAID = (
 )
 # What the giver says.
 _saying = options(
-    click.option(
-        "--summary", default="", metavar="TEXT", help="Where it stands. [default: what the memory says, 500 tokens]"
-    ),
+    click.option("--summary", default="", metavar="TEXT", help="The status. [default: from the memory, 500 tokens]"),
     click.option("--task", default="", metavar="TEXT", help="What the other agent is to do, or the id of a state."),
     *(click.option(name, to, multiple=True, metavar="TEXT", help=f"{what} Repeatable.") for name, to, what in _SAID),
 )
@@ -315,7 +317,7 @@ _saying = options(
     type=click.Choice(list(BUDGETS)),
     default="complete",
     show_default=True,
-    help="What for; it says what goes into the package, and how much.",
+    help="The purpose; it decides what the package contains, and how much.",
 )
 @click.option(
     "--section", "--sections", "sections", multiple=True, callback=_split, metavar="§2.N…",

@@ -42,8 +42,8 @@ def log_command(
     as_json: bool,
     at: str | None,
 ) -> None:
-    """Show who changed what, when and why: of one record, of a type, or of the whole memory, with its pages of sessions
-    and checkpoints."""
+    """Show who changed what, when and why: in one record, a type, or the whole memory with its pages of sessions and
+    checkpoints."""
     memory = opening.memory(ctx)
     path, former = memory.prefix, list[str]()
     if id:
@@ -63,7 +63,9 @@ def log_command(
     current = _bringer(memory, path, at) if id else ""
     if as_json:
         marks = [{"brought_text": commit.commit == current} if id else {} for commit in found]
-        output.json("log", {"commits": [_data(memory, one) | mark for one, mark in zip(found, marks, strict=True)]})
+        commits = [_data(memory, one) | mark for one, mark in zip(found, marks, strict=True)]
+        is_whole = most is None or len(found) < most
+        output.json("log", {"total": len(found) if is_whole else None, "commits": commits})
         return
     for commit in found:
         # Of the first one listed everybody takes it for granted.
@@ -82,7 +84,7 @@ def log_command(
 @reading
 @click.pass_context
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
-    """Show how the memory, or one record, differs from a revision. Without one, from HEAD; with A..B, between two."""
+    """Show how the memory, or one record, differs from a revision (HEAD by default), or with A..B between two."""
     memory, snapshot = opening.read(ctx, None)
     path = memory.tracked(remove.path_of(memory, snapshot, id)) if id else memory.prefix
     first, dots, second = (at or "HEAD").partition("..")
@@ -106,7 +108,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
 
 
 def _bringer(memory: Memory, path: str, at: str | None) -> str:
-    """The commit that brought the text that a record has, which is the one that packs name; "" if none is known."""
+    """Return the commit that brought a record's present text, which packs name; "" if none is known."""
     try:
         last = last_commits(memory, [path], at).get(path)
     except git.GitFailed:  # the history of a partial clone is with its remote
@@ -131,7 +133,7 @@ def _data(memory: Memory, commit: history.Commit) -> dict[str, Any]:
 
 
 def _ids(memory: Memory, commit: history.Commit) -> list[str]:
-    """The records that a commit concerns: by its trailers, or if it is not memctl's, by its paths."""
+    """Return the ids that a commit concerns: from its trailers, or from its paths if it is not memctl's."""
     found = (ids.id_in_path(path) for path in commit.paths if path.startswith(memory.prefix + "/"))
     return list(commit.trailers.ids) or sorted({identifier for identifier in found if identifier})
 

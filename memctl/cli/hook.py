@@ -53,7 +53,7 @@ def _answering(host: Host) -> Command:
 def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:
     """List compactions: when, in which session, by whom, tokens before and after, tool calls since the one before.
 
-    A dash stands for what is not known: tokens after a compaction are known once the agent has stopped again.
+    A dash means unknown: tokens after a compaction are known once the agent has stopped again.
     """
     root = _root(ctx)
     if faults:
@@ -86,7 +86,7 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
 @json_option
 @click.pass_context
 def stats_command(ctx: click.Context, /, as_json: bool) -> None:
-    """Sum up the compactions in the log: per trigger, the median of tool calls and tokens, how many were suggested."""
+    """Sum up the logged compactions: per trigger, the median of tool calls and tokens, and how many were suggested."""
     found = statistics.figures(statistics.compactions(_root(ctx)))
     if as_json:
         output.json("compaction-figures", msgspec.to_builtins(found))
@@ -138,6 +138,6 @@ class _Hooks(Group):
             raise MemctlError(error.format_message(), "`memctl hook -h` lists what there is", REFUSED) from None
 
 
-hook_command = _Hooks("hook", help="Answer the events of agents' programs, and read what came of it.")
+hook_command = _Hooks("hook", help="Answer the events of agents' programs, and show what was logged.")
 for member in (*map(_answering, HOSTS.values()), log_command, stats_command):
     hook_command.add_command(member)

@@ -81,10 +81,10 @@ def impact_command(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Say what a change of files touches, and which pages have grown stale.
+    """Say what a change of files touches, and which pages it makes stale.
 
-    A page is suspect if a file that it refers to has changed since its last review, and broken if one is gone. What
-    kind of change it is follows from the subjects of the commits (fix, feat), or else from the files themselves.
+    A page is suspect if a file that it refers to has changed since its last review, and broken if such a file is gone.
+    The kind of change follows from the subjects of the commits (fix, feat), or else from the files themselves.
     """
     memory = opening.memory(ctx)
     asked = _question(ctx, memory, paths, staged)

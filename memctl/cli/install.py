@@ -315,18 +315,19 @@ def install_command(
 ) -> None:
     """Set up Git's hooks and merge drivers for this clone, or the hooks of agents.
 
-    The hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and at a merge `memctl render --staged`
-    before it; `post-merge` puts the rendered documents into the merge that Git has just made. Hooks that you have are
-    kept and run first. `git fetch` brings refs/memctl/* of the branch's remote along. Nothing leaves this clone.
+    `git`: the hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and in a merge first `memctl
+    render --staged`; `post-merge` adds the rendered documents to the merge that Git has just made. Your own hooks are
+    kept and run first. `git fetch` then also brings refs/memctl/* of the branch's remote. Nothing leaves this clone.
 
-    `cron` prints what has `memctl maintain` done every night, a line for crontab or a job for CI, and writes nothing.
-    `mcp` prints the settings of a program that start `memctl mcp`.
+    `cron` prints a crontab line or a CI job that runs `memctl maintain` every night, and writes nothing. `mcp` prints
+    the settings with which a program starts `memctl mcp`.
 
-    Installing something trusts the clone (`git config memctl.trusted`): hooks of agents write and speak in no other.
+    Installing trusts the clone (`git config memctl.trusted`): in an untrusted one the hooks of agents neither write nor
+    show records.
 
-    For agents the settings of their programs are changed: what is in them stays, and --uninstall brings back what was
-    there. The same change lets them run what reads the memory, and what records in it, without asking each time:
-    --allow says which. Without a terminal to ask on, only --yes writes.
+    An agent's settings are changed in place: what they contain stays, and --uninstall restores what was there. The same
+    change allows the agent to run the commands that read the memory and those that record in it without asking; --allow
+    chooses which. Without a terminal to ask on, nothing is written unless you give --yes.
     """
     if what in WHAT:
         if target:

@@ -23,7 +23,7 @@ from memctl.write.maintenance import Maintained
 @writing
 @click.pass_context
 def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
-    """Archive and delete what has served its time, and fold access counts in: one commit.
+    """Archive and delete what is due, and fold access counts in: one commit.
 
     \b
     archived                                   deleted (`memctl restore ID` brings it back)
@@ -77,7 +77,7 @@ def _data(memory: Memory, done: Maintained, dry_run: bool) -> dict[str, Any]:
 
 
 def _kept(done: Maintained) -> list[dict[str, str]]:
-    """What is due and kept: which record or checkpoint, what is due by which rule, and why it is not done."""
+    """Return what is due but kept, for JSON: its id, what is due and by which rule, and why it is kept."""
     records = [
         {"id": one.verdict.record.id, "due": one.verdict.action, "reason": one.verdict.reason, "why": one.why}
         for one in done.judgement.spared

@@ -32,10 +32,10 @@ _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # any bytes survive
 def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path, theirs: Path, path: str) -> None:
     """Merge one file of the memory, as Git's merge driver.
 
-    BASE, OURS and THEIRS are files with its three versions (BASE is empty if both sides added it), PATH is its path
-    in the repository. The result goes to OURS. Records and pages are merged key by key and section by section;
-    pages of sessions by the rules for a later summary of the same session; of rendered documents OURS is kept, since
-    they are rendered again. The exit code is 1 if there are conflicts.
+    BASE, OURS and THEIRS are files with its three versions (BASE is empty if both sides added it); PATH is its path in
+    the repository. The result is written to OURS. Records and pages are merged key by key and section by section, pages
+    of sessions like a later summary of the same session. Of rendered documents OURS is kept, since they are rendered
+    again. Exit code 1: there are conflicts.
     """
     if kind == "docs":
         ctx.exit(OK)

@@ -93,7 +93,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
         for item in tree:
             del item["text"]
     if as_json:
-        output.json("index", tree, outline.faults, memory)
+        output.json_list("index", tree, outline.faults, memory, name="places")
     elif with_tokens:
         rows = [(item["marker"], f"{item['tokens']:,}", item["title"]) for item in tree]
         output.columns([("marker", "tokens", "title"), *rows])
@@ -104,7 +104,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
 
 
 class _Navigator:
-    """Goes to records and places of one Snapshot; what renders and what counts is made when first asked for."""
+    """Finds records and places of one Snapshot; makes the renderer and the counter when first used."""
 
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
         self._memory = memory
@@ -139,7 +139,7 @@ class _Navigator:
 
 
 def _warn_of_pages(memory: Memory, snapshot: Snapshot) -> None:
-    """Say on stderr which pages can't be read: what is shown lacks them."""
+    """Name on stderr the pages that can't be read and are missing from the answer."""
     output.faults(memory, snapshot.outline.faults)
 
 

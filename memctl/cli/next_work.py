@@ -29,9 +29,9 @@ _SHOWN = 3  # pieces of work that others have, by name
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
     """Show what to begin: work that nothing open blocks, best first.
 
-    Work are issues and states. First comes what you are at or were assigned, then critical issues, then what goes on
-    from work of the last day, then by importance, severity and how much waits for it. What others own, are at or were
-    assigned is left out. MEMCTL_AGENT is who you are.
+    Issues and states are work. The order: what you are working on or were assigned; critical issues; what continues the
+    work of the last day; then importance, severity, and how much other work waits for it. Work that others own, work on
+    or were assigned is left out. MEMCTL_AGENT says who you are.
     """
     memory, snapshot = opening.read(ctx, at)
     found = next_work.choose(memory, snapshot, limit, is_now=at is None)

@@ -22,12 +22,12 @@ SCHEMA = 1
 
 
 def text(line: str = "", *, newline: bool = True) -> None:
-    """Print text; on a terminal without the control characters that a record could smuggle in."""
+    """Print text; on a terminal, without control characters that a record could contain."""
     styled(plain(line), newline=newline)
 
 
 def styled(line: str, *, newline: bool = True) -> None:
-    """Print text that has colours, and is of parts that are `plain`."""
+    """Print text with colours, made of parts that are already `plain`."""
     if terminal.keep(line + "\n" * newline):
         return
     with terminal.answering():
@@ -35,12 +35,12 @@ def styled(line: str, *, newline: bool = True) -> None:
 
 
 def plain(value: str) -> str:
-    """Text from a record, made harmless for a terminal; unchanged if the output goes elsewhere."""
+    """Return a record's text without what could control a terminal; unchanged if the output goes elsewhere."""
     return terminal.harmless(value, sys.stdout)
 
 
 def one_line(value: str) -> None:
-    """Print one line; what would end it is written as `\\n`, so that no name in it can begin another."""
+    """Print one line; a newline in it is written as `\\n`, so that a name can't start a line of its own."""
     text(terminal.one_line(value))
 
 
@@ -50,11 +50,25 @@ def painted(value: str, colour: str) -> None:
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
-    """Print the envelope that every `--json` has; `faults` stands in it if files could not be read."""
+    """Print the envelope of every `--json`: schema, kind, data, and `faults` if files could not be read."""
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:
         envelope["faults"] = [fault_data(fault, memory) for fault in faults]
     json_text(msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode())
+
+
+def json_list(
+    kind: str,
+    items: Iterable[Any],
+    faults: Sequence[Fault] = (),
+    memory: Memory | None = None,
+    *,
+    name: str = "",
+    total: int | None = None,
+) -> None:
+    """Print a list in the shape that all lists have: how many there are, and those shown, by default under its kind."""
+    shown = list(items)
+    json(kind, {"total": len(shown) if total is None else total, name or kind: shown}, faults, memory)
 
 
 def json_text(written: str) -> None:
@@ -69,12 +83,12 @@ def note(*lines: str) -> None:
 
 
 def warnings(lines: Iterable[object]) -> None:
-    """Say on stderr what is wrong, or what was lost."""
+    """Print warnings on stderr."""
     note(*(f"warning: {line}" for line in lines))
 
 
 def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 lists all") -> None:
-    """Say on stderr that there is nothing, or how much there is that was not shown."""
+    """Say on stderr that a list is empty (`nothing`), or how many items were not shown."""
     if not total:
         note(nothing)
     elif total > shown:
@@ -82,12 +96,12 @@ def rest(total: int, shown: int, nothing: str, more: str = "more: --limit 0 list
 
 
 def name(path: str) -> str:
-    """A path for printing; bytes of it that are not UTF-8 are written as `\\xe9`."""
+    """Return a path for printing; bytes that are not UTF-8 are written as `\\xe9`."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
-    """A record for JSON: every field under its own name, the path as seen from the worktree's top."""
+    """Return a record for JSON: every field under its own name, the path relative to the worktree's top."""
     return {**msgspec.structs.asdict(record), "path": memory.tracked(record.path)}
 
 
@@ -97,18 +111,18 @@ def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
 
 
 def finish(memory: Memory, snapshot: Snapshot) -> int:
-    """Say on stderr which files could not be read; the exit code for an answer from the others."""
+    """Name unreadable files on stderr, and return the exit code of an answer made without them."""
     warn(memory, snapshot)
     return REFUSED if snapshot.faults else OK
 
 
 def faults(memory: Memory, found: Iterable[Fault]) -> None:
-    """Say on stderr what of the memory can't be read, and why."""
+    """Print on stderr what of the memory can't be read, and why."""
     warnings(f"{memory.prefix}/{fault}" for fault in found)
 
 
 def warn(memory: Memory, snapshot: Snapshot) -> None:
-    """Say on stderr which files could not be read, and that they are left out."""
+    """Name on stderr the files that could not be read and are left out."""
     faults(memory, snapshot.faults)
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
@@ -116,7 +130,7 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
 
 
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
-    """Say on stderr where an id that somebody gave was once also that of another record than the one that has it."""
+    """Note on stderr if an id that the user gave was once the id of another record, too."""
     for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
         if (others := snapshot.once_called(identifier)) and snapshot.catalogue.find(identifier):
             for other in others:
@@ -127,7 +141,8 @@ Style = dict[str, Any] | Callable[[str], dict[str, Any]]  # of a cell, for `clic
 
 
 def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: Sequence[str] = ()) -> None:
-    """Print rows in aligned columns; the last one is as long as it is. `below` is for a line under each row, or ""."""
+    """Print rows in aligned columns; the last column is not padded. `below` has a line to print under each row,
+    or ""."""
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
     for number, row in enumerate(rows):

@@ -85,7 +85,7 @@ def prompt_command() -> None:
     group=prompt_command,
 )
 @click.option(
-    "--agent", default="", metavar="NAME", help="Whom it is for; its role stands in config.yaml under agents."
+    "--agent", default="", metavar="NAME", help="The agent it is for; config.yaml has its role under `agents`."
 )
 @click.option("--role", default="", metavar="TEXT", help="The role that the prompt begins with.")
 @click.option("--role-file", default="", metavar="FILE", help="The same from a file (- for standard input).")
@@ -165,19 +165,19 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 @reading
 @click.pass_context
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
-    """Answer what an agent's reply asks for, and say what may go.
+    """Answer what an agent's reply asks for, and list what may go.
 
-    `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` says what may
-    go, which is listed. The exit code is 1 if something that is asked for does not exist.
+    `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` names what may
+    go. Exit code 1: something asked for does not exist.
     """
-    from memctl.pack import directives, requested
+    from memctl.pack import requested
     from memctl.pages.repository_paths import file_named
     from memctl.sources.summary import BUDGET, summary
 
     memory = opening.memory(ctx)
     given = Packing(**options)
     counter = counter_of(memory, given)
-    asked = directives.read(read(source))
+    asked = requested.read(read(source))
     if asked.is_empty:
         output.note("nothing is asked for: `load §3.1`, `load ID`, `summarize PATH` or a line `PRUNE: § - reason`")
         if as_json:

@@ -1,4 +1,4 @@
-"""What the commands that make packs share: format, budget, model, and where the pack goes."""
+"""Options of the commands that make packs (format, budget, model), and delivery of the pack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from memctl.cli.command import F, for_people, options
 from memctl.pack import filling
 from memctl.pack.draft import PackDraft
 from memctl.pack.filling import Pack
-from memctl.pack.formats import choice
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
 from memctl.store.memory import Memory
@@ -34,13 +33,13 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def packing(default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000") -> Callable[[F], F]:
-    """The options of every command that makes a pack; they reach it as one `Packing` by `given`."""
+    """Add the options of a command that makes a pack; they reach it as one `Packing`."""
     return options(
         click.option(
             "--format",
             "-f",
             "form",
-            type=click.Choice([*choice.NAMES, choice.AUTO]),
+            type=click.Choice([*filling.FORMATS, filling.AUTO]),
             default=default,
             show_default=True,
             help="How to write it; auto chooses by size and operation.",
@@ -59,19 +58,19 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
 
 
 def counter_of(memory: Memory, options: Packing) -> Counter:
-    """Counts the tokens of the model that was asked for."""
+    """Return the counter of tokens for the model that was asked for."""
     return counting.counter(counting.model_of(options.model, memory), memory)
 
 
 def fill(memory: Memory, draft: PackDraft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
-    """A draft as a pack, which says so if nobody trusts the clone that its records are of."""
+    """Fill a pack from a draft; the pack says so if its records come from an untrusted clone."""
     draft = draft if memory.is_trusted else draft.foreign
     count = counter_of(memory, options).tokens
     return filling.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
 
 
 def refuse_undeliverable(options: Packing) -> None:
-    """Raise MemctlError if `deliver` is bound to fail: for asking before what can't be taken back."""
+    """Raise MemctlError if `deliver` is bound to fail; to be called before anything that can't be undone."""
     if options.out is not None:
         named_file.refuse(options.out)
     if options.copy:
@@ -90,10 +89,7 @@ def deliver(
     as_json: bool,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Print a pack, write it to a file, or copy it; and count the records in it as retrieved.
-
-    `more` goes into the JSON.
-    """
+    """Print a pack, write it to a file, or copy it; and count its records as retrieved. `more` is added to the JSON."""
     if pack.left_out and not pack.included():
         output.note(f"nothing of {len(pack.left_out):,} fits into {pack.budget:,} tokens")
     family = family_of(options.model or memory.config.model).name

@@ -28,10 +28,9 @@ from memctl.write.pages import Author, Text, with_content
 
 
 def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[Text, str]:
-    """What the options say of a page, the file and the editor that they ask for among them.
+    """Return the text of a page from its options, file and editor; and the whole text that the editor left, or "".
 
-    `page` is the page there is, `title` what the editor calls a new one. With it comes the whole text that an editor
-    left, "" if none did.
+    `page` is the existing page, `title` the editor's heading for a new one.
     """
     file, use_editor = options.pop("source"), options.pop("use_editor")
     text = _named(kind, options)
@@ -54,7 +53,7 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
 
 
 def _named(kind: PageKind, options: dict[str, Any]) -> Text:
-    """What the options say of a page; an empty text, alone in a list too, is one and clears what there was."""
+    """Return the fields that the options set. An empty text, also alone in a list, clears the field."""
     fields = {field.name for field in kind.fields}
     values: dict[str, Any] = {}
     content: dict[str, str | list[str]] = {}
@@ -72,7 +71,7 @@ def _named(kind: PageKind, options: dict[str, Any]) -> Text:
 
 
 def _refuse_stand_ins(text: Text) -> None:
-    """Raise MemctlError if a title, or what an option says, says nothing."""
+    """Raise MemctlError if a title or option is a stand-in such as "TODO"."""
     refuse_stand_in(text.values.get("title", ""), "title")
     for name, value in text.content.items():
         for one in [value] if isinstance(value, str) else value:
@@ -80,7 +79,7 @@ def _refuse_stand_ins(text: Text) -> None:
 
 
 def _from_file(file: str) -> tuple[str, str]:
-    """The title and the text in a Markdown file."""
+    """Return the title and the text of a Markdown file."""
     text = read(file)
     try:
         has_values = bool(frontmatter.read(text)[0])
@@ -92,13 +91,13 @@ def _from_file(file: str) -> tuple[str, str]:
 
 
 def _skeleton(kind: PageKind, text: Text) -> str:
-    """The headings that a page may have, with what is given of them."""
+    """Return the headings that a page may have, with the given texts filled in."""
     parts = ((field.heading, content_fields.compose(field, text.content.get(field.name, ""))) for field in kind.fields)
     return "\n".join(part or f"## {heading}\n" for heading, part in parts)
 
 
 def _filled(kind: PageKind, text: Text, page: Page | None) -> str:
-    """The text of a file or a page, with what is given of its headings."""
+    """Return the text of a file or page with the given fields under their headings."""
     body = text.body if text.body is not None else page.body if page else ""
     return with_content(kind, body.lstrip("\n"), text)
 
@@ -106,10 +105,10 @@ def _filled(kind: PageKind, text: Text, page: Page | None) -> str:
 _MANY = "Repeatable; replaces those there are."
 _VALUES: dict[str, click.Option] = {
     "completion_percentage": click.Option(
-        ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="How far it is, in percent."
+        ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="Progress in percent."
     ),
     "weight": click.Option(
-        ["--weight"], type=click.FloatRange(0, 1000, min_open=True), help="What it counts in the project's status."
+        ["--weight"], type=click.FloatRange(0, 1000, min_open=True), help="Its weight in the project's status."
     ),
     "paths": click.Option(
         ["--path", "paths"], multiple=True, metavar="GLOB", help=f"Code it covers, such as src/auth/**. {_MANY}"
@@ -137,7 +136,7 @@ _TEXT = (
 def _command(
     name: str, run: Callable[..., None], text: str, params: list[click.Parameter], *examples: tuple[str, str]
 ) -> Command:
-    """A writing command with options made from the fields of a kind of page."""
+    """Make a writing command whose options come from the fields of a kind of page."""
 
     def callback(**given: Any) -> None:
         run(click.get_current_context(), given)
@@ -254,7 +253,7 @@ def _list(kind: PageKind) -> click.Command:
         found = [page for page in snapshot.outline.pages if page.kind is kind]
         faults = [fault for fault in snapshot.outline.faults if kind_at(fault.path) is kind]
         if as_json:
-            output.json(f"{kind.name}s", [_data(memory, page) for page in found], faults, memory)
+            output.json_list(f"{kind.name}s", [_data(memory, page) for page in found], faults, memory)
         elif found:
             output.columns([_row(page) for page in found])
         elif not faults:
@@ -298,16 +297,14 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
 
 _TITLE = click.Argument(["title"], required=False)
 _EDIT = "What is not named stays as it is, and an empty text clears. Without options, the text opens in your editor."
-project_command = Group(
-    "project", help="Say what the project is for and where it stands: level 1.", no_args_is_help=False
-)
+project_command = Group("project", help="Describe the project's purpose and status: level 1.", no_args_is_help=False)
 project_command.add_command(
     _command(
         "set",
         _set_project,
         "Set what is given of the project's page; the rest stays, and an empty text clears.",
         _options(PROJECT, "title", "completion_percentage"),
-        ('memctl project set --goal "An API for 50,000 users at once"', "Say what it is all for."),
+        ('memctl project set --goal "An API for 50,000 users at once"', "State the goal."),
         (
             'memctl project set --completion 45 --status "Payment in progress" --priority "PCI review"',
             "Declare the status, and what comes first.",
@@ -330,8 +327,8 @@ section_command = _group(
             _marker("§2.N"),
             *_options(SECTION, "title", "completion_percentage", "weight", "paths"),
         ],
-        ('memctl section edit §2.3 --completion 60 --next "Refunds"', "Say how far it is and what comes next."),
-        ('memctl section edit §2.3 --status ""', "Clear what was said of its status."),
+        ('memctl section edit §2.3 --completion 60 --next "Refunds"', "Report progress and the next step."),
+        ('memctl section edit §2.3 --status ""', "Clear the status."),
         ("memctl section edit §2.3", "Write in your editor."),
     ),
 )  # fmt: skip
@@ -348,6 +345,6 @@ detail_command = _group(
         "edit", _edit(DETAIL), f"Change a page of details.\n\n{_EDIT}",
         [_marker("§3.N"), *_options(DETAIL, "title", "section", "code_refs")],
         ("memctl detail edit §3.1 --file tokens.md", "Give it another text."),
-        ("memctl detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py", "Say which files it is about."),
+        ("memctl detail edit §3.1 --code src/auth/jwt.py --code src/auth/keys.py", "Name the files it is about."),
     ),
 )  # fmt: skip

@@ -50,18 +50,20 @@ def quality_command(
 ) -> None:
     """Judge a pack or a prompt: relevance, placement, redundancy, staleness, density, blocks, boundaries.
 
-    Says what to change, line by line, and which of the triggers for a compression fire. Markdown, XML, YAML, JSON
-    messages and plain text are taken apart into blocks by their format. Relevance is measured by words, not by meaning;
-    within a memory, its records say what is outdated.
+    It says what to change, line by line, and which triggers for a compression fire. Markdown, XML, YAML, JSON messages
+    and plain text are split into blocks by their format. Relevance is measured by words, not by meaning; within a
+    memory, its records say what is outdated.
     """
-    from memctl.window import advice, measures, quality, take_apart
+    from memctl.window import measures, quality, take_apart
 
     around = counting.surroundings(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)
+    if not parsed.blocks:
+        raise MemctlError(f"{source} is empty", "give a text to judge", USAGE)
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
     done = _performance(transcript) if transcript else None
-    metrics, signals, changes = quality.metrics(found), quality.signals(found, done), advice.advice(found)
+    metrics, signals, changes = quality.metrics(found), quality.signals(found, done), quality.advice(found)
     if as_json:
         data = _data(found, metrics, signals, changes, around.counter.family.name)
         data["performance"] = msgspec.to_builtins(done)
@@ -141,11 +143,10 @@ def _change(item: Advice) -> tuple[str, ...]:
 def _print_blocks(found: Measures) -> None:
     rows = []
     for item in found.blocks:
-        piece = item.block.piece
+        block = item.block
         bears = {None: "-", True: "yes", False: "no"}[item.is_relevant]
         marks = (str(item.weight), bears, f"{item.overlap.share:.0%}", f"{item.stale.share:.0%}")
-        title = piece.title or " ".join(piece.text.split())[:50]
-        rows.append((f"{piece.line}-{piece.end}", piece.kind, f"{item.block.tokens:,}", *marks, title))
+        rows.append((f"{block.line}-{block.end}", block.kind, f"{block.tokens:,}", *marks, block.name))
     output.columns([("lines", "kind", "tokens", "weight", "task", "repeated", "stale", "title"), *rows])
 
 
@@ -162,10 +163,10 @@ def _data(
         "changes": [msgspec.structs.asdict(change) for change in changes],
         "blocks": [
             {
-                "title": item.block.piece.title,
-                "kind": item.block.piece.kind,
-                "line": item.block.piece.line,
-                "end": item.block.piece.end,
+                "title": item.block.title,
+                "kind": item.block.kind,
+                "line": item.block.line,
+                "end": item.block.end,
                 "tokens": item.block.tokens,
                 "weight": item.weight,
                 "is_relevant": item.is_relevant,

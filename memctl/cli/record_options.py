@@ -48,7 +48,7 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             help="A word to find it by. Repeatable.",
         ),
         click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="From 1 to 10, critical."),
-        click.Option(["--status"], type=click.Choice(statuses), help="Where it stands."),
+        click.Option(["--status"], type=click.Choice(statuses), help="Its status."),
         click.Option(
             ["--section"],
             callback=section_named,

@@ -59,14 +59,14 @@ def redact_command(
 ) -> None:
     """Redact a credential that got in, everywhere in this clone, and say what can't be reached.
 
-    Named are records, pages (§2.1), checkpoints and sessions by id, or files below .memory/ by path. What looks like a
+    Name records, pages (§2.1), checkpoints and sessions by id, or files below .memory/ by path. What looks like a
     credential in them becomes `[redacted: RULE]`, there and in every other file of the memory, in the index, drafts,
-    logs, events and changes that wait, and in the state that agents share. An accepted decision may be redacted, too.
+    logs, events and pending changes, and in the state that agents share. Accepted decisions are redacted too.
 
-    A secret that no rule knows is given with --text, never as an argument: shells keep a history.
+    Give a secret that no rule knows with --text, never as an argument: shells keep a history.
 
-    Git's history still has it, and so has whoever fetched it: have the key revoked in any case. Exit code 1: nothing
-    was found.
+    Git's history still has the credential, and so does whoever fetched it: have it revoked in any case. Exit code 1:
+    nothing was found.
     """
     if not names and source is None:
         raise MemctlError("nothing is named", "give an ID or PATH, or the text itself with --text FILE", USAGE)
@@ -89,7 +89,7 @@ def _forms(made: Redaction) -> list[str]:
 
 
 def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
-    """The transcripts of agents' programs, which are theirs, that have one of some texts."""
+    """Return the transcripts of agents' programs that contain one of the texts; memctl does not change those."""
     root = memory.hooks
     files = {
         file
@@ -110,7 +110,7 @@ def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
 
 
 def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
-    """A file piece by piece; each begins with the end of the one before it, so that no text is cut."""
+    """Yield a file block by block; each begins with the end of the one before, so that no match is split."""
     try:
         with file.open("rb") as stream:
             rest = b""
@@ -148,7 +148,7 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
 
 
 def _left(left: Remains, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
-    """What memctl can't reach, in words."""
+    """Yield in words where the credential may remain, out of memctl's reach."""
     yield "Have the key revoked: what follows still has it, or may have it."
     if names:
         yield f"- the names of files: {_some(names)} (a record's path never changes: make it anew, and delete this one)"

@@ -31,15 +31,15 @@ from memctl.write.renumber import Renumbering, StagedMerge
 @writing
 @click.pass_context
 def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
-    """Give records and pages that share an id one each, and mend the references.
+    """Give each of two records or pages that share an id its own, and update the references.
 
-    Two clones can give out one id. The record that was made first keeps it (by memory_id), of pages the one that was
-    committed first. The other gets an id that is the same in every clone, and keeps the old one as an alias.
-    References go along if their writer can't have known the other record; those of which that is unclear are named and
-    stay as they are.
+    Two clones can give out the same id. The record that was made first keeps it (by memory_id; of pages, the one that
+    was committed first). The other gets a new id, the same in every clone, and keeps the old one as an alias. A
+    reference follows it if its writer can't have known the other record; unclear references are named and left as they
+    are.
 
-    Within a merge by Git the files that it wrote are staged, so that `git commit` concludes the merge with them; if one
-    of them has changes that were not staged, nothing is.
+    During a merge by Git, the files written are staged, so that `git commit` concludes the merge with them; if one of
+    them has unstaged changes, nothing is staged.
     """
     memory = opening.memory(ctx)
     done = renumber.carry_out(memory, write_options(flags))
@@ -72,7 +72,7 @@ def _lines(made: Renumbering) -> Iterator[str]:
 
 
 def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
-    """Ownerships of numbers that two sections had: which of the two was meant, only their owners know."""
+    """Yield a hint for each owned number that two sections had: only the owner knows which of them was meant."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
     state = ref_state.read(memory).state if pages else State()
     for holder in pages:
@@ -84,7 +84,7 @@ def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
 
 
 def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:
-    """What there is left to do in the merge, or whatever else is under way: to the letter."""
+    """Yield the exact commands that finish the merge, or whatever else is under way."""
     stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
     if within is None:
         if not result.change.is_empty and (operation := memory.repository.under_way()):

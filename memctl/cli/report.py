@@ -1,4 +1,4 @@
-"""What commands that write share: their options, and the report of what was done."""
+"""Options that writing commands share, and the report of what they wrote."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "disca
 
 
 def take_flags(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the flags of a writing command out of its options."""
+    """Remove the flags of a writing command from its options, and return them."""
     return {name: given.pop(name) for name in FLAGS if name in given}
 
 
@@ -36,7 +36,7 @@ def write_options(flags: Mapping[str, Any]) -> WriteOptions:
 
 @contextmanager
 def naming_options(ctx: click.Context) -> Iterator[None]:
-    """Whatever is wrong with something said, is told with the option that says it."""
+    """Within this context, an error about a field names the option that sets it."""
     try:
         yield
     except Wrong as error:
@@ -47,13 +47,13 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
 
 
 def said(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The value of an option or argument that has to say something if it is given at all."""
+    """Return the value of an option or argument; raises MemctlError if it is a stand-in such as "TODO"."""
     refuse_stand_in(value or "", param.opts[0] if isinstance(param, click.Option) else param.human_readable_name)
     return value
 
 
 def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The value of an option that says something whenever it is given; an empty one is an error."""
+    """Return the value of an option that must not be empty when it is given."""
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
         raise MemctlError(f"{param.opts[0]}: '' says nothing", "say it in words, or leave the option out", USAGE)
@@ -61,14 +61,16 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The same for an option that may be given several times."""
+    """Return the values of a repeatable option; raises MemctlError if one is a stand-in."""
     for value in values:
         said(ctx, param, value)
     return values
 
 
-strict_option = click.option("--strict", is_flag=True, help="Refuse what gets a hint: no reason, no such path, …")
-discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
+strict_option = click.option(
+    "--strict", is_flag=True, help="Refuse what otherwise gets a hint: no reason, no such path, …"
+)
+discard_option = click.option("--discard", is_flag=True, help="Discard text that is in no commit.")
 
 
 # The options of every command that changes the memory.
@@ -93,14 +95,14 @@ writing = options(
 
 
 def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
-    """Carry a change out, and report it."""
+    """Carry out a change, and report it."""
     from memctl.write import transaction
 
     outcome(memory, transaction.carry_out(memory, plan, write_options(flags)), flags)
 
 
 def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
-    """Report a write: the given lines (or what happened) on stdout, a pending commit on stderr."""
+    """Report a write: `lines` (or what happened) on stdout, a pending commit on stderr."""
     change = result.change
     if flags["as_json"]:
         output.json("change", change_data(memory, result, flags["dry_run"]))
@@ -121,7 +123,7 @@ def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: It
 
 
 def advice(result: Outcome) -> None:
-    """Say on stderr what the records of a write lack."""
+    """Print hints on stderr about what the written records lack."""
     output.note(*(output.plain(f"hint: {line}") for line in result.advice))
 
 
@@ -153,7 +155,7 @@ def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any
 
 
 def _print_change(memory: Memory, result: Outcome) -> None:
-    """A dry run: the commit's subject and a diff of every file."""
+    """Print a dry run: the commit's subject and a diff of every file."""
     change = result.change
     output.one_line(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change")
     for write in change.writes:
@@ -174,7 +176,7 @@ def diff(lines: str) -> None:
 
 
 def difference(old: Sequence[str], new: Sequence[str], before: str, after: str) -> None:
-    """Print how the lines of a file would change, as a unified diff, if they do."""
+    """Print a unified diff of a file's lines, if they differ."""
     from difflib import unified_diff
 
     for line in unified_diff(old, new, before, after, lineterm=""):

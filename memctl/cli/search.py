@@ -77,13 +77,14 @@ def search_command(
 ) -> None:
     """Search records, pages and past sessions, best match first.
 
-    Pages are searched with their headings, sessions with their checkpoints.
+    Pages are searched by heading, sessions together with their checkpoints.
 
-    Any of the words may occur, an "exact phrase" must, and begin* stands for a beginning. For a word that occurs
-    nowhere those are taken that are spelled most like it. A score is the share of the best match, by a text's own words
-    and those around it; importance, recency and how often a record was retrieved order what matches about equally well
-    (`search_weights` in config.yaml). Options that choose records by their fields leave out the rest. The repository's
-    own files are searched if --type says so; the first such search reads them all.
+    Any of the words may occur; an "exact phrase" must; begin* matches words that begin so. A word that occurs nowhere
+    is replaced by the words spelled most like it. The score compares a result with the best match, by its own words and
+    by the text around it. Among results that match about equally well, importance, recency and how often a record was
+    retrieved decide the order (`search_weights` in config.yaml). Options that filter by a record's fields leave out
+    everything that is not a record. `--type file` searches the repository's own files; the first such search reads them
+    all.
     """
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")

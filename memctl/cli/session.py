@@ -175,7 +175,7 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
 @reading_options
 @click.pass_context
 def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | None) -> None:
-    """Show what a session came to."""
+    """Show the page of a session."""
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
     path, text = session_pages.find(snapshot, given)
@@ -186,7 +186,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
 
 @command(
     "start",
-    ('memctl session start refunds --intent "Refunds by card"', "From here on, files are those of this session."),
+    ('memctl session start refunds --intent "Refunds by card"', "Files changed from here on count as this session's."),
     ("MEMCTL_SESSION=refunds memctl session start", "Named by the environment."),
     group=session_command,
 )
@@ -195,9 +195,9 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
-    """Note that a session begins: who, when, and where Git stands.
+    """Note that a session begins: who, when, and Git's state.
 
-    It is kept in the Git directory until `session end`, which sums up what Git saw meanwhile.
+    The note is kept in the Git directory until `session end`, which sums up what changed in Git meanwhile.
     """
     memory = opening.memory(ctx)
     begun = active.start(memory, _named(memory, given), intent)
@@ -217,7 +217,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
 @json_option
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
-    """Say which sessions are under way, and what Git saw of them."""
+    """List the sessions under way, and what changed in Git during each."""
     memory = opening.memory(ctx)
     summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in active.all_running(memory)]
     _under_way(summaries, as_json=as_json)
@@ -225,8 +225,11 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 
 @command(
     "end",
-    ("memctl session end refunds", "Sum up what Git saw of it, in one commit."),
-    ("memctl session end --transcript session.jsonl --accept", "With its transcript, and the records it proposes."),
+    ("memctl session end refunds", "Sum up what changed in Git meanwhile, in one commit."),
+    (
+        "memctl session end --transcript session.jsonl --accept",
+        "With its transcript, and the records that it proposes.",
+    ),
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
@@ -238,9 +241,9 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 def end_command(
     ctx: click.Context, /, given: str, sources: tuple[str, ...], accept: str, no_llm: bool, **flags: Any
 ) -> None:
-    """Sum up a session that was started, and forget that it is under way.
+    """Sum up a session that was started, and close it.
 
-    Without a name it is that of MEMCTL_SESSION, or the only one that is under way.
+    Without a name, it is the session in MEMCTL_SESSION, or the only one under way.
     """
     memory = opening.memory(ctx)
     known = _to_end(memory, given)
@@ -289,7 +292,7 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
     """Print the proposed records with the numbers that --accept takes."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
-        output.json("proposals", data)
+        output.json_list("proposals", data)
         return
     for number, one in enumerate(proposed, start=1):
         sure = "" if one.explicit else "  (as said, without a label)"
@@ -358,7 +361,7 @@ def _print_list(memory: Memory, pages: Sequence[SessionPage], faults: Sequence[F
     """Print a line for each session."""
     if as_json:
         data = [{**made.values, "path": memory.tracked(path_of(made.id))} for made in pages]
-        output.json("sessions", data, faults, memory)
+        output.json_list("sessions", data, faults, memory)
     else:
         output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
         if not pages:
@@ -395,7 +398,7 @@ def _print_page(
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
     """Print what is known of sessions that are under way."""
     if as_json:
-        output.json("sessions", [_summary_data(summary) for summary in summaries])
+        output.json_list("sessions-under-way", map(_summary_data, summaries), name="sessions")
         return
     for one in summaries:
         changed = one.trail.having(CREATED, MODIFIED, DELETED)

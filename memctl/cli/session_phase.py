@@ -23,11 +23,11 @@ from memctl.session import active, collect, phases
 @json_option
 @click.pass_context
 def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], **flags: Any) -> None:
-    """Print what a phase found out or specified, in the form that the next phase takes.
+    """Print the results of a phase in the form that the next phase takes.
 
-    Of research: problem statement, key findings, relevant files, constraints, in at most 1,000 words. Of planning:
-    function signatures, type definitions, API contracts and data models, in at most 2,000. All of it stands in the
-    transcript; nothing is written.
+    Research: problem statement, key findings, relevant files and constraints, in at most 1,000 words. Planning:
+    function signatures, type definitions, API contracts and data models, in at most 2,000 words. All of it is taken
+    from the transcript; nothing is written.
     """
     if not sources:
         raise MemctlError("a transcript is missing", f"`memctl session phase {phase} --transcript FILE`", USAGE)

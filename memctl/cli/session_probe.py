@@ -50,14 +50,15 @@ def probe_command(
     as_json: bool,
     at: str | None,
 ) -> None:
-    """Ask a summary for facts of its session, and say what it no longer knows.
+    """Ask a summary for facts of its session, and say which it no longer has.
 
     The probes are of four kinds: recall (the goal, errors, issues), artifact (every file), continuation (next steps,
-    progress) and decision (what, and why). They come from the transcript and Git, never from the summary; without a
-    transcript from what was kept when it was summed up, or from Git alone. A fact counts as answered if it stands
-    there; if you have set up a language model, it answers and judges all but files.
+    progress) and decision (what, and why). They are made from the transcript and Git, never from the summary. Without a
+    transcript they come from what was stored when the session was summed up, or from Git alone. A fact counts as
+    answered if the summary contains it. If you have set up a language model, it answers and judges all probes but those
+    for files.
 
-    Exit 1 if the summary is below the target of a dimension.
+    Exit code 1: the summary is below the target of a dimension.
     """
     from memctl.session import grades, probes
     from memctl.transcript.events import joined

@@ -1,4 +1,4 @@
-"""Text that a command is given: in a file, on standard input, or in the user's editor."""
+"""Text given to a command: from a file, from standard input, or from the user's editor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read(source: str) -> str:
-    """The text of a file, or of standard input for `-`; raises MemctlError."""
+    """Return the text of a file, or of standard input for `-`; raises MemctlError."""
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         return frontmatter.clean_newlines(data.decode())
@@ -35,7 +35,7 @@ def read(source: str) -> str:
 
 @contextmanager
 def lines(source: str) -> Iterator[Iterator[str]]:
-    """The lines of a file, or of standard input for `-`, one at a time; raises MemctlError if they can't be read."""
+    """Yield the lines of a file, or of standard input for `-`; raises MemctlError if they can't be read."""
     try:
         with ExitStack() as stack:
             stream: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
@@ -45,10 +45,10 @@ def lines(source: str) -> Iterator[Iterator[str]]:
 
 
 def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
-    """The draft in a file, and notes on what of it was not understood.
+    """Return the draft in a file, and notes on what in it was not understood.
 
-    The file has JSON with the fields of an export, or Markdown, with or without front matter: a text in memctl's own
-    form, or one that names fields by labels of any form.
+    The file has JSON with the fields of an export, or Markdown with or without front matter: memctl's own form, or any
+    text that names fields by labels.
     """
     import msgspec
 
@@ -81,7 +81,7 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class Written(NamedTuple):
-    """A page as an editor left it: its title ("" if it stays as it was), its body, and the whole text."""
+    """A page as the editor left it: its title ("" if unchanged), its body, and the whole text."""
 
     title: str
     body: str
@@ -103,9 +103,9 @@ def compose(skeleton: str, draft: Draft) -> str:
 
 
 def write_page(shown: str, skeleton: Sequence[str]) -> Written:
-    """Let the user write a page; raises MemctlError if nothing is left of it.
+    """Let the user write a page; raises MemctlError if the result is empty.
 
-    `skeleton` are headings that were put there to be filled in: those under which nothing was written are dropped.
+    `skeleton` has the headings offered for filling in; those left empty are dropped.
     """
     text = open_editor(shown)
     if not text.strip():
@@ -118,7 +118,7 @@ def write_page(shown: str, skeleton: Sequence[str]) -> Written:
 
 @contextmanager
 def kept_if_refused(memory: Memory, text: str) -> Iterator[None]:
-    """Keep what somebody wrote in an editor if it is refused, and say where."""
+    """Within this context, text from the editor is kept in a file if it is refused, and the error names the file."""
     try:
         yield
     except MemctlError as error:
@@ -130,7 +130,8 @@ def kept_if_refused(memory: Memory, text: str) -> Iterator[None]:
 
 
 def open_editor(text: str) -> str:
-    """The text as the user's editor leaves it; raises MemctlError without a terminal, or if it was not saved."""
+    """Return the text as the user saved it in the editor; raises MemctlError without a terminal, or if it was not
+    saved."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise MemctlError(
             "there is no terminal to open an editor in", "give the fields as options, or a text with --file", USAGE
@@ -147,7 +148,7 @@ def open_editor(text: str) -> str:
 
 
 def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
-    """Drop the headings under which nothing was written: of those given, or of all."""
+    """Drop headings without text below them: those in `names`, or all."""
     kept = [
         part.text
         for part in headings.split(body)
@@ -157,7 +158,7 @@ def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
 
 
 def _tidied(body: str) -> str:
-    """One empty line where comments left several, but for those in code."""
+    """Collapse runs of empty lines, except in code."""
     kept: list[str] = []
     for line, outside in headings.outside_fences(body):
         if not (outside and not line.strip() and kept and not kept[-1].strip()):

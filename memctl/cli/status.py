@@ -37,8 +37,8 @@ _FEW_PAGES = 3  # stale ones that are named
 def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     """Show where things stand, and what needs attention.
 
-    Exit code 1: a file can't be read, or a commit has waited for over an hour, but for what waits on purpose
-    (--no-commit) or for a merge or rebase that is under way.
+    Exit code 1: a file can't be read, or a commit has been pending for over an hour. Commits that wait on purpose
+    (--no-commit), or for a merge or rebase under way, do not count.
     """
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)

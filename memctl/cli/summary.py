@@ -28,9 +28,9 @@ def summarize_command(
 ) -> None:
     """Show what is in a large file, within a token budget.
 
-    Of code its imports and definitions with what is said of them, of Markdown its headings, of JSON, YAML and TOML its
-    keys, of logs and other text how it begins and ends and which lines are frequent. No model is asked: the same file
-    always gives the same view.
+    Code is shown by its imports and definitions with their docstrings, Markdown by its headings, JSON, YAML and TOML by
+    their keys, logs and other text by how they begin and end and by their frequent lines. No model is asked: the same
+    file always gives the same view.
     """
     memory, snapshot = opening.read(ctx, at)
     name = file_named(

@@ -31,17 +31,17 @@ from memctl.write.merge import WHOLE
 def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: bool, as_json: bool) -> None:
     """Fetch, merge, render the documents and push: the branch, and the state that agents share.
 
-    So are pages of sessions and checkpoints that are on refs/memctl/sessions and on no branch; what looks like a
-    credential is taken out of them before.
+    Pages of sessions and checkpoints that are on refs/memctl/sessions and on no branch are synced too, after redacting
+    what looks like a credential.
 
-    Records and pages are merged field by field: lists by union, counts by what each side added, the status that is
-    further on its way, texts line by line. Where both sides changed one field, the remote's value stands; yours is
-    named, also in the commit. An id that both sides gave out stays with the record that was published. A record that
-    one side deleted and the other changed is kept.
+    Records and pages are merged field by field: lists by union, counts by what each side added, a status by whichever
+    is further along, texts line by line. Where both sides changed one field, the remote's value wins; yours is named,
+    also in the commit. An id that both sides gave out stays with the record that was published first. A record that one
+    side deleted and the other changed is kept.
 
-    Files of your own are merged by Git. Where they conflict, or have changes in the way that are in no commit, sync
-    stops before anything is changed. All commits of the branch are pushed, also those of code. Your pre-push hook runs
-    before the worktree has what was merged; the hooks of a commit don't.
+    Git merges your own files. If they conflict, or uncommitted changes are in the way, sync stops before it changes
+    anything. All commits of the branch are pushed, also those of code. Your pre-push hook runs before the worktree has
+    the merged files; commit hooks do not run.
     """
     memory = opening.memory(ctx)
     if not dry_run:

@@ -83,7 +83,7 @@ def _tell(lost: tuple[str, ...]) -> None:
 
 
 own_command = Group(
-    "own", help="Say who owns which section, and take, give back and hand over sections.", no_args_is_help=True
+    "own", help="Show who owns which section; acquire, release and transfer sections.", no_args_is_help=True
 )
 _FORCE = "Although another owns it; needs --reason."
 
@@ -93,8 +93,8 @@ _FORCE = "Although another owns it; needs --reason."
     ("memctl own acquire §2.1 --for 4h --reason 'New schema'", "Only you write there for the next four hours."),
     ("memctl own acquire §2.1 §3.2 --type shared-write", "All may write there, and see that it is shared."),
     ("memctl own acquire §3.2 --reader elena", "Besides you, only Elena reads these details."),
-    ("memctl own acquire §1.0 --type read-only", "Nobody writes to what is said of the project."),
-    ("memctl own acquire §2.1 --reason ''", "It is yours still, for no reason any more."),
+    ("memctl own acquire §1.0 --type read-only", "Nobody writes to the project's page."),
+    ("memctl own acquire §2.1 --reason ''", "Clear the reason; you still own it."),
     group=own_command,
 )
 @click.argument(
@@ -121,10 +121,10 @@ def acquire_command(
     force: bool,
     **given: Any,
 ) -> None:
-    """Take sections, all or none: details, records and code of §2.N go with it; §1.0 is the project's own page.
+    """Own sections, all or none: §2.N includes its details, records and code; §1.0 is the project's own page.
 
-    Who has a section takes it again to change the type, the end, the readers or the reason; what is not given stays as
-    it is. Refused is what another owns; what has come to its end is free. MEMCTL_AGENT is who you are.
+    Acquire a section that you own again to change its type, end, readers or reason; what you leave out stays. A section
+    that another agent owns is refused until that ownership expires. MEMCTL_AGENT says who you are.
     """
     if span and until:
         raise MemctlError("--for and --until exclude each other", exit_code=USAGE)
@@ -174,7 +174,7 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
 @agreeing
 @click.pass_context
 def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **given: Any) -> None:
-    """Hand sections to another agent, all or none, with type and end as they are."""
+    """Give sections to another agent, all or none; type and end stay the same."""
     memory = opening.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     plan = ownership.transfer(markers, memory.actor, to, memory.now, force=force, reason=given["reason"] or "")
@@ -189,7 +189,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 )
 @click.option("--agent", default="", help="Only what this agent owns.")
 @click.option("--all", "everything", is_flag=True, help="Also what has come to its end.")
-@click.option("--remote", metavar="NAME", help="Fetch the state of a remote first, and take it in.")
+@click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
 @json_option
 @click.pass_context
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
@@ -204,7 +204,8 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     ]
     if as_json:
         rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in found]
-        output.json("ownership", {"sync_version": state.sync_version, "sections": rows})
+        data = {"total": len(rows), "sync_version": state.sync_version, "sections": rows}
+        output.json("ownership", data)
         return
     header = ("section", "owner", "type", "since", "until", "reason")
     restricted = any(item.agents_with_read_access is not None for item in found)
@@ -224,16 +225,16 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
 @click.option("--agent", default="", help="Somebody else than you.")
 @click.option("--read", "reading", is_flag=True, help="Whether they may be read, not written.")
-@click.option("--remote", metavar="NAME", help="Fetch the state of a remote first, and take it in.")
+@click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
 @json_option
 @click.pass_context
 def check_command(
     ctx: click.Context, /, places: tuple[str, ...], agent: str, reading: bool, remote: str | None, as_json: bool
 ) -> None:
-    """Say whether you may write in sections, and in files that they cover, there or not yet.
+    """Say whether you may write in sections, or in files that they cover, whether these exist or not.
 
-    PATH is as seen from here or from the worktree's top; of a folder all files in it are looked at. Exit code 0:
-    everywhere, 1: not everywhere.
+    PATH is relative to here or to the worktree's top; a folder stands for all files in it. Exit code 0: you may write
+    everywhere; 1: not everywhere.
     """
     from memctl.pages import place_sections
     from memctl.team import guard
@@ -254,7 +255,7 @@ def check_command(
             {"place": place, "granted": granted, "ownerships": msgspec.to_builtins(held)}
             for place, granted, held in rows
         ]
-        output.json("ownership-check", data)
+        output.json_list("ownership-check", data, name="places")
     else:
         for place, granted, held in rows:
             why = "; ".join(_said(one) if reading else one.told for one in held) or "nobody owns it"
@@ -263,7 +264,7 @@ def check_command(
 
 
 def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
-    """A line of the list; if reading of any is `restricted`, with who reads details and files of this one."""
+    """Return a row of the list of owners; with a column for readers if any section restricts them."""
     until = item.expires_at or "-"
     until += "" if item.is_live(now) else " (over)"
     row = item.section_id, item.owner_agent_id, item.ownership_type, item.acquired_at, until
@@ -279,12 +280,12 @@ def _told(state: State, markers: tuple[str, ...]) -> str:
 
 
 def _said(held: Ownership) -> str:
-    """An ownership in words, with who reads its details and files if that is not everybody."""
+    """Describe an ownership, with its readers unless everybody reads."""
     return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
 
 
 def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
-    """The markers of sections that this worktree has; raises MemctlError for others, which would be slips."""
+    """Return the markers of sections that this worktree has; raises MemctlError for any other."""
     markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
     for marker in markers:
         if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
@@ -293,15 +294,15 @@ def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
 
 
 coordination_command = Group(
-    "coordination", help="Say which agents are at work, on what, and what stands in their way.", no_args_is_help=True
+    "coordination", help="Show which agents are at work, on what, and what blocks them.", no_args_is_help=True
 )
-_REMOTE = click.option("--remote", metavar="NAME", help="Fetch the state of a remote first, and take it in.")
+_REMOTE = click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
 
 
 @command(
     "show",
     ("memctl coordination show", "Who is at work, who has what, what blocks."),
-    ("memctl coordination show --remote origin --json", "Also what other machines have told, for a program."),
+    ("memctl coordination show --remote origin --json", "With what other machines have pushed, for a program."),
     group=coordination_command,
 )
 @_REMOTE
@@ -320,29 +321,29 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 
 @command(
     "join",
-    ("memctl coordination join --task 'Refunds'", "Tell the others that you are at work, and at what."),
+    ("memctl coordination join --task 'Refunds'", "Tell the others what you are working on."),
     group=coordination_command,
 )
-@click.option("--task", default="", metavar="TEXT", callback=said, help="What you work at.")
+@click.option("--task", default="", metavar="TEXT", callback=said, help="What you work on.")
 @agreeing
 @click.pass_context
 def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
-    """Be among the agents at work. MEMCTL_AGENT is who you are."""
+    """List yourself among the agents at work. MEMCTL_AGENT says who you are."""
     memory = opening.memory(ctx)
     carry_out(memory, agents.join(memory.actor, memory.now, task), given)
 
 
 @command(
     "leave",
-    ("memctl coordination leave --release", "Be gone, and give your sections back."),
+    ("memctl coordination leave --release", "Leave, and release your sections."),
     group=coordination_command,
 )
-@click.option("--agent", default="", help="Somebody else, who is gone without saying so; needs --reason.")
-@click.option("--release", is_flag=True, help="Give all sections of the agent back.")
+@click.option("--agent", default="", help="Another agent, who left without saying so; needs --reason.")
+@click.option("--release", is_flag=True, help="Release all sections of the agent.")
 @agreeing
 @click.pass_context
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
-    """No longer be among the agents at work. Sections stay owned unless they are released."""
+    """Leave the agents at work. Your sections stay yours unless you release them."""
     memory = opening.memory(ctx)
     if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
         raise MemctlError("--agent needs --reason: it is recorded why", exit_code=USAGE)
@@ -352,7 +353,7 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 @command(
     "assign",
     ("memctl coordination assign elena 'Write the refund worker'", "Give an agent a task."),
-    ("memctl coordination assign elena 'Write the refund worker' --remove", "It is done, or somebody else's."),
+    ("memctl coordination assign elena 'Write the refund worker' --remove", "Take the task from her."),
     group=coordination_command,
 )
 @click.argument("agent")
@@ -361,7 +362,7 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 @agreeing
 @click.pass_context
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
-    """Give an agent a task, or take one from it."""
+    """Assign a task to an agent, or remove it."""
     if not remove:
         refuse_stand_in(task, "TASK")
     carry_out(opening.memory(ctx), agents.assign(agent, task, remove=remove), given)
@@ -369,35 +370,35 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
 
 @command(
     "block",
-    ("memctl coordination block 'Staging is down'", "Tell all that nobody can go on."),
+    ("memctl coordination block 'Staging is down'", "Tell all agents that nobody can continue."),
     group=coordination_command,
 )
 @click.argument("text", callback=said)
 @agreeing
 @click.pass_context
 def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
-    """Say what keeps all agents from going on."""
+    """Report something that blocks all agents."""
     memory = opening.memory(ctx)
     carry_out(memory, agents.block(text, memory.actor, memory.now), given)
 
 
 @command(
     "unblock",
-    ("memctl coordination unblock 'Staging is down'", "It no longer is."),
+    ("memctl coordination unblock 'Staging is down'", "Remove the blocker."),
     group=coordination_command,
 )
 @click.argument("blocker")
 @agreeing
 @click.pass_context
 def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
-    """Take a blocker out, by its id or by its words."""
+    """Remove a blocker, named by its id or its text."""
     carry_out(opening.memory(ctx), agents.unblock(blocker), given)
 
 
 @command(
     "share",
     ("memctl coordination share staging 'elena, until noon'", "Tell all about something that they share."),
-    ("memctl coordination share staging ''", "Take it out."),
+    ("memctl coordination share staging ''", "Remove it."),
     group=coordination_command,
 )
 @click.argument("name")
@@ -405,18 +406,18 @@ def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
 @agreeing
 @click.pass_context
 def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) -> None:
-    """Tell all agents about a resource that they share; an empty value takes it out."""
+    """Tell all agents about a shared resource; an empty value removes it."""
     carry_out(opening.memory(ctx), agents.share(name, value), given)
 
 
 def _by(agent: Agent) -> str:
-    """The handoffs that an agent is at work by, with the sections that it has of them."""
+    """Describe the handoffs that an agent is working on, with the sections it got by them."""
     found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
     return f" ({', '.join(found)})" if found else ""
 
 
 def _lines(state: State, now: str) -> list[str]:
-    """The state for people; parts that are empty are left out."""
+    """Return the lines that describe the state; empty parts are left out."""
     changed = f", last changed {state.last_sync_timestamp}" if state.last_sync_timestamp else ""
     live = [held for _, held in sorted(state.section_ownership_map.items()) if held.is_live(now)]
     parts = {

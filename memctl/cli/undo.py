@@ -24,8 +24,8 @@ from memctl.write.undo import undo
 def undo_command(ctx: click.Context, /, commit: str | None, **given: Any) -> None:
     """Undo the last change of the memory, in a new commit.
 
-    History stays as it is. What was changed since in the same files stays, too; if that can't be told apart, nothing is
-    undone.
+    History stays as it is. Later changes to the same files stay too; if they can't be told apart from what is undone,
+    nothing is.
     """
     flags = take_flags(given) | {"discard": False}
     memory = opening.memory(ctx)

@@ -12,6 +12,7 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.record.required_text import is_said
 from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import DONE, TaskState, key
+from memctl.session import steps as session_steps
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -20,6 +21,8 @@ from memctl.task import progress, versions
 from memctl.task import save as task_save
 from memctl.task.save import SaveOptions
 from memctl.write import transaction
+
+_OF_BOTH = ("constraints", "issues", "errors", "blockers")
 
 
 def save(memory: Memory, folder: SessionDir, event: str) -> None:
@@ -82,8 +85,12 @@ def _merged(state: SessionState, last: Checkpoint | None) -> TaskState:
     dropped = {key(step.text) for step in gone} - named  # they are in the agent's list no more
     steps = tuple(step for step in last.steps if key(step.text) not in dropped)
     made = progress.merged(msgspec.structs.replace(task, goal=last.goal), msgspec.structs.replace(last, steps=steps))
-    issues = progress.newest(last.issues, task.issues)
-    return msgspec.structs.replace(made, errors=task.errors, issues=issues, summary=task.summary)
+    # What the agent said by a command and what the transcript tells stand beside each other, but for errors whose steps
+    # came right meanwhile.
+    said = {name: progress.newest(getattr(last, name), getattr(task, name)) for name in _OF_BOTH}
+    good = session_steps.keys(state.succeeded)
+    errors = tuple(text for text in said["errors"] if text in task.errors or not session_steps.begins(text, good))
+    return msgspec.structs.replace(made, **{**said, "errors": errors}, summary=task.summary)
 
 
 def _is_own(memory: Memory, state: SessionState, last: Checkpoint) -> bool:

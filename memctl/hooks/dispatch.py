@@ -78,14 +78,17 @@ def answer(
     """
     if environ.get(GUARD):
         return ""
-    payload = parse(data)
+    try:
+        payload = parse(data)
+    except ValueError as error:
+        _note_unreadable(error, start, environ)
+        return ""
     what = BEFORE if payload.event == host.before else host.events.get(payload.event)
     if payload.agent:
         what = AGENT if what in (AGENT, PROMPT) else None
     if what is None:
         return ""
-    places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), payload.cwd or "."]
-    found = next(filter(None, (root_at(Path(place)) for place in places if place)), None)
+    found = _find_root(start, environ, payload.cwd)
     if found is None:
         return ""
     place, root = found
@@ -108,6 +111,20 @@ def answer(
         if text and (what in (AGENT, STOP) or what in host.speaks)
         else text
     )
+
+
+def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tuple[Path, Path] | None:
+    """The folder that has a memory and where its hooks keep what they know, looked for from `start`, or else from where
+    the host says that the session is."""
+    places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), cwd or "."]
+    return next(filter(None, (root_at(Path(place)) for place in places if place)), None)
+
+
+def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str, str]) -> None:
+    """Log that the standard input holds no event, if there is a trusted memory here."""
+    found = _find_root(start, environ, "")
+    if found is not None and trust.look(open_repository(found[0]), environ) == trust.TRUSTED:
+        log.fault(found[1], "", "", error)
 
 
 def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, str]) -> str:
@@ -264,7 +281,7 @@ def _start_context(call: _EventCall, memory: "Memory") -> str:
 
     state = session_state.read(call.folder)
     texts = [
-        _attempted(call, lambda: session_start.context(memory, call.host, call.payload, state)),
+        _attempted(call, lambda: session_start.context(memory, call.host, call.payload, call.folder, state)),
         _attempted(call, lambda: session_start.pages_elsewhere(memory, call.folder.root)),
         _attempted(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]

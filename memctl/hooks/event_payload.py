@@ -46,9 +46,12 @@ class Payload(NamedTuple):
 
 def parse(data: bytes) -> Payload:
     """Read an event; raises ValueError if it is none."""
-    values = json.loads(data)
-    if not isinstance(values, dict):
-        raise ValueError("the event is no JSON object")
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the event on standard input is not JSON: {error}") from None
+    if not isinstance(values, dict) or not _text(values, "hook_event_name"):
+        raise ValueError("the event on standard input is not a JSON object with a `hook_event_name`")
     given = values.get("tool_input")
     arguments = given if isinstance(given, dict) else {}
     return Payload(

@@ -31,20 +31,19 @@ TOPICS = {
         """\
 # Recording
 
-Record what the next one can't read off the code, as soon as it is known, one thing a record. The commit is made for
-you, of memctl's files alone.
+Record what nobody can read off the code, as soon as it is known, one thing a record; each is a commit.
 
 - You chose between options:
   `memctl decide "Queue in PostgreSQL" --rationale "One system to run" --alternative "Redis: a second" --code queue.py`
-- The choice replaces an earlier one: the same with `--supersedes DEC-…`; the old one is marked by itself.
+- It replaces an earlier choice: the same with `--supersedes DEC-…`
 - A bug, a blocker, an open question: `memctl issue "Checkout times out" --severity high --next "Look at the pool"`
-- You found out something the hard way: `memctl learn "Retries hide a full pool" --lesson "Look at the pool first"`
+- Learned the hard way: `memctl learn "Retries hide a full pool" --lesson "Look at the pool first"`
 - A task takes more than this session: `memctl state "Refunds" --completion 40 --next "Rounding"`
 - An issue is fixed: `memctl resolve ISS-… --resolution "Pool of 20"`
 
-A title says the thing itself ("Queue in PostgreSQL", not "Queue decision"). Look first whether it is there
-(`memctl search queue`), and change what is: `memctl edit ID --set importance=8`. `--importance` (1 to 10) says what
-comes first in a pack. Not worth a record: what a diff, a test or a commit says anyway. Never a password or a key.
+A title says the thing itself ("Queue in PostgreSQL", not "Queue decision"). Search first; change what is there:
+`memctl edit ID --set importance=8` (1 to 10: what comes first in a pack). No record of what a diff, a test or a commit
+says, and never a password or a key.
 """,
     ),
     "searching": Topic(

@@ -1,8 +1,9 @@
 """When a session starts: what the model is given, within what hosts show of a hook's output.
 
 A fresh context gets the guide and the rehydration pack; one that was just compacted, the guide and the state from the
-checkpoint that was saved before it; one that is resumed has both still, and gets what was recorded since. The guide is
-not of the memory: it stands first, before the line by which all that follows is information.
+checkpoint that was saved before it; one that goes on with the task of an earlier session, the guide, that state, and
+the pack in the room that is left; one that is resumed has all still, and gets what was recorded since. The guide is not
+of the memory: it stands first, before the line by which all that follows is information.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -22,24 +24,38 @@ from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import SessionState
+from memctl.record import timestamps
+from memctl.record.kinds import CHECKPOINTS
 from memctl.session.active import Running
 from memctl.store.memory import Memory
-from memctl.store.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir, key
 from memctl.text.fit import LIMIT, length
+
+if TYPE_CHECKING:
+    from memctl.record.checkpoint import Checkpoint
+    from memctl.record.snapshot import Snapshot
 
 _ELSEWHERE = "elsewhere"
 _RESUMED = ("resume", "fork")
 _SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
 _LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no room; how many of them at least
 _ROOM = LIMIT - length(GUIDE) - 1  # characters of what stands below the guide
+_LEAST_PACK = 1_500  # characters, below which a pack holds next to nothing
+_REST = "MEMORY: `memctl rehydrate` prints what is recorded\n"
 
 
-def context(memory: Memory, host: Host, payload: Payload, state: SessionState | None) -> str:
+def context(memory: Memory, host: Host, payload: Payload, folder: SessionDir, state: SessionState | None) -> str:
     """The text for a session that starts, or goes on, as the event's `source` says."""
     if state is not None and _goes_on(payload, state):
         return pack(memory, host, state.seen)
-    text = bootstrap(memory, state) if payload.source == COMPACTED else ""
-    return f"{GUIDE}\n{text or pack(memory, host)}"
+    compacted = _before_compaction(memory, state) if payload.source == COMPACTED else ""
+    if compacted:
+        return f"{GUIDE}\n{compacted}"
+    resumed = _of_earlier_session(memory, payload, folder)
+    if not resumed:
+        return f"{GUIDE}\n{pack(memory, host)}"
+    room = _ROOM - (_bytes if host.most_bytes else length)(resumed) - 1
+    return f"{GUIDE}\n{resumed}{pack(memory, host, room=room) if room >= _LEAST_PACK else _REST}"
 
 
 def note(
@@ -75,35 +91,72 @@ def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str])
             stream.write("".join(lines))
 
 
-def bootstrap(memory: Memory, state: SessionState | None) -> str:
+def _before_compaction(memory: Memory, state: SessionState | None) -> str:
     """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
     if state is None or not state.checkpoint:
         return ""
-    from memctl.task import resume, versions
+    from memctl.task import versions
 
     snapshot = opening.readable(memory)
     try:
-        saved, _ = versions.readable(snapshot, versions.resolve(snapshot, state.checkpoint, ""))
+        return _resume_text(memory, snapshot, versions.resolve(snapshot, state.checkpoint, ""))
     except MemctlError:
         return ""  # it is gone, or broken: the pack tells of the rest
-    # What is missing to resume is left aside: the host's own summary stands beside this, and nobody is to be asked.
-    return resume.text(memory, snapshot, saved, resume.drifted(memory, snapshot, saved), limit=_ROOM).text
 
 
-def pack(memory: Memory, host: Host, since: str = "") -> str:
-    """The rehydration pack in the room below the guide; with `since` only if anything came since then."""
+def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) -> str:
+    """The state of the task that an earlier session has left on this branch; "" if there is none.
+
+    The session goes on with it within the pause that a session may make (`session_pause_hours`), or if its host says
+    that it is continued. A task that another session is at, which has not ended, is that one's.
+    """
+    snapshot = opening.readable(memory)
+    if not snapshot.names(CHECKPOINTS):
+        return ""
+    from memctl.hooks import live_sessions
+    from memctl.pack import last_work
+    from memctl.task import versions
+
+    saved = versions.newest_of(snapshot, versions.workflow_for(memory, snapshot))
+    if saved is None or not last_work.is_pending(saved, last_work.sessions(snapshot)):
+        return ""
+    seconds = timestamps.days_between(saved.saved_at, memory.now) * 86_400
+    other = SessionDir(folder.root, key(saved.session)) if saved.session not in ("", folder.key) else None
+    is_at_work = other is not None and live_sessions.read(other) is not None
+    if is_at_work or (seconds >= snapshot.config.session_pause and payload.source not in _RESUMED):
+        return ""
+    return _resume_text(memory, snapshot, saved)
+
+
+def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
+    """The text with which work goes on from a checkpoint, in the room below the guide.
+
+    Of what is missing to resume it says nothing: nobody is there to be asked.
+    """
+    from memctl.task import resume, versions
+
+    saved, _ = versions.readable(snapshot, saved)
+    drift = resume.drifted(memory, snapshot, saved)
+    return resume.text(memory, snapshot, saved, drift, limit=_ROOM - length(_REST)).text
+
+
+def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
+    """The rehydration pack in the room below the guide; with `since` only if anything came since then.
+
+    In less than that room it stands below a resume text, and says nothing of where work was left.
+    """
     size = _bytes if host.most_bytes else length  # of what a host cuts by bytes none may be cut
     from memctl.pack import filling, last_work, rehydrate, supply
     from memctl.store import access
 
     snapshot = opening.readable(memory)
-    wanted = rehydrate.Wanted(since=since)
-    sources, room = supply.sources(memory, snapshot, None), last_work.room(_ROOM, _ROOM)
-    draft = rehydrate.draft(snapshot, memory.now, wanted, sources, size, room)
+    wanted = rehydrate.Wanted(since=since, is_resumed=room < _ROOM)
+    work = last_work.room(room, _ROOM)
+    draft = rehydrate.draft(snapshot, memory.now, wanted, supply.sources(memory, snapshot, None), size, work)
     if since and not draft.items() and not draft.others:
         return ""
     draft = replace(draft, lines=_LINES, least_lines=_LEAST_LINES)
-    made = filling.fill(draft, "markdown", _ROOM, size)
+    made = filling.fill(draft, "markdown", room, size)
     included = set(made.included())
     with suppress(OSError):  # of a full disk, or one that can't be written: then it is given uncounted
         access.count(

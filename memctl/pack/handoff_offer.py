@@ -145,7 +145,8 @@ class _Offering:
         snapshot = snapshot if closed is None else access_filter.without_closed(snapshot, closed)
         sources = supply.sources(memory, snapshot, None)
         scope = handoff_scope.gather(snapshot, memory.now, asked, sources, self._count)
-        standing = phase.standing(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
+        blockers = sources.blockers()
+        standing = phase.standing(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1], blockers)
         words = self._given_text
         if (named := handoff_scope.task_named(snapshot, words.task)) is not None:
             words = msgspec.structs.replace(words, task=f"{one_line(named.title)} [{named.id}]")

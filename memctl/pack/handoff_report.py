@@ -6,6 +6,7 @@ What is checked: rules.md#compaction. Nothing is taken on trust: ids and paths a
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,9 +67,9 @@ class HandoffReport(msgspec.Struct, frozen=True):
     @property
     def lines(self) -> list[str]:
         """The report for people."""
-        less = f"{self.reduction:.0%} less, aim {self.aim:.0%}"
-        said = [f"context: {self.before:,} tokens, {self.after:,} of them in the package: {less}"]
-        if self.before and self.reduction < self.aim:
+        there = f"{self.after:,} of them in the package: {math.floor(100 * self.reduction)}% less, aim {self.aim:.0%}"
+        said = [f"context: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
+        if self.after and self.reduction < self.aim:
             said.append(f"the aim is not reached: nothing open goes from a package of less than {self.least:,} tokens")
         said += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
         said += ["not all that must stay has room: the weightiest went in"] if self.is_chosen else []

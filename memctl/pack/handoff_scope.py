@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import compaction, items, last_work, phase, relevance
+from memctl.pack import compaction, items, last_work, phase
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
@@ -30,20 +30,20 @@ from memctl.pack.handoff_request import (
     HandoffText,
 )
 from memctl.pack.items import Sources
-from memctl.pack.last_work import by_last_work
 from memctl.pages import repository_paths
 from memctl.record import timestamps
-from memctl.record.checkpoint import Checkpoint
+from memctl.record.checkpoint import Checkpoint, is_outside
 from memctl.record.content_fields import content
 from memctl.record.handoff import Handoff
 from memctl.record.kinds import HANDOFF, KNOWLEDGE
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import TaskState
+from memctl.record.task_state import READ, TaskState
 from memctl.search.filters import severity_rank
 from memctl.task import progress, versions
 from memctl.task import state as states
 from memctl.text.similar import terms
+from memctl.text.words import stems
 
 if TYPE_CHECKING:
     from memctl.search.ranking import Result
@@ -63,6 +63,7 @@ _WEIGHTY = 7  # importance from which a learning about what is critical must sta
 _CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
 _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
+_SAME_TASK = 0.5  # of the words of a task's title, from which on a goal that has them tells of it
 _WEAK = 0.2  # of how well the best matches, below which nothing bears on a task
 _TEXTS = 0.7  # of a package are texts of the context, the rest stands around them; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
@@ -166,7 +167,7 @@ def _handed_over(
     if named is not None and named.place and not asked.sections:
         asked = msgspec.structs.replace(asked, sections=(named.place,))
     known = concerned(snapshot, now, asked.sections, asked.source)
-    return asked, known, [named] if named is not None else _tasks(known, asked.source, sources)
+    return asked, known, [named] if named is not None else _tasks(snapshot, known, asked.source, sources)
 
 
 def task_named(snapshot: Snapshot, task: str) -> Record | None:
@@ -175,10 +176,24 @@ def task_named(snapshot: Snapshot, task: str) -> Record | None:
     return found if found is not None and found.memory_type == "state" and found.is_open else None
 
 
-def _tasks(known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
-    """The open tasks of the giver, the one worked on last first; if it has none, whichever was worked on last."""
+def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
+    """The open tasks of the giver, the one worked on last first and what has all steps done last; if it has none,
+    whichever was worked on last.
+
+    A task is worked on where its record changes, and where the giver saves a checkpoint of it.
+    """
     found = [record for record in known if record.memory_type == "state" and record.is_open]
-    ordered = by_last_work(found, sources.worked(found))
+    worked = sources.worked(found)
+    saved: dict[str, str] = {}  # when the giver's newest checkpoint of each was saved
+    for one in last_work.checkpoints(snapshot):
+        if one.saved_by == giver and not one.is_finished:
+            saved |= {task.path: one.saved_at for task in _told_of(one.goal, snapshot) if task.path not in saved}
+
+    def order(task: Record) -> tuple[bool, str, bool, str, str]:
+        moment = max(worked.get(task.path, task.timestamp), saved.get(task.path, ""))
+        return task.completion_percentage != 100, moment, task.path in saved, task.timestamp, task.id
+
+    ordered = sorted(found, key=order, reverse=True)
     return [record for record in ordered if record.agent_id == giver] or ordered[:1]
 
 
@@ -198,13 +213,31 @@ def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], s
 
 
 def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record: Record | None) -> bool:
-    """Whether a checkpoint of the giver is of a task, by its name, its section, or the files that it touched."""
-    if saved.saved_by != asked.source or not asked.sections:
-        return saved.saved_by == asked.source
-    globs = globs_of(snapshot, asked.sections)
-    touched = bool(globs and repository_paths.matching([one.path for one in saved.files], globs))
-    is_named = record is not None and saved.task_id in (record.id, record.memory_id)
-    return is_named or saved.section in asked.sections or touched
+    """Whether a checkpoint of the giver is of what is handed over: by the task or section that it names, by the task
+    that its goal tells of in most words, or because most of its files are of the sections."""
+    if saved.saved_by != asked.source:
+        return False
+    if record is not None and saved.task_id in (record.id, record.memory_id):
+        return True
+    if saved.section:
+        return not asked.sections or saved.section in asked.sections
+    if told := _told_of(saved.goal, snapshot):
+        return record in told
+    changed = [one.path for one in saved.files if one.action != READ and not is_outside(one.path)]
+    inside = repository_paths.matching(changed, globs_of(snapshot, asked.sections))
+    return not asked.sections or 2 * len(inside) > len(changed)
+
+
+def _told_of(goal: str, snapshot: Snapshot) -> list[Record]:
+    """The open tasks whose titles share most words with a goal, if that is half of a title's words at least."""
+    words = stems(goal)
+    shares = [
+        (len(words & own) / len(own), record)
+        for record in snapshot.open_records
+        if record.memory_type == "state" and (own := stems(record.title))
+    ]
+    most = max((share for share, _ in shares), default=0.0)
+    return [record for share, record in shares if share == most >= _SAME_TASK]
 
 
 def globs_of(snapshot: Snapshot, sections: Sequence[str]) -> list[str]:
@@ -252,7 +285,7 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
 
 def _found(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Result]:
     """What matches a specialist's task, best first, in whatever section it is."""
-    return relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
+    return items.search(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
 
 
 def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -> tuple[list[Record], list[Item]]:
@@ -262,14 +295,14 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
     pages: dict[str, Item] = {}
     room = int(_TEXTS * LEAST[SPECIALIST])
     for one in ranked:
-        if one.match < (relevance.CLOSE if room <= 0 else _WEAK):
+        if one.match < (items.CLOSE if room <= 0 else _WEAK):
             break
-        record, page = one.record, relevance.page_of(one.id)
+        record, page = one.record, items.page_of(one.id)
         if record is not None and record.is_open and record.memory_type in KNOWLEDGE:
             records.append(record)
             room -= count(snapshot.body(record))
         elif one.kind == "page" and page not in pages:  # of a page and a part of it the better match
-            pages[page] = relevance.item(snapshot, one)
+            pages[page] = items.of_result(snapshot, one)
             room -= count(pages[page].body)
     return records, [*pages.values()]
 

@@ -59,11 +59,13 @@ def standing(
     worked: Worked = lambda _: {},
     sections: Sequence[str] = (),
     task: Sequence[Record] = (),
+    blockers: Sequence[str] = (),
 ) -> Standing:
     """Sum up a memory, or some sections of it: STOP while a critical issue is open, CLARIFY while a high one is or
     something blocks, else PROCEED.
 
-    `worked` says when tasks were worked on last; `task` is the one in question, if that is known.
+    `worked` says when tasks were worked on last; `task` is the one in question, if that is known; `blockers` are what
+    keeps every agent from going on.
     """
     everything = current_records(snapshot, now)
     current = of_sections(snapshot, everything, sections)
@@ -72,11 +74,12 @@ def standing(
     issues = sorted((r for r in current if r.memory_type == "issue"), key=lambda r: (severity_rank(r), r.timestamp))
     severe = [record for record in issues if severity_rank(record) <= _HIGH]
     decisions = binding(current)
-    decision, why = _decide(snapshot, current, states, severe)
+    decision, why = _decide(snapshot, current, states, severe, blockers)
     mild = [record for record in issues if severity_rank(record) > _HIGH]
     elsewhere = [r for r in everything if r.memory_type == "issue" and severity_rank(r) <= _HIGH and r not in severe]
     lines = [
         *_ignored(mild, elsewhere),
+        *(f"Blocked for all agents: {one_line(text)}" for text in blockers),
         *_of_pages(snapshot, sections),
         *_of_states(snapshot, states),
         *_of_issues(snapshot, severe),
@@ -125,7 +128,11 @@ def _ignored(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[st
 
 
 def _decide(
-    snapshot: Snapshot, current: Sequence[Record], states: Sequence[Record], issues: Sequence[Record]
+    snapshot: Snapshot,
+    current: Sequence[Record],
+    states: Sequence[Record],
+    issues: Sequence[Record],
+    blockers: Sequence[str],
 ) -> tuple[str, str]:
     critical = [record.id for record in issues if severity_rank(record) == _CRITICAL]
     if critical:
@@ -134,6 +141,8 @@ def _decide(
         return CLARIFY, "files of the memory can't be read, see `memctl status`"
     if issues:
         return CLARIFY, f"high and open: {', '.join(record.id for record in issues)}"
+    if blockers:
+        return CLARIFY, "all agents are blocked, see `memctl coordination show`"
     blocked = [record.id for record in states if _items(snapshot, record, "blockers")]
     proposed = [record.id for record in current if record.status == PROPOSED]
     if blocked or proposed:

@@ -55,6 +55,7 @@ class Level1(msgspec.Struct, frozen=True):
     priorities: tuple[str, ...]
     blockers: tuple[ListEntry, ...]
     decisions: tuple[ListEntry, ...]
+    has_decisions: bool  # whether any is in force, key or not
     sections: tuple[SectionSummary, ...]
     more: str
     updated: str
@@ -100,3 +101,4 @@ class Index(msgspec.Struct, frozen=True):
     loose: tuple[ListEntry, ...]
     outside: int
     shortcuts: tuple[ListEntry, ...]
+    tags: tuple[ListEntry, ...]  # each with the page that most of its records belong to

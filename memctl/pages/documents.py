@@ -18,14 +18,16 @@ from memctl.record.snapshot import Snapshot
 
 class Comparison(msgspec.Struct, frozen=True):
     """Paths below `.memory/`: documents that are stale or missing with the text they should have, documents edited by
-    hand, documents that no page asks for, whether that of the sources lists other files than the memory asks for, and
-    documents that show what can't be read just now: rendered, they would lose it; and those whose template is at fault.
+    hand, documents that no page asks for, whether that of the sources is stale (it lists other files than the memory
+    asks for, or `sources_earlier`: an earlier memctl laid it out), and documents that show what can't be read just now:
+    rendered, they would lose it; and those whose template is at fault.
     """
 
     stale: dict[str, str]
     by_hand: tuple[str, ...]
     orphans: tuple[str, ...]
     sources_stale: bool
+    sources_earlier: bool = False
     showing_unreadable: tuple[str, ...] = ()
     broken: dict[str, BrokenTemplate] = {}
 
@@ -60,11 +62,12 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
         else:
             stale[path] = text
     if names is not None:
-        return Comparison(stale, tuple(by_hand), (), False, tuple(showing), broken)
-    is_ours, is_stale = _sources(making.snapshot)
+        return Comparison(stale, tuple(by_hand), (), False, showing_unreadable=tuple(showing), broken=broken)
+    is_ours, is_stale, is_earlier = _sources(making.snapshot)
     by_hand += [] if is_ours or force else [f"{FOLDER}/{SOURCES}"]
-    sources_stale = is_stale or (force and not is_ours)
-    return Comparison(stale, tuple(by_hand), _orphans(making), sources_stale, tuple(showing), broken)
+    sources_stale = is_stale or is_earlier or (force and not is_ours)
+    is_earlier = is_earlier and not is_stale
+    return Comparison(stale, tuple(by_hand), _orphans(making), sources_stale, is_earlier, tuple(showing), broken)
 
 
 def _unreadable(snapshot: Snapshot) -> list[str]:
@@ -103,19 +106,19 @@ def _is_torn(text: str) -> bool:
     return "\n<<<<<<< " in text or text.startswith("<<<<<<< ")
 
 
-def _sources(snapshot: Snapshot) -> tuple[bool, bool]:
-    """Of the document of the sources: whether it is as memctl left it, and whether it lists the wrong files."""
+def _sources(snapshot: Snapshot) -> tuple[bool, bool, bool]:
+    """Of the document of the sources: whether it is as memctl left it, whether it lists the wrong files, and whether an
+    earlier memctl laid it out."""
     from memctl.pages import sources  # what a write of a record does not touch
 
     text = found(snapshot, f"{FOLDER}/{SOURCES}")
-    if text is None:
-        return True, True
+    if text is None or _is_torn(text):
+        return True, True, False
     document = generated_header.opened(text)
-    if _is_torn(text):
-        return True, True
     if document is None or not document.is_intact:
-        return False, False
-    return True, document.made_from != sources.made_from(snapshot)
+        return False, False, False
+    is_earlier = document.layout < generated_header.LAYOUTS[SOURCES]
+    return True, document.made_from != sources.made_from(snapshot), is_earlier
 
 
 def _orphans(making: Renderer) -> tuple[str, ...]:

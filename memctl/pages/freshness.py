@@ -6,18 +6,20 @@ A file changed since makes the reference *suspect*; one that is gone, *broken*.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable
 
 import msgspec
 
 from memctl.pages import repository_paths
-from memctl.record import mentions, pages
+from memctl.record import mentions, pages, timestamps
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 
 FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
 _LENGTH = 12  # of an id in a stamp: one in 280 million million
 _FRONT_MATTER = 0
+MANY_RECORDS = 50  # after which a project's page is to be read again; we chose it: memctl's own was wrong after 190
 
 
 class CodeReference(msgspec.Struct, frozen=True):
@@ -99,6 +101,15 @@ def outdated(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
         if files:
             found.append((page, list(dict.fromkeys(files))))
     return found
+
+
+def records_since_overview(snapshot: Snapshot) -> int:
+    """How many records are younger than what the project's page says; 0 without a page, or one of no known time."""
+    project = snapshot.outline.project
+    if project is None or project.timestamp is None:
+        return 0
+    recorded = snapshot.catalogue.recorded()
+    return len(recorded) - bisect_right(recorded, timestamps.to_epoch(project.timestamp))
 
 
 def _moved(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:

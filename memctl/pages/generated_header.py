@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.pages.links import INDEX
+from memctl.pages.links import EXECUTIVE, INDEX, SOURCES
 from memctl.text.lazy_regex import lazy_regex
 
 # The layout of documents that an earlier memctl laid out in another way; raise it with such a change, so that what is
 # left of the earlier one is a warning, not an error, until somebody renders it.
-LAYOUTS = {INDEX: 2}
+LAYOUTS = {INDEX: 3, EXECUTIVE: 2, SOURCES: 2}
 _HEAD = "<!-- Rendered by memctl from the memory, which is the place for edits. {}text:{} -->\n"
 _HEADED = lazy_regex(
     r"<!-- Rendered by memctl [^\n]*?(?:layout:(\d{1,4}) )?text:([0-9a-f]{16})(?: from:([0-9a-f]{16}))? -->\n"

@@ -16,7 +16,7 @@ import msgspec
 from memctl.pages.contents import Estimate, HeadedText, Index, Level1, Level2, Level3, ListEntry, SectionSummary
 from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
 from memctl.record import content_fields, mentions, pages
-from memctl.record.kinds import KNOWLEDGE
+from memctl.record.kinds import DECISION, KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -31,7 +31,7 @@ _LISTED = 100  # entries of a kind that level 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
 _BLOCK = lazy_regex(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
 _ONLY_COUNTED = tuple(name for name in KNOWLEDGE if name not in ("decision", "issue", "state", "learning"))
-_SHORTCUTS = 40  # of tags and decisions, in the index
+_TAGS = 40  # in the index
 
 
 class _Entries(Sequence[ListEntry]):
@@ -77,12 +77,17 @@ def aggregate(sections: Sequence[Page]) -> float | None:
 
 
 def executive(snapshot: Snapshot, links: Links) -> Level1:
-    """Level 1: goal, status, priorities, blockers, key decisions."""
+    """Level 1: goal, status, priorities, blockers, key decisions.
+
+    Key is a decision whose importance is above that of a decision of which nobody says it.
+    """
     project, catalogue = snapshot.outline.project, snapshot.catalogue
     content = content_fields.content(pages.PROJECT, project.body) if project else {}
-    latest = catalogue.latest()
-    dated = [(page.timestamp, page.agent_id or "") for page in snapshot.outline.pages if page.timestamp]
-    dated += [(latest.timestamp, latest.agent_id)] if latest else []
+    decisions = catalogue.top("decision", None, _KEY_DECISIONS)
+    key_decisions = [one for one in decisions if one.importance > DECISION.importance]
+    # Of what the document shows: with each record at all it would change, and say nothing new.
+    shown: tuple[Page | Record, ...] = (*snapshot.outline.pages, *key_decisions, *catalogue.blocking(_BLOCKERS))
+    dated = [(one.timestamp, one.agent_id or "") for one in shown if one.timestamp]
     updated, agent = max(dated, default=("", ""))
     return Level1(
         title=title_of(snapshot),
@@ -91,7 +96,8 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
         percentage=percentage(snapshot),
         priorities=_items(links, content, "priorities"),
         blockers=_blockers(snapshot, links),
-        decisions=tuple(_placed(links, record) for record in catalogue.top("decision", None, _KEY_DECISIONS)),
+        decisions=tuple(_placed(links, one) for one in key_decisions),
+        has_decisions=bool(decisions),
         sections=_summaries(snapshot, links),
         more=_other_parts(links, project) if project else "",
         updated=updated,
@@ -99,6 +105,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
     )
 
 
+@lru_cache(maxsize=1)  # level 1 and the index have the same
 def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
     """What stands in the way: critical and high issues, those that block something first, and what blocks a task."""
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
@@ -172,7 +179,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
 
 
 def index(snapshot: Snapshot, links: Links) -> Index:
-    """The navigation index: every page and heading, and shortcuts to what people look for."""
+    """The navigation index: every page and heading, and shortcuts to what none of these names."""
     outline, catalogue = snapshot.outline, snapshot.catalogue
     known = {page.id for page in outline.sections}
     return Index(
@@ -184,6 +191,7 @@ def index(snapshot: Snapshot, links: Links) -> Index:
         loose=tuple(_page_entry(page) for page in outline.details if page.section not in known),
         outside=sum(number for place, number in catalogue.places().items() if outline.find(place) is None),
         shortcuts=tuple(_shortcuts(snapshot, links)),
+        tags=tuple(_tags(snapshot)),
     )
 
 
@@ -211,39 +219,26 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
 
 
 def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
-    """From what people need to where it stands: headings, the reasons of key decisions, tags."""
-    outline = snapshot.outline
-    found = [ListEntry("§1.0", "Current blockers", EXECUTIVE), ListEntry("§1.0", "Priorities", EXECUTIVE)]
-    found += [
-        ListEntry(page.id, f"{markdown.inline(page.title)} status", document_of(page)) for page in outline.sections
-    ]
-    for page in outline.sections:
-        first = next((entry for glob in page.paths if (entry := _glob(links, glob)).link and glob[0] != "!"), None)
-        found += [_implementation(page.title, first.id, first.link)] if first else []
-    for page in outline.details:
-        for part, entry in zip(pages.parts_of(page), _part_entries(links, page), strict=True):
-            found.append(entry)
-            told = (one.text for one in mentions.in_text(part.text) if one.text.startswith("§4."))
-            first_told = next(((marker, where) for marker in told if (where := links.marker(marker))), None)
-            found += [_implementation(part.title, *first_told)] if first_told else []
+    """From what people need to the records that answer it: what is in the way, and why something was decided."""
+    found = [ListEntry("§1.0", "Current blockers", EXECUTIVE)] if _blockers(snapshot, links) else []
     for record in snapshot.catalogue.top("decision", None, _KEY_DECISIONS * 2):
-        place = _place(snapshot, record)
-        entry = ListEntry(place.id, "", document_of(place)) if place else ListEntry(record.id, "", links.record(record))
-        found.append(ListEntry(entry.id, f"Reasons for “{markdown.inline(record.title)}”", entry.link))
+        title = f"Reasons for “{markdown.inline(record.title)}”"
+        found.append(ListEntry(record.id, title, links.record(record)))
+    return found
+
+
+def _tags(snapshot: Snapshot) -> list[ListEntry]:
+    """The most common tags, each with the page that most of its open records belong to."""
     places: dict[str, list[tuple[int, Page]]] = {}
     for tag, marker, count in snapshot.catalogue.tags():
-        if (tagged := outline.find(marker)) is not None:
+        if (tagged := snapshot.outline.find(marker)) is not None:
             places.setdefault(tag, []).append((count, tagged))
-    common = sorted(places, key=lambda tag: (-sum(count for count, _ in places[tag]), tag))[:_SHORTCUTS]
+    common = sorted(places, key=lambda tag: (-sum(count for count, _ in places[tag]), tag))[:_TAGS]
+    found = []
     for tag in sorted(common):
         page = min(places[tag], key=lambda item: (-item[0], pages.sort_key(item[1].id)))[1]
         found.append(ListEntry(page.id, markdown.inline(tag), document_of(page)))
     return found
-
-
-def _implementation(title: str, marker: str, where: str) -> ListEntry:
-    """A shortcut to the code of what a page or a part of one is about."""
-    return ListEntry(markdown.code(marker), f"{markdown.inline(title)} implementation", where)
 
 
 def _place(snapshot: Snapshot, record: Record) -> Page | None:
@@ -267,10 +262,18 @@ def _page_entry(page: Page, note: str = "") -> ListEntry:
 
 
 def _part_entries(links: Links, page: Page) -> list[ListEntry]:
+    """The headed parts of a page of details, each with the first file that it refers to."""
     return [
-        ListEntry(part.id, markdown.inline(part.title), where)
+        ListEntry(part.id, markdown.inline(part.title), where, _first_file(links, part.text))
         for part, where in zip(pages.parts_of(page), links.parts(page), strict=True)
     ]
+
+
+def _first_file(links: Links, text: str) -> str:
+    """A link to the first file or folder that a text refers to, "" if it refers to none."""
+    markers = (one.text for one in mentions.in_text(text) if one.text.startswith("§4."))
+    found = ((marker, where) for marker in markers if (where := links.marker(marker)))
+    return next((f"[{markdown.code(marker)}]({where})" for marker, where in found), "")
 
 
 def _brief(links: Links, record: Record, note: str = "") -> ListEntry:

@@ -56,7 +56,7 @@ class Renderer:
         from memctl.pages import sources
 
         page = sources.level4(self.snapshot, self.links, repository, count)
-        return sealed(self._fill(SOURCES, page), sources.made_from(self.snapshot))
+        return sealed(self._fill(SOURCES, page), sources.made_from(self.snapshot), LAYOUTS[SOURCES])
 
     def page(self, name: str) -> str:
         """The text of a document without the head."""

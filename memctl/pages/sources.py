@@ -7,6 +7,9 @@ as of the last rendering, and `made_from` tells whether it lists the files that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from memctl.git.introductions import last_changes
@@ -19,14 +22,23 @@ from memctl.record import mentions
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.text import markdown
+from memctl.text.lazy_regex import lazy_regex
+
+if TYPE_CHECKING:
+    from memctl.pages.outline import Marker
 
 LARGE = 5_000  # tokens; rules.md#levels-of-pages
+_FEW = 3  # markers: fewer, such as the title of a text, tell nothing of a file
+_PRIVATE = lazy_regex(r"(?:^|[ .])[_#]")
 _ROWS = 200  # files of a section that are listed one by one
-_MARKERS = 60  # in one file
+_MARKERS = 40  # of one file that are named
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """A file: where it is, its size in bytes and tokens, when it last changed, what it is for, what is in it."""
+    """A file: where it is, its size in bytes and tokens, when it last changed, what it is for, what is in it.
+
+    `more` counts what it has beside its `markers`.
+    """
 
     id: str
     title: str
@@ -36,6 +48,7 @@ class SourceFile(msgspec.Struct, frozen=True):
     changed: str
     purpose: str
     markers: tuple[ListEntry, ...]
+    more: int = 0
 
 
 class SourceGroup(msgspec.Struct, frozen=True):
@@ -111,11 +124,23 @@ def _row(links: Links, path: str, content: bytes | None, changed: str, count: Co
         return SourceFile(f"§4.{path}", title, link, len(content or b""), None, changed[:10], "", ())
     tokens = count(path, text)
     marked = outline.markers(path, text) if tokens > LARGE else []
-    entries = [
-        ListEntry(f"§4.{path}:{m.line}", markdown.inline(m.title), f"{link}#L{m.line}") for m in marked[:_MARKERS]
-    ]
-    purpose = markdown.cell(outline.purpose(path, text))
-    return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, tuple(entries))
+    entries = tuple(
+        ListEntry(f"§4.{path}:{m.line}", markdown.code(m.title), f"{link}#L{m.line}") for m in _foremost(marked)
+    )
+    purpose, more = markdown.cell(outline.purpose(path, text)), len(marked) - len(entries)
+    return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, entries, more)
+
+
+def _foremost(marked: Sequence[Marker]) -> list[Marker]:
+    """The markers of a file to know it by: the public ones that are nested least, so many levels as have a few."""
+    public = [one for one in marked if not _PRIVATE.search(one.title)]
+    for level in sorted({one.level for one in public}):
+        found = [one for one in public if one.level <= level]
+        if len(found) >= _FEW:
+            break
+    else:
+        found = public
+    return found[:_MARKERS]
 
 
 def _text(content: bytes | None) -> str | None:

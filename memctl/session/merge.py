@@ -75,7 +75,10 @@ def _first(old: SessionPage, new: SessionPage) -> Iterable[str]:
 
 def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
     """Lines and those that are not among them yet."""
-    return tuple({_key(line): line for line in (*new, *old)}[key] for key in dict.fromkeys(map(_key, (*old, *new))))
+    lines = {_key(line): line for line in old}
+    for line in new:
+        lines.setdefault(_key(line), line)
+    return tuple(lines.values())
 
 
 def _key(line: str) -> str:

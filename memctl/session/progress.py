@@ -229,9 +229,11 @@ def _said_done(sentence: str) -> str:
 
 
 def _named(state: TaskState, text: str) -> list[str]:
-    """The steps that are not done, and next actions, that a text names."""
-    wanted = [*state.having(PLANNED, IN_PROGRESS, CLAIMED), *state.next_actions]
-    return [step for step in dict.fromkeys(wanted) if names(text, step)]
+    """The steps not done that a text names, or else the next actions, which may be a step in other words."""
+    for wanted in (state.having(PLANNED, IN_PROGRESS, CLAIMED), state.next_actions):
+        if found := [one for one in wanted if names(text, one)]:
+            return found
+    return []
 
 
 def names(text: str, step: str) -> bool:
@@ -295,9 +297,9 @@ def _checked(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -
 def _noted(state: TaskState, part: Part, line: Line) -> TaskState:
     """The state with what a part found: decisions, issues, blockers, lessons, errors, files, and what was said last."""
 
-    def texts(*kinds: str) -> list[str]:
+    def texts(kind: str) -> list[str]:
         # What a comment in code says is no agent's word.
-        told = (line(one.text, LONGEST_LINE) for one in part.found if one.label in kinds and not one.path)
+        told = (line(one.with_reasons, LONGEST_LINE) for one in part.found if one.label == kind and not one.path)
         return [text for text in told if is_said(text)]
 
     return msgspec.structs.replace(

@@ -31,8 +31,13 @@ MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compressio
 def workflow(memory: Memory, given: str) -> str:
     """The workflow that an option names, or the one of the branch that HEAD is on, or the project's.
 
-    Two tasks at once are on two branches, mostly. Raises MemctlError if no name can be made of what was given.
+    Two tasks at once are on two branches, mostly. Raises MemctlError if no name can be made of what was given, and for
+    a path that leads elsewhere, which is no name.
     """
+    if given.startswith(("/", ".", "~")) or ".." in given.split("/"):
+        named = slug(given.rpartition("/")[2])
+        hint = f"`--workflow {named}` names one" if named else "use letters, digits, dots and dashes"
+        raise MemctlError(f"{given!r} is a path, not the name of a workflow", hint, USAGE)
     branch = memory.repository.branch()[0].removeprefix("refs/heads/")
     name = slug(redact(given or branch or memory.config.project, strict=False)) or ("" if given else "workflow")
     if not name:

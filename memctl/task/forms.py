@@ -21,7 +21,8 @@ def markdown(state: TaskState) -> str:
     where = f"{code(state.environment.branch) if state.environment.branch else 'no branch'}"
     where += f", {state.environment.head[:10] or 'no commit yet'}"
     name = f"{inline(state.workflow_id)}: " if isinstance(state, Checkpoint) else ""
-    percent = f", {state.completion} % of {len(state.steps)} steps done" if state.steps else ""
+    far = f"{len(state.done)}" if state.completion is None else f"{state.completion} %"
+    percent = f", {far} of {len(state.steps)} steps done" if state.steps else ""
     lines = [
         f"# {name}window {state.window_id}, version {state.version}",
         "",

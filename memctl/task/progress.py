@@ -33,6 +33,7 @@ from memctl.text.fit import cut
 TASK_LIST, COMMAND = "task list", "command"  # evidence, beside commits and checks that are named
 MOST_FILES = 50
 _REPLACED = ("success_criteria", "constraints", "inputs", "next_actions", "issues", "errors", "blockers", "summary")
+_OPEN = ("issues", "errors", "blockers")  # "none" says that nothing of these is open any more
 _ADDED = ("phases", "said", "decisions", "lessons", "earlier_goals")
 _TAKEN = ("task_id", "section", "goal")
 
@@ -40,10 +41,12 @@ _TAKEN = ("task_id", "section", "goal")
 def added(before: TaskState | None, said: TaskState, dropped: Sequence[str] = ()) -> TaskState:
     """The state after somebody said some of it by a command: what they left out stays as it was before.
 
-    Raises MemctlError for a step that is given twice, that is done already, or that is dropped and not there.
+    Of errors, issues and blockers "none" says that none is open. Raises MemctlError for a step that is given twice,
+    that is done already, or that is dropped and not there.
     """
     before = before or TaskState()
     values = {name: getattr(said, name) or getattr(before, name) for name in (*_TAKEN, *_REPLACED)}
+    values |= {name: () for name in _OPEN if list(map(key, values[name])) == ["none"]}
     values |= {name: newest(getattr(before, name), getattr(said, name)) for name in _ADDED}
     steps = moved(before.steps, said.steps, dropped)
     is_ahead = any(step.status != DONE for step in steps)

@@ -68,7 +68,8 @@ def _head(state: TaskState, *, is_trusted: bool) -> list[str]:
     ]
     lines += [f"PHASE: {one_line(state.phase)}"] if state.phase else []
     if state.steps:
-        lines.append(f"PROGRESS: {len(state.done)} of {len(state.steps)} steps done ({state.completion} %)")
+        percent = f" ({state.completion} %)" if state.completion is not None else ""
+        lines.append(f"PROGRESS: {len(state.done)} of {len(state.steps)} steps done{percent}")
     return [escape_model_tokens(line) for line in lines]
 
 

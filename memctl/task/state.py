@@ -27,7 +27,6 @@ from memctl.text.markdown import one_line
 from memctl.write import edit
 
 _MARKS = {IN_PROGRESS: " (in progress)", CLAIMED: " (claimed)"}
-_PAST = ("substeps_remaining", "next_actions")  # fields that may be empty by now
 _MARKED = re.compile(r"\s*\((in progress|claimed)\)\W*$", re.IGNORECASE)
 
 
@@ -72,9 +71,9 @@ def update(
 ) -> Change:
     """The Change that brings the record of a state up to date: what was said, and the progress of a checkpoint.
 
-    Steps move as in a checkpoint, and next actions replace those of before. How far it is follows from its steps,
-    unless `completion` (percent) is given. Raises MemctlError for a record that is no state, and for a step that can't
-    be moved.
+    Steps move as in a checkpoint, and next actions replace those of before; a field of the text that does not change
+    stays to the letter. How far it is follows from its steps, unless `completion` (percent) is given. Raises
+    MemctlError for a record that is no state, and for a step that can't be moved.
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
@@ -82,15 +81,11 @@ def update(
     before = of_record(snapshot, record)
     made = before if saved is None else progress.merged(before, _progress_of(saved))
     made = progress.added(made, said)
-    values = record_values(made)
-    if not said.goal:
-        del values["task_description"]
     percent = made.completion if completion is None else completion
     front = {} if percent is None else {"completion_percentage": percent}
     title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
-    write = edit.rewrite(
-        snapshot, record, front, {name: text for name, text in values.items() if text or name in _PAST}
-    )
+    values, old = record_values(made), record_values(before)
+    write = edit.rewrite(snapshot, record, front, {name: values[name] for name in values if values[name] != old[name]})
     return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from memctl.tokens.model_windows import ORANGE_AT, TARGET, YELLOW_AT
-from memctl.window.budget import accounting
+from memctl.window.budget import tracking
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.result import Step
@@ -63,8 +63,8 @@ def made_for(
     39,000 unread tokens in 64,000 nothing of the rest would stay.
     """
     utilization = reading.current_tokens / reading.max_tokens
-    managed = accounting.managed_window(conversation, utilization, budgets)
-    most = int(accounting.window(conversation, utilization) * min(accounting.answer_line(budgets), EMERGENCY))
+    managed = tracking.managed_window(conversation, utilization, budgets)
+    most = int(tracking.window(conversation, utilization) * min(tracking.answer_line(budgets), EMERGENCY))
     is_emergency = utilization >= EMERGENCY or budgets.needs_emergency_compaction
     velocity, red_at = reading.velocity_tokens_per_turn, thresholds.red * reading.max_tokens
     turns = max(red_at - reading.current_tokens, 0.0) / velocity if velocity > 0 else float("inf")

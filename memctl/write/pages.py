@@ -120,7 +120,8 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
                 f"mend {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
             )
         values = {"reviewed": freshness.stamps(snapshot, page)}
-        if values["reviewed"] != page.reviewed:
+        is_overview = page.kind is PROJECT and page.timestamp != author.now  # which refers to no file
+        if values["reviewed"] != page.reviewed or is_overview:
             writes.append(_rewritten(snapshot, page, {**values, "timestamp": author.now, "agent_id": author.name}))
     named = tuple(page.id for page in found)
     return Change(op="review", title=" ".join(named), ids=named, writes=tuple(writes))

@@ -48,6 +48,7 @@ OF_STAGED = {"MEM513", "MEM601", "MEM602"}
 # What may come with a page that can't be read. Better nothing does: NEAR has that for each of them.
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"
 CONFIG = "config.yaml"
+ON_MAIN = "docs: default-branch\ndefault_branch: main\n"
 ELSEWHERE = ("code_refs:\n  - lib/gone.py\n",) * 10
 CHECKPOINT = "checkpoints/main/w1-v2-0a0a0a.json"
 PAGE, LIST = "sessions/refunds.md", "sessions/files/refunds.md"
@@ -163,6 +164,19 @@ def records(*heads: str) -> Plant:
     def plant(hand: Hand, _: Memctl) -> None:
         for number, head in enumerate(heads, 1):
             hand.write(*learning(number, head))
+
+    return plant
+
+
+def much_recorded(number: int) -> Plant:
+    """Dates the project's page, and writes so many learnings that are younger."""
+
+    def plant(hand: Hand, _: Memctl) -> None:
+        hand.replace(PROJECT, "title: Shop\n", "title: Shop\ntimestamp: 2025-11-03T11:00:00Z\n")
+        for one in range(number):
+            path = f"learnings/2025-11/LRN-2025-11-03-{one + 1:03d}.md"
+            text = record(path, one, "status: active\nimportance: 5\n")
+            hand.write(path, text.replace("00000000-0000", "019a4996-a200"))  # when it was made: on that day at noon
 
     return plant
 
@@ -592,7 +606,19 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "level 2": edit(PAYMENT, "## Overview\n", "## Overview\n\n~~~\npay\n~~~\n\n", "~~~\npay"),
     },
     "MEM313": {
-        "an index of before": Fault(lambda hand, _: hand.replace(INDEX, "layout:2 ", ""), INDEX),
+        "an index of before": Fault(lambda hand, _: hand.replace(INDEX, "layout:3 ", ""), INDEX),
+    },
+    "MEM314": {
+        "on the default branch": Fault(
+            lambda hand, _: (hand.append(CONFIG, ON_MAIN), gone(EXECUTIVE)(hand, _)), EXECUTIVE
+        ),
+        "orphaned there": Fault(
+            lambda hand, _: (
+                hand.append(CONFIG, ON_MAIN),
+                hand.write("docs/2.9-gone.md", hand.read("docs/2.1-auth.md")),
+            ),
+            "docs/2.9-gone.md",
+        ),
     },
     "MEM401": {
         "yesterday": edit(LEARNING, "expires_at: 2026-01-01T00:00:00Z", "expires_at: 2025-11-03"),
@@ -611,6 +637,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
             "learnings/2025-11/LRN-2025-11-04-001-later.md", "\ntimestamp", ["learn", "Later", "--timestamp", LATER]
         ),
     },
+    "MEM408": {"50 records": Fault(much_recorded(50), PROJECT, "timestamp: 2025-11-03T11:00:00Z")},
     "MEM405": {
         "by a command": run(
             PAYMENT,
@@ -1028,9 +1055,18 @@ NEAR: dict[str, dict[str, Near]] = {
     },
     "MEM313": {
         "an index of before that was edited": Near(
-            lambda hand, _: (hand.replace(INDEX, "layout:2 ", ""), hand.append(INDEX, "See also the wiki.\n")),
+            lambda hand, _: (hand.replace(INDEX, "layout:3 ", ""), hand.append(INDEX, "See also the wiki.\n")),
             frozenset({"MEM309"}),
         )
+    },
+    "MEM314": {
+        "on another branch": Near(
+            lambda hand, _: (
+                hand.append(CONFIG, ON_MAIN),
+                hand.git("switch", "-q", "-c", "topic"),
+                gone(EXECUTIVE)(hand, _),
+            )
+        ),
     },
     "MEM401": {
         "in a second": near(LEARNING, "expires_at: 2026-01-01T00:00:00Z", f"expires_at: {LATER}"),
@@ -1053,6 +1089,10 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM404": {
         "now": near(LEARNING, "timestamp: 2025-10-05T12:00:00Z", f"timestamp: {NOW}"),
         "in another zone": near(LEARNING, "2025-10-05T12:00:00Z", "2025-11-04T15:30:00+01:00"),
+    },
+    "MEM408": {
+        "49 records": Near(much_recorded(49)),
+        "read again": Near(lambda hand, memctl: (much_recorded(50)(hand, memctl), memctl("review", "1.0"))),
     },
     "MEM405": {
         "99 %": near(PAYMENT, "completion_percentage: 30", "completion_percentage: 99", "MEM305"),

@@ -285,10 +285,12 @@ def test_resuming_writes_nothing(repo: Path, memctl: Memctl) -> None:
 
 def test_what_is_missing_to_resume_is_told_when_it_is_saved_and_when_it_is_resumed(memctl: Memctl) -> None:
     result = memctl(*SAVE, "--task", "Go on as discussed above", "--planned", "DELETE")
+    told = result.err
     for what in ("in_progress: where to begin", "success_criteria: what is to come out", "constraints: what binds"):
-        assert f"missing to resume: {what}" in result.err
-    out = memctl("checkpoint", "resume").out
-    assert "- goal: what 'as discussed above' refers to\n" in out
+        assert what in told
+    resumed = memctl("checkpoint", "resume")
+    assert resumed.err == told, "what is missing is the same at both ends"
+    assert "- goal: what 'as discussed above' refers to\n" in resumed.out
     assert "constraints is missing" in memctl("checkpoint", "resume", "--strict", code=1).err
     memctl(*FIRST)
     assert "MISSING" not in memctl("checkpoint", "resume", "--strict").out
@@ -306,6 +308,13 @@ def test_of_what_is_finished_nothing_is_missing_until_there_is_more_to_do(memctl
     assert memctl("checkpoint", "show", "--json").data["next_actions"] == ["Ask Ada"]
 
 
+def test_none_says_that_no_error_issue_or_blocker_is_open_any_more(memctl: Memctl) -> None:
+    memctl(*SAVE, "--task", "Refunds", "--next", "Test", "--error", "make test: 1 failed", "--blocker", "No key")
+    memctl(*SAVE, "--error", "none")
+    saved = memctl("checkpoint", "show", "--json").data
+    assert (saved["errors"], saved["blockers"]) == ([], ["No key"])
+
+
 def test_a_window_that_is_over_is_called_so(memctl: Memctl) -> None:
     memctl(*SAVE, "--task", "Refunds", "--next", "Test", "--window", "3")
     newest = memctl("checkpoint", "list", "--json").data["checkpoints"][0]["checkpoint_id"]
@@ -314,7 +323,8 @@ def test_a_window_that_is_over_is_called_so(memctl: Memctl) -> None:
 
 
 def test_without_a_next_step_or_a_task_nothing_can_be_resumed(repo: Path, memctl: Memctl) -> None:
-    memctl(*SAVE, "--task", "Refunds", "--done", "All of it")
+    result = memctl(*SAVE, "--task", "Refunds", "--done", "All of it")
+    assert "missing to resume: next_actions: what comes next (--next)" in result.err
     result = memctl("checkpoint", "resume", code=1)
     assert (result.out, "next_actions is missing" in result.err) == ("", True)
     path = repo / ".memory/checkpoints/main/w1-v2-0a0a0a.json"

@@ -118,4 +118,5 @@ def test_what_blocks_everybody_stands_where_level_1_is_shown_and_in_packs(memctl
     memctl("coordination", "block", "Staging is down")
     assert "**Blocked for all agents**:\n\n- Staging is down" in memctl("show", "§1.0").out
     assert "Blocked for all agents: Staging is down" in memctl("rehydrate").out
+    assert memctl("context-summary").out.startswith("CLARIFY: all agents are blocked")
     assert memctl("check", code=None).code == 0  # no document has it

@@ -136,5 +136,5 @@ def test_a_model_of_meanings_that_is_not_there_is_a_warning(memctl: Memctl, repo
     assert "warning: texts are compared by their words: memctl.semanticModel" in found.err
     assert "warning" not in memctl("window", "evict", str(file), "--policy", "hybrid", "--free", "4000").err
     config = {"eviction": {"policy": "semantic_merge"}}
-    (unused,) = ContextWindowManager.from_config(config, memory=open_memory(repo)).unused
+    (unused,) = ContextWindowManager.from_config(config, memory=open_memory(repo, {})).unused
     assert unused.startswith("memctl.semanticModel")

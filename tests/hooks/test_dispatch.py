@@ -51,9 +51,17 @@ def test_the_command_line_answers_the_same(session: Session, memctl: Memctl) -> 
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"hook_event_name": 7}', b"{}"]
 )
-def test_what_is_no_event_is_no_fault(session: Session, data: bytes) -> None:
+def test_what_is_no_event_stops_nobody_and_is_in_the_log_of_faults(session: Session, data: bytes) -> None:
     done = run(session, data)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    (fault,) = session.faults()
+    assert fault["fault"].startswith("ValueError: the event on standard input is not ")
+
+
+def test_what_is_no_event_is_noted_in_no_clone_that_is_not_trusted(session: Session) -> None:
+    git(session.repo, "config", "memctl.trusted", "false")
+    run(session, b"{")
+    assert not session.root.exists()
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,50 @@ def test_the_state_is_the_same_in_a_later_session_another_worktree_and_a_clone(
         assert [line for line in told(out) if line] == wanted, where
 
 
+def test_a_new_session_of_the_task_starts_with_the_same_text_and_the_rest_of_the_memory(
+    session: Session, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Transactions", "-i", "9")
+    session.said("SessionStart", source="startup")
+    work(session)
+    session.send("PreCompact", trigger="auto")
+    text = session.said("SessionStart", source="compact").partition("\nRESUME: ")[2]
+    later = Session(session.repo, tmp_path / "later.jsonl", "later")
+    assert "RESUME: " not in later.said("SessionStart", source="startup")  # the other is at it still
+    session.send("SessionEnd", reason="exit")
+    for source in ("startup", "clear", "resume"):
+        later = Session(session.repo, tmp_path / f"{source}.jsonl", source)
+        resumed = later.said("SessionStart", source=source).partition("\nRESUME: ")[2]
+        assert resumed.startswith(text.partition("\nDRIFT")[0]), source
+        assert "SAVE: memctl checkpoint save --workflow main --window 2 --base main-w1-v1-" in resumed
+        assert "Transactions" in resumed.partition("SAVE: ")[2]  # the pack has the decision whole
+        assert "Checkpoint not taken up" not in resumed
+        later.send("SessionEnd", reason="exit")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T17:30:00Z")  # longer than a session pauses
+    late = Session(session.repo, tmp_path / "late.jsonl", "late")
+    given = late.said("SessionStart", source="startup")
+    assert "RESUME: " not in given
+    assert "Checkpoint not taken up" in given
+    assert "RESUME: main" in Session(session.repo, tmp_path / "on.jsonl", "on").said("SessionStart", source="resume")
+    assert session.faults() == []
+
+
+def test_a_task_that_leaves_no_room_for_the_pack_names_what_prints_it(session: Session, tmp_path: Path) -> None:
+    for number in range(40):
+        session.transcript.prompt(f"Prompt {number}: {'do this and that, and then go on with it; ' * 12}")
+    session.send("PreCompact", trigger="auto")
+    session.send("SessionEnd", reason="exit")
+    text = Session(session.repo, tmp_path / "later.jsonl", "later").said("SessionStart", source="startup")
+    assert "\nRESUME: " in text
+    assert text.endswith("\nMEMORY: `memctl rehydrate` prints what is recorded\n")
+    assert length(text) <= LIMIT
+
+
+def test_a_finished_task_is_not_taken_up_by_a_new_session(session: Session, memctl: Memctl) -> None:
+    memctl("checkpoint", "save", "--task", "Refunds", "--done", "All of it", "--next", "none")
+    assert "RESUME: " not in session.said("SessionStart", source="startup")
+
+
 def test_a_second_compaction_goes_on_from_what_the_agent_saved(session: Session, memctl: Memctl) -> None:
     session.said("SessionStart", source="startup")
     work(session)
@@ -216,13 +260,16 @@ def test_a_checkpoint_has_what_the_session_found_open_and_learned_and_where_it_s
     assert "- The bank rounds half to even" in text
 
     # What the agent itself saved stays; an error goes once its step has succeeded.
-    memctl("checkpoint", "save", "--issue", "Refunds of gift cards?", "--learned", "Gift cards have no bank")
+    said = ("--error", "make db: refused again", "--error", "The report of October is empty", "--constraint", "No SQL")
+    memctl("checkpoint", "save", "--issue", "Refunds of gift cards?", "--learned", "Gift cards have no bank", *said)
+    told.prompt("IMPORTANT: never touch the ledger")
     told.call("Bash", "ok", command="make db")
     told.says("The database is up. This is 60 % complete.")
     session.send("PreCompact", trigger="auto")
     saved = memctl("checkpoint", "show", "--json").data
     assert saved["issues"] == ["Refunds of gift cards?", "Amounts are rounded twice"]
-    assert saved["errors"] == []
+    assert saved["errors"] == ["The report of October is empty"]  # make db came right
+    assert saved["constraints"] == ["No SQL", "IMPORTANT: never touch the ledger"]
     assert set(saved["lessons"]) == {"The bank rounds half to even", "Gift cards have no bank"}
     assert saved["summary"][1:] == ["The database is up. This is 60 % complete.", "60 % complete"]
     assert session.faults() == []

@@ -125,3 +125,28 @@ def test_a_package_is_a_complete_context_by_the_policy(shop: Path, memctl: Memct
     (tmp_path / "package.xml").write_text(text)
     criteria = memctl("policy", "parallel", str(tmp_path / "package.xml"), "--json", code=None).data["criteria"]
     assert next(one["passed"] for one in criteria if one["name"] == "complete context"), criteria
+
+
+def test_the_state_of_another_task_of_the_giver_is_none_of_a_handoff(shop: Path, memctl: Memctl) -> None:
+    states = {section: memctl("list", "--type", "state", "--section", section, "--json").data["records"][0]
+              for section in ("2.3", "2.5")}  # fmt: skip
+    goal = f"Go on with: {states['2.5']['title']}"
+    saved = memctl("checkpoint", "save", "--task", goal, "--doing", "Labels of parcels", "--next", "Print one").id
+    for args in (("--section", "2.3"), ("--task", states["2.3"]["id"])):
+        data = package(memctl, "complete", *args, "--format", "markdown")
+        assert saved not in included(data), args
+        assert "Labels of parcels" not in data["text"]
+    for args in (("--section", "2.5"), ("--task", states["2.5"]["id"])):
+        data = package(memctl, "complete", *args, "--format", "markdown")
+        assert data["parts"]["current_task_state"][:2] == [saved, states["2.5"]["id"]], args
+        assert "- Print one" in data["text"]
+
+
+def test_a_report_of_a_package_without_context_claims_no_reduction(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Retries hide an exhausted pool")
+    said = ("--reason", "Gone", "--type", "emergency", "--json", "-n")
+    report = memctl("handoff", "--to", "codex", *said).data["report"]
+    assert report["after"] == 0
+    told = memctl("handoff", "--to", "codex", *said[:-2], "-n").err
+    assert f"context: {report['before']:,} tokens, none of them in the package\n" in told
+    assert "% less" not in told

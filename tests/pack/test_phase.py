@@ -30,6 +30,12 @@ def test_the_memory_decides(files: list[tuple[dict[str, object], str]], decision
     assert (found.decision, found.why) == (decision, why)
 
 
+def test_what_blocks_all_agents_is_to_be_cleared_up() -> None:
+    found = standing(memory((STATE, "")).snapshot, NOW, blockers=("Staging is down",))
+    assert (found.decision, found.why) == ("CLARIFY", "all agents are blocked, see `memctl coordination show`")
+    assert "Blocked for all agents: Staging is down" in found.lines
+
+
 @pytest.mark.parametrize(("section", "decision"), [("§2.1", "STOP"), ("§2.2", "CLARIFY"), ("§2.3", "PROCEED")])
 def test_a_verdict_is_of_the_sections_in_question(section: str, decision: str) -> None:
     made = memory(({**ISSUE, "severity": "critical", "section": "§2.1"}, ""), ({**ISSUE, "section": "§2.2"}, ""))

@@ -143,7 +143,7 @@ LOWERED = (
 
 def test_of_a_decision_each_level_says_what_is_due_to_it() -> None:
     """The title; the title and a sentence of why; everything (rules.md#levels-of-pages)."""
-    snapshot = memory(section(1), detail(1), record(1, body=BODY, title="Use PostgreSQL", section="§2.1"))
+    snapshot = memory(section(1), detail(1), record(1, body=BODY, title="Use PostgreSQL", section="§2.1", importance=8))
     link = "../decisions/2025-11/DEC-2025-11-04-001.md"
     (first,) = executive_of(snapshot).decisions
     assert (first.title, first.link, first.note) == ("Use PostgreSQL", link, "[§2.1](2.1-s.md)")
@@ -207,7 +207,7 @@ def test_the_most_important_comes_first_and_of_equals_the_newest() -> None:
     ]
     snapshot = memory(section(1), detail(1), *texts)
     expected = [f"DEC-2025-11-04-00{n}" for n in (2, 4, 3, 1)]
-    assert ids(executive_of(snapshot).decisions) == expected
+    assert ids(executive_of(snapshot).decisions) == expected[:1]
     assert ids(section_of(snapshot).decisions) == expected
     assert ids(detail_of(snapshot).decisions) == expected
 
@@ -225,7 +225,7 @@ def test_level_1_has_critical_issues_then_high_ones_and_what_blocks_tasks() -> N
 
 
 def test_level_1_stays_short() -> None:
-    texts = [record(n, kind, severity="critical") for n in range(1, 30) for kind in ("issue", "decision")]
+    texts = [record(n, kind, severity="critical", importance=9) for n in range(1, 30) for kind in ("issue", "decision")]
     found = executive_of(memory(*texts))
     assert (len(found.decisions), len(found.blockers)) == (5, 5)
 
@@ -254,11 +254,12 @@ def test_the_projects_percentage_is_declared_or_made_of_its_sections(
     assert shown in renderer(snapshot).page("1.0-executive-summary.md")
 
 
-def test_the_last_update_is_that_of_the_newest_page_or_record() -> None:
+def test_the_last_update_is_that_of_the_newest_page_or_record_shown() -> None:
     older = section(1, timestamp="2025-11-01T00:00:00Z", agent_id="ada")
-    newer = record(1, timestamp="2025-11-02T00:00:00Z", agent_id="bob", is_archived=True)
+    newer = record(1, timestamp="2025-11-02T00:00:00Z", agent_id="bob", importance=8)
+    unseen = record(2, "learning", timestamp="2025-11-03T00:00:00Z", agent_id="cy")
     assert (executive_of(memory(older)).updated, executive_of(memory(older)).agent) == ("2025-11-01T00:00:00Z", "ada")
-    assert executive_of(memory(older, newer)).agent == "bob"
+    assert executive_of(memory(older, newer, unseen)).agent == "bob"
     assert executive_of(memory()).updated == ""
 
 
@@ -284,15 +285,33 @@ def test_the_index_says_what_is_open_and_where() -> None:
         ("§3.1", "3.1-d.md"), ("§3.1.1", "3.1-d.md#311-one"), ("§3.1.4", "3.1-d.md#314-four"),
     ]  # fmt: skip
     assert [(entry.id, entry.title) for entry in found.loose] == [("§3.2", "Lost")]
-    needs = {entry.title: entry.id for entry in found.shortcuts}
-    assert needs["Four"] == "§3.1.4"
-    assert needs["api"] == "§3.1"
-    assert needs["db"] in ("§2.1", "§2.2", "§3.1")
+    tags = {entry.title: entry.id for entry in found.tags}
+    assert tags["api"] == "§3.1"
+    assert tags["db"] in ("§2.1", "§2.2", "§3.1")
+    assert found.shortcuts == ()
 
 
-def test_a_shortcut_of_a_tag_leads_to_the_page_with_most_of_it() -> None:
+def test_shortcuts_lead_to_records_and_repeat_nothing_of_the_index() -> None:
+    decisions = [record(1, section="§2.1", importance=9), record(2)]
+    index = index_of(memory(section(1), *decisions, record(3, "issue", severity="critical")))
+    links = {entry.title: (entry.id, entry.link) for entry in index.shortcuts}
+    assert links == {
+        "Current blockers": ("§1.0", "1.0-executive-summary.md"),
+        "Reasons for “Decision number 1”": ("DEC-2025-11-04-001", "../decisions/2025-11/DEC-2025-11-04-001.md"),
+        "Reasons for “Decision number 2”": ("DEC-2025-11-04-002", "../decisions/2025-11/DEC-2025-11-04-002.md"),
+    }
+
+
+def test_a_decision_of_the_usual_importance_is_no_key_decision() -> None:
+    usual = [record(1, importance=7), record(2, importance=5)]
+    assert ids(executive_of(memory(record(3, importance=8), *usual)).decisions) == ["DEC-2025-11-04-003"]
+    assert "none has an importance above the usual" in renderer(memory(*usual)).page("1.0-executive-summary.md")
+    assert "Key decisions" not in renderer(memory()).page("1.0-executive-summary.md")
+
+
+def test_a_tag_leads_to_the_page_with_most_of_it() -> None:
     texts = [record(n, section=place, tags=["db"]) for n, place in enumerate(["§2.2", "§2.1", "§2.2"], start=1)]
-    needs = {entry.title: entry.id for entry in index_of(memory(section(1), section(2), *texts)).shortcuts}
+    needs = {entry.title: entry.id for entry in index_of(memory(section(1), section(2), *texts)).tags}
     assert needs["db"] == "§2.2"
 
 
@@ -316,12 +335,13 @@ def test_code_on_a_page_swallows_nothing_of_the_document(heading: str, text: str
         assert code <= {"open\n", "closed\n"}, name
 
 
-def test_the_index_leads_from_a_need_to_the_code_by_its_marker() -> None:
+def test_the_index_leads_from_a_section_or_heading_to_the_code_by_its_marker() -> None:
     body = "## Schema\n\nSee §4.gone and §4.src.db.\n\n## Money\n\nNo code.\n"
     snapshot = memory(section(1, paths=("!src/x.py", "src/**")), detail(1, body), contents={"src/db.py": b"x"})
     index = index_of(snapshot)
     assert [entry.id for entry in index.sections[0].paths] == ["§4.!src/x.py", "§4.src"]
-    assert [(entry.title, entry.id, entry.link) for entry in index.shortcuts if "implementation" in entry.title] == [
-        ("Section 1 implementation", "`§4.src`", "../../src"),
-        ("Schema implementation", "`§4.src.db`", "../../src/db.py"),
+    assert [(entry.title, entry.note) for entry in index.sections[0].details] == [
+        ("Details 1", ""),
+        ("Schema", "[`§4.src.db`](../../src/db.py)"),
+        ("Money", ""),
     ]

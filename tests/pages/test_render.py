@@ -72,7 +72,7 @@ def test_the_documents_of_a_memory_have_the_parts_of_their_levels() -> None:
             completion_percentage=5,
         ),
         detail(1, "Intro.\n\n## Schema\n\nTables.\n", code_refs=["src/a.py"]),
-        record(1, section="§2.1", tags=["db"], body="## Rationale\n\nBecause.\n"),
+        record(1, importance=8, section="§2.1", tags=["db"], body="## Rationale\n\nBecause.\n"),
         record(2, "issue", section="§2.1", severity="critical"),
         record(3, "state", section="§2.1", completion_percentage=60),
         record(4, "learning", section="§3.1", body="## Lesson\n\nNever again.\n"),

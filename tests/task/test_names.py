@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from memctl.errors import USAGE
 from memctl.task import events
+from tests.conftest import Memctl
 
 
 @pytest.mark.parametrize("name", ["main", "fix/refunds", "Release_2.1", "über", "ÄÖÜ", "日本", "x" * 90, "fix/öber"])
@@ -18,3 +20,13 @@ def test_letters_that_no_path_has_tell_workflows_apart_all_the_same() -> None:
     given = ["fix/über", "fix/öber", "fix-ber", "x" * 50, "x" * 51, "日本", "中国", "\ud83d日"]
     assert len({events.slug(name) for name in given}) == len(given)
     assert events.slug("fix/refunds") == "fix-refunds"
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"), [("../x", "`--workflow x`"), ("/tmp/x", "`--workflow x`"), ("..", "letters")]
+)
+def test_a_path_is_no_name_and_the_refusal_gives_one(memctl: Memctl, path: str, hint: str) -> None:
+    for command in (("save", "--task", "y", "--doing", "z"), ("list",), ("show",)):
+        err = memctl("checkpoint", *command, "--workflow", path, code=USAGE).err
+        assert f"{path!r} is a path, not the name of a workflow\nhint: " in err
+        assert hint in err

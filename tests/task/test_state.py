@@ -62,3 +62,30 @@ def test_a_new_state_supersedes_one_of_the_same_task_id_alone(memctl: Memctl) ->
     last = memctl("state", "Orders, all of them", "--task-id", "orders").id
     found = {one["id"]: one["status"] for one in memctl("list", "--type", "state", "--all", "--json").data["records"]}
     assert found == {first: "superseded", other: "active", last: "active"}
+
+
+def test_an_update_leaves_the_fields_that_it_does_not_change_to_the_letter(memctl: Memctl) -> None:
+    blockers = "- The bank's sandbox\n  is down since Monday,\n  see `docs/bank.md`\n"
+    body = f"# Refunds\n\n## Remaining\n\n- POST\n\n## Blockers\n\n{blockers}\n## Notes\n\nby hand\n"
+    made = memctl("state", "--file", "-", stdin=body).id
+    memctl("state", "--update", made, "--done", "POST")
+    text = memctl("show", made).out
+    assert blockers in text
+    assert "by hand" in text
+    assert "## Done\n\n- POST\n" in text
+    memctl("state", "--update", made, "--blocker", "none")
+    assert "sandbox" not in memctl("show", made).out
+
+
+def test_a_task_whose_steps_are_all_done_is_100_percent_only_if_nothing_comes_next(memctl: Memctl) -> None:
+    made = memctl("state", "Refunds", "--remaining", "GET", "--next", "Mails").id
+    assert memctl("state", "--update", made, "--done", "GET").err == ""
+    assert memctl("show", made, "--json").data["records"][0]["completion_percentage"] == 0
+    hint = f"hint: it is 100 % done and still active: `memctl resolve {made}` closes it\n"
+    assert memctl("state", "--update", made, "--next", "none").err == hint
+    assert memctl("show", made, "--json").data["records"][0]["completion_percentage"] == 100
+    saved = ("checkpoint", "save", "--task", "Refunds", "--done", "GET", "--next")
+    memctl(*saved, "Mails")
+    assert "PROGRESS: 1 of 1 steps done\n" in memctl("checkpoint", "resume").out
+    memctl(*saved, "none")
+    assert "PROGRESS: 1 of 1 steps done (100 %)\n" in memctl("checkpoint", "resume").out

@@ -7,8 +7,9 @@ one XML tag, one that is bold throughout, one in capitals that ends with a colon
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from memctl.window.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
+from memctl.window.policy.blocks import CODE, DATA, HEADING, TextBlock, enough, kind_of
 
 _HEADING = re.compile(r"(#{1,6})(?:[ \t](.*))?$")
 _CLOSING = re.compile(r"(?:^|[ \t])#+$")
@@ -23,13 +24,19 @@ _LIKE_LEVEL = 7  # of what is only like a heading: below all that are
 _LONGEST = 2_000  # characters of a line that patterns look at
 
 
-def pieces(text: str, first_line: int = 1, title: str = "", parent: int = -1, index: int = 0) -> list[Piece]:
-    """The pieces of a text whose first line has a number, under a title; `index` is that of the first piece."""
-    reader = _LineCollector(title, parent, index)
+def blocks(text: str) -> list[TextBlock]:
+    """The blocks of a text."""
+    found: list[TextBlock] = []
+    add_blocks(found, text)
+    return found
+
+
+def add_blocks(found: list[TextBlock], text: str, first_line: int = 1, title: str = "", parent: int = -1) -> None:
+    """Add the blocks of a text whose first line has a number, under a title."""
+    reader = _LineReader(found, title, parent)
     for number, line in enumerate(text.split("\n"), first_line):
         reader.take(number, line)
     reader.end()
-    return reader.found
 
 
 def plain(text: str) -> str:
@@ -37,18 +44,25 @@ def plain(text: str) -> str:
     return _INLINE.sub("", _MARKS.sub("", text)).strip()
 
 
-class _LineCollector:
+class _Heading(NamedTuple):
+    """A heading that waits for its text."""
+
+    line: int
+    source: str
+    level: int
+    title: str
+
+
+class _LineReader:
     """Collects lines until a boundary comes."""
 
-    def __init__(self, title: str, parent: int, index: int) -> None:
-        self.found: list[Piece] = []
-        self._title, self._index = title, index
-        self._above: list[tuple[int, int, str]] = [(-1, parent, title)]  # levels, pieces and titles that are open
+    def __init__(self, found: list[TextBlock], title: str, parent: int) -> None:
+        self._found = found
+        self._above: list[tuple[int, int, str]] = [(-1, parent, title)]  # levels, blocks and titles that are open
         self._lines: list[tuple[int, str]] = []
-        self._heading: tuple[int, str, int, str] | None = None  # line, source, level, title: waiting for its text
+        self._heading: _Heading | None = None
         self._fence = ""
-        self._is_marked = False
-        self._in_front = False
+        self._is_marked = self._in_front = False
 
     def take(self, number: int, line: str) -> None:
         short = line[:_LONGEST]
@@ -64,9 +78,8 @@ class _LineCollector:
             self._in_front = True
             self._lines.append((number, line))
         elif match := _FENCE.match(short):
-            self._flush()
+            self._break()
             self._fence = match[1]
-            self._is_marked = True
             self._lines.append((number, line))
         else:
             self._take_plain(number, line, short)
@@ -77,16 +90,13 @@ class _LineCollector:
         elif match := _HEADING.match(short):
             self._open(number, line, len(match[1]), _CLOSING.sub("", (match[2] or "").strip()).strip())
         elif _RULE.match(short):
-            underlined = len(self._lines) == 1 and short.strip()[0] in "=-" and not self._heading
-            if underlined:
-                at, above = self._lines.pop()
+            if len(self._lines) == 1 and short.strip()[0] in "=-" and not self._heading:
+                at, above = self._lines.pop()  # it is underlined
                 self._open(at, f"{above}\n{line}", 1 if short.strip()[0] == "=" else 2, above.strip())
             else:
-                self._flush()
-                self._is_marked = True
+                self._break()
         elif match := _TAG.match(short):
-            self._flush()
-            self._is_marked = True
+            self._break()
             if not match[1]:
                 self._open(number, line, _LIKE_LEVEL, f"{match[2]}{match[3]}".strip())
         elif not self._lines and (match := _LIKE_HEADING.match(short)):
@@ -96,18 +106,22 @@ class _LineCollector:
 
     def end(self) -> None:
         self._flush(CODE if self._fence else None)
-        self._give_heading()
+        self._add_heading()
 
-    def _open(self, number: int, source: str, level: int, title: str) -> None:
+    def _break(self) -> None:
         self._flush()
-        self._give_heading()
-        while self._above[-1][0] >= level:
-            self._above.pop()
-        self._heading = (number, source, level, title)
         self._is_marked = True
 
-    def _give_heading(self) -> None:
-        """A heading without a text of its own is a piece by itself."""
+    def _open(self, number: int, source: str, level: int, title: str) -> None:
+        self._break()
+        self._add_heading()
+        while self._above[-1][0] >= level:
+            self._above.pop()
+        self._heading = _Heading(number, source, level, title)
+        self._is_marked = True
+
+    def _add_heading(self) -> None:
+        """A heading without a text of its own is a block by itself."""
         if self._heading is not None:
             line, source, _, title = self._heading
             self._add(title, "", source, line, line + source.count("\n"), HEADING)
@@ -123,15 +137,15 @@ class _LineCollector:
         says = source if found == CODE and kind is None else plain(source)
         title = self._above[-1][2]
         if self._heading is not None:
-            first, source, title = self._heading[0], f"{self._heading[1]}\n\n{source}", self._heading[3]
+            first, source, title = self._heading.line, f"{self._heading.source}\n\n{source}", self._heading.title
         self._add(title, says, source, first, last, found)
 
     def _add(self, title: str, text: str, source: str, line: int, end: int, kind: str) -> None:
-        number = enough(self._index + len(self.found))
+        number = enough(len(self._found))
         is_framed = _FRAMED.search(source) is not None and kind in (CODE, DATA)
-        self._is_marked = self._is_marked or is_framed
-        self.found.append(Piece(title, text, source, line, end, kind, self._above[-1][1], self._is_marked))
+        is_marked, parent = self._is_marked or is_framed, self._above[-1][1]
+        self._found.append(TextBlock(number, title, text, source, line, end, kind, parent, is_marked))
         self._is_marked = is_framed
         if self._heading is not None:
-            self._above.append((self._heading[2], number, title))
+            self._above.append((self._heading.level, number, title))
             self._heading = None

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.text.similar import plain_words
-from memctl.window.policy import importance, relevance, staleness
-from memctl.window.policy.blocks import KINDS, CountTokens, ParsedText, TextBlock
+from memctl.window.policy import relevance, staleness
+from memctl.window.policy.blocks import CODE, CountTokens, ParsedText, TextBlock
 from memctl.window.policy.staleness import Over, StaleBlock
 
 _RUN = 5  # words; a run that stood earlier is said again
@@ -40,7 +40,7 @@ def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
     Runs of five words are compared. A block of fewer words is compared as a whole, from three words on.
     """
     seen: dict[tuple[str, ...], int] = {}
-    return [_overlap(number, block.piece.text, seen) for number, block in enumerate(blocks)]
+    return [_overlap(number, block.text, seen) for number, block in enumerate(blocks)]
 
 
 def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overlap:
@@ -83,12 +83,13 @@ def useful_text(parsed: ParsedText) -> str:
     lines: list[str] = []
     title = ""
     for block in parsed.blocks:
-        piece = block.piece
-        if piece.title and piece.title != title:
-            lines.append(piece.title)
-        title = piece.title
-        says = piece.text if piece.kind == "code" else _SPACE.sub(" ", piece.text)
-        lines += [line.strip() if piece.kind != "code" else line.rstrip() for line in says.split("\n") if line.strip()]
+        if block.title and block.title != title:
+            lines.append(block.title)
+        title = block.title
+        if block.kind == CODE:
+            lines += [line.rstrip() for line in block.text.split("\n") if line.strip()]
+        else:
+            lines += [line.strip() for line in _SPACE.sub(" ", block.text).split("\n") if line.strip()]
     return _PADDING.sub("", "\n".join(lines))
 
 
@@ -147,10 +148,10 @@ class Measures(NamedTuple):
 
 def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
     """Measure a text; without a task, what bears on one is not measured."""
-    weights = importance.weights(parsed)
+    weights = relevance.weights(parsed)
     again = overlaps(parsed.blocks)
     old = staleness.stale(parsed, known, now)
-    kept = importance.preserved(parsed)
+    kept = relevance.preserved(parsed)
     bears = _bearing(parsed, task, kept) if task else [None] * len(parsed.blocks)
     blocks, before = [], 0
     for block in parsed.blocks:
@@ -159,7 +160,7 @@ def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task:
         blocks.append(Measured(block, *given))
         before += block.tokens
     useful = useful_text(parsed)
-    tokens = min(count(useful, KINDS[parsed.format]) if useful else 0, parsed.tokens)
+    tokens = min(count(useful, parsed.kind) if useful else 0, parsed.tokens)
     return Measures(parsed, blocks, before, tokens, padding(parsed.text), task)
 
 
@@ -172,7 +173,7 @@ def _bearing(parsed: ParsedText, task: str, kept: set[int]) -> list[bool | None]
     kept = {number for number in kept if units[number] < 0}
     aside: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
-        if block.piece.parent in aside or importance.is_aside(block):
+        if block.parent in aside or relevance.is_aside(block):
             aside.add(block.number)
     found = relevance.relevant(parsed, task)
     return [None if n in aside or (n in kept and not bears) else bears for n, bears in enumerate(found)]
@@ -186,14 +187,14 @@ def stated_task(parsed: ParsedText) -> str:
     first = [
         block
         for block in parsed.blocks[:_FIRST]
-        if not any(map(importance.is_record, [block, *parsed.ancestors(block)]))
+        if not any(map(relevance.is_record, [block, *parsed.ancestors(block)]))
     ]
     for block in first:
-        for line in block.piece.text.split("\n"):
-            if line.lower().startswith(importance.TASK_LINES):
+        for line in block.text.split("\n"):
+            if line.lower().startswith(relevance.TASK_LINES):
                 return line.partition(":")[2].strip()
     for block in first:
-        is_short = len(block.piece.title.replace("_", " ").split()) <= 2
-        if is_short and "mission" in importance.parts(block) and not block.is_heading:
-            return block.piece.text.strip()
+        is_short = len(block.title.replace("_", " ").split()) <= 2
+        if is_short and "mission" in relevance.parts(block) and not block.is_heading:
+            return block.text.strip()
     return ""

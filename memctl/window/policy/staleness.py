@@ -96,8 +96,8 @@ def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
     current: list[bool] = []  # whether a block shows a record that holds, or stands under one
     oldest = timestamps.days_before(now, OLD_DAYS)[:10]
     for block in parsed.blocks:
-        parent = block.piece.parent
-        names = {match[0] for match in _ID.finditer(f"{block.piece.title}\n{block.piece.text}")}
+        parent = block.parent
+        names = {match[0] for match in _ID.finditer(f"{block.title}\n{block.text}")}
         current.append(bool(names & known.current) or (parent >= 0 and current[parent]))
         if parent >= 0 and found[parent].is_whole:
             found.append(found[parent])
@@ -107,25 +107,24 @@ def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
 
 
 def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
-    piece = block.piece
     if shown := _shown(block, known):
-        return StaleBlock(1.0, piece.line, shown, is_whole=True)
-    text = piece.text
+        return StaleBlock(1.0, block.line, shown, is_whole=True)
+    text = block.text
     dates = _DATE.findall(text) if oldest else []
     if dates and max(dates) < oldest:
-        return StaleBlock(1.0, piece.line, f"nothing in it is newer than {max(dates)}", is_whole=True)
+        return StaleBlock(1.0, block.line, f"nothing in it is newer than {max(dates)}", is_whole=True)
     if not _ID.search(text) and not _SIGN.search(text):
         return FRESH
     number, first, why = 0, 0, ""
-    is_past = _tells_past(piece.title)
+    is_past = _tells_past(block.title)
     for place, line in enumerate(text.split("\n")):
         tells_past = is_past or _tells_past(line.partition(":")[0])
         for sentence in _SENTENCE.split(line):
             if reason := _why(sentence, known, tells_past=tells_past):
                 number += len(plain_words(sentence))
-                first, why = first or piece.line + place, why or reason
+                first, why = first or block.line + place, why or reason
     total = len(plain_words(text))
-    return StaleBlock(number / total, min(first, piece.end), why) if number and total else FRESH
+    return StaleBlock(number / total, min(first, block.end), why) if number and total else FRESH
 
 
 def _tells_past(name: str) -> bool:
@@ -135,7 +134,7 @@ def _tells_past(name: str) -> bool:
 
 def _shown(block: TextBlock, known: Over) -> str:
     """Why a block is stale as a whole: it begins with the id of a record that is over."""
-    for match in (_ID.search(block.piece.title), _FACTS.match(block.piece.text[:200].lstrip())):
+    for match in (_ID.search(block.title), _FACTS.match(block.text[:200].lstrip())):
         identifier = _ID.search(match[0]) if match else None
         if identifier and identifier[0] in known.closed:
             return f"{identifier[0]} is {known.closed[identifier[0]]}"

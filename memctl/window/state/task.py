@@ -12,7 +12,7 @@ from memctl.record import argument_checks
 from memctl.record.checkpoint import is_outside, leads_out
 from memctl.record.errors import describe
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
-from memctl.record.task_state import DONE, IN_PROGRESS, LISTS, PLANNED, Step, TaskState, key
+from memctl.record.task_state import DONE, IN_PROGRESS, LISTS, PLANNED, Step, TaskState, TouchedFile, key
 from memctl.task import progress
 from memctl.text.characters import encodable
 from memctl.text.fit import cut
@@ -71,9 +71,11 @@ def sound(state: TaskState) -> TaskState:
         if _holds(values[name], str):
             values[name] = tuple(filter(is_said, dict.fromkeys(map(_line, values[name]))))[-MOST_LINES:]
     if _holds(state.steps, Step):
-        texts = [(_line(step.text), step) for step in reversed(state.steps)]
-        steps = {key(text): msgspec.structs.replace(step, text=text) for text, step in texts if is_said(text)}
-        values["steps"] = progress.fewest([*steps.values()][::-1])
+        steps: dict[str, Step] = {}
+        for step in state.steps:
+            if is_said(text := _line(step.text)):
+                steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
+        values["steps"] = progress.fewest(steps.values())
     if _holds(state.files, TouchedFile):
         values["files"] = tuple(one for one in state.files if is_outside(one.path) or not leads_out(one.path))
     try:

@@ -60,6 +60,26 @@ def test_an_error_stays_through_compactions_until_its_step_succeeds() -> None:
     assert sections(compacted(talk))["Errors not resolved"] == [f"make {name}: error: {name} broke" for name in "ac"]
 
 
+def test_a_digest_has_the_newest_next_step_alone_and_steps_go_on_from_the_digest_before() -> None:
+    talk = Talk("Migrate the services to fetch.")
+    todos = [{"content": f"Port {name}.ts", "status": "pending"} for name in "ab"]
+    talk.call("TodoWrite", {"todos": todos}, "ok")
+    for name, following in zip("abc", "bcd", strict=True):
+        talk.say("Go on.", f"{name}.ts is migrated. Next: {following}.ts.")
+        work(talk, name)
+    found = sections(compacted(talk))
+    assert found["Next"] == ["d.ts"]
+    assert found["State"] == ["[ ] Port a.ts (claimed)", "[ ] Port b.ts (claimed)", "[ ] c.ts (claimed)"]
+    talk.call("Bash", {"command": 'git commit -qm "refactor: fetch in a.ts"'}, "[main 1a2b3c4] refactor: fetch")
+    talk.say("Go on.", "Decision: use one wrapper because retries stand there.")
+    work(talk, "d")
+    found = sections(compacted(talk))
+    assert found["State"][0] == "[x] Port a.ts (done)"
+    assert found["State"][1:] == ["[ ] Port b.ts (claimed)", "[ ] c.ts (claimed)"]
+    assert found["Next"] == ["d.ts"]
+    assert found["Decisions"] == ["use one wrapper — Because: retries stand there."]
+
+
 def test_what_an_earlier_digest_says_must_survive_too() -> None:
     talk = Talk("Fix the build.")
     make(talk, "a", fails=True)

@@ -47,7 +47,7 @@ NEXT: - Write the schema
 
 
 def kinds(text: str) -> list[tuple[str, str, int]]:
-    return [(block.piece.kind, block.piece.title, block.piece.line) for block in blocks(text)]
+    return [(block.kind, block.title, block.line) for block in blocks(text)]
 
 
 def test_markdown_is_cut_at_headings_empty_lines_fences_and_rules() -> None:
@@ -61,10 +61,10 @@ def test_markdown_is_cut_at_headings_empty_lines_fences_and_rules() -> None:
         ("code", "Part", 13),
         ("heading", "Empty", 21),
     ]
-    assert blocks(text)[0].piece.text == "Intro.\nMore."
-    assert blocks(text)[2].piece.text == "one\ntwo"
-    assert "x = 1\n\ny = 2" in blocks(text)[3].piece.text
-    assert [block.piece.parent for block in blocks(text)] == [-1, 0, 0, 2, 0]
+    assert blocks(text)[0].text == "Intro.\nMore."
+    assert blocks(text)[2].text == "one\ntwo"
+    assert "x = 1\n\ny = 2" in blocks(text)[3].text
+    assert [block.parent for block in blocks(text)] == [-1, 0, 0, 2, 0]
 
 
 def test_plain_prompts_have_headings_of_their_own_kinds() -> None:
@@ -80,7 +80,7 @@ def test_plain_prompts_have_headings_of_their_own_kinds() -> None:
 def test_xml_is_cut_at_elements_and_short_ones_of_a_parent_stay_together() -> None:
     found = blocks(XML)
     assert parsed(XML).format == "xml"
-    assert [(block.piece.title, block.piece.line, block.piece.parent) for block in found] == [
+    assert [(block.title, block.line, block.parent) for block in found] == [
         ("workflow_context", 1, -1),
         ("current_objective", 2, 0),
         ("decisions_made", 3, 0),
@@ -88,19 +88,19 @@ def test_xml_is_cut_at_elements_and_short_ones_of_a_parent_stay_together() -> No
         ("notes", 8, 3),
         ("notes", 10, 3),
     ]
-    assert found[2].piece.text == "decision: id framework | Next.js over Vite\ndecision: id styling | Tailwind for all"
-    assert [block.piece.text for block in found[4:]] == ["First paragraph.", "Second paragraph."]
+    assert found[2].text == "decision: id framework | Next.js over Vite\ndecision: id styling | Tailwind for all"
+    assert [block.text for block in found[4:]] == ["First paragraph.", "Second paragraph."]
 
 
 def test_the_blocks_of_xml_have_all_of_its_text_once() -> None:
-    sources = "".join(block.piece.source for block in blocks(XML))
+    sources = "".join(block.source for block in blocks(XML))
     assert sorted("".join(sources.split())) == sorted("".join(XML.split()))
 
 
 def test_a_stream_of_events_is_xml_without_a_root() -> None:
     text = '<?xml version="1.0"?>\n<event id="1"><a>x</a></event>\n<event id="2"><a>y</a></event>\n'
     assert parsed(text).format == "xml"
-    assert [block.piece.line for block in blocks(text)] == [2, 3]
+    assert [block.line for block in blocks(text)] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_doctype_is_refused(text: str) -> None:
 
 def test_entities_are_not_expanded_wherever_they_stand() -> None:
     bomb = '<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "' + "&lol;" * 50 + '">]>\n<lolz>&lol2;</lolz>'
-    assert "lol lol" not in "".join(block.piece.text for block in blocks("Some text first.\n\n" + bomb))
+    assert "lol lol" not in "".join(block.text for block in blocks("Some text first.\n\n" + bomb))
     assert parsed(f"<a>x</a>\n{bomb}").format == "markdown"
 
 
@@ -128,22 +128,22 @@ def test_xml_that_is_nested_beyond_reason_is_read_as_text() -> None:
 def test_yaml_is_cut_at_its_keys_and_entries() -> None:
     found = blocks(YAML)
     assert parsed(YAML).format == "yaml"
-    assert [(block.piece.title, block.piece.line) for block in found] == [
+    assert [(block.title, block.line) for block in found] == [
         ("MISSION", 2),
         ("BLOCKS", 3),
         ("DECISIONS", 4),
         ("DEC-2025-11-04-001", 5),
         ("instead of", 8),
     ]
-    assert found[3].piece.text.startswith("Adopt PostgreSQL\nis: accepted i9")
-    assert found[4].piece.text == "MongoDB: no joins\nSQLite: it's one writer"
-    assert found[4].piece.parent == 3
+    assert found[3].text.startswith("Adopt PostgreSQL\nis: accepted i9")
+    assert found[4].text == "MongoDB: no joins\nSQLite: it's one writer"
+    assert found[4].parent == 3
 
 
 def test_lines_at_the_margin_open_blocks_and_indented_ones_belong_to_them() -> None:
     found = blocks(MARGIN)
     assert parsed(MARGIN).format == "lines"
-    assert [(block.piece.title, block.piece.line, block.piece.parent) for block in found] == [
+    assert [(block.title, block.line, block.parent) for block in found] == [
         ("MEMORY", 1, -1),
         ("DATA", 2, -1),
         ("DECISIONS", 3, -1),
@@ -159,17 +159,17 @@ def test_messages_are_blocks_with_their_roles() -> None:
         {"role": "user", "content": [{"type": "text", "text": "Fix it."}, {"type": "tool_result", "content": "ok"}]},
     ]
     for text in (json.dumps(messages, indent=1), json.dumps({"model": "x", "messages": messages}, indent=1)):
-        found = [block for block in blocks(text) if block.piece.title != ""]
+        found = [block for block in blocks(text) if block.title != ""]
         assert parsed(text).format == "json"
-        says = [(block.piece.title, block.piece.text) for block in found if not block.is_heading]
+        says = [(block.title, block.text) for block in found if not block.is_heading]
         assert says == [("system", "Be brief."), ("system", "Be kind."), ("user", "Fix it."), ("user", "ok")]
     lines = "\n".join(map(json.dumps, messages))
-    assert [block.piece.line for block in blocks(lines) if block.is_heading] == [1, 2]
+    assert [block.line for block in blocks(lines) if block.is_heading] == [1, 2]
 
 
 def test_other_json_is_cut_at_its_members() -> None:
     found = blocks('{"goal": "x",\n "steps": ["a", "b"],\n "deep": {"k": 1}}')
-    assert [(block.piece.line, block.piece.text) for block in found] == [
+    assert [(block.line, block.text) for block in found] == [
         (1, "goal: x"),
         (2, "steps: a\nb"),
         (3, "deep: k: 1"),
@@ -180,7 +180,7 @@ def test_other_json_is_cut_at_its_members() -> None:
     "text", ["[1] a footnote, not JSON", "[link](to) somewhere", "{not json", "<a> b < c", "- x: y"]
 )
 def test_what_only_begins_like_a_format_is_still_read(text: str) -> None:
-    assert "".join(block.piece.text for block in blocks(text))
+    assert "".join(block.text for block in blocks(text))
 
 
 def test_an_empty_text_has_no_blocks() -> None:
@@ -206,12 +206,12 @@ def test_any_text_can_be_taken_apart_and_no_line_is_beyond_its_end(text: str) ->
     except MemctlError:
         return
     for number, block in enumerate(found):
-        assert block.piece.parent < number
-        assert 1 <= block.piece.line <= block.piece.end <= text.count("\n") + 1
+        assert block.parent < number
+        assert 1 <= block.line <= block.end <= text.count("\n") + 1
 
 
 def test_the_texts_of_a_tools_result_are_pieces_without_their_frame() -> None:
     result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "two files"}]}
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "ls", "arguments": "{}"}}]}
     found = parsed(json.dumps([call, {"role": "user", "content": [result]}]))
-    assert [block.piece.text for block in found.content] == ["two files"]
+    assert [block.text for block in found.content] == ["two files"]

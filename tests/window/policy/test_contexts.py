@@ -18,7 +18,7 @@ def test_the_shared_slice_is_what_all_contexts_have() -> None:
     one, two = parsed(f"{MISSION}## Notes\n\n{words(10)}\n"), parsed(f"## Other\n\n{words(9, 50)}\n\n{MISSION}")
     found = contexts.shared_slice([one, two])
     assert (found.tokens, found.source) == (5, contexts.COMMON)
-    assert [block.piece.title for block in found.blocks] == ["Mission"]
+    assert [block.title for block in found.blocks] == ["Mission"]
     assert contexts.shared_slice([one, two, parsed("Nothing of it.")]).tokens == 0
 
 
@@ -40,14 +40,14 @@ def test_the_slice_of_one_context_is_extracted_by_its_titles() -> None:
     )
     found = contexts.shared_slice([text])
     assert found.source == contexts.EXTRACTED
-    titles = [block.piece.title for block in found.blocks]
+    titles = [block.title for block in found.blocks]
     assert titles == ["Mission", "Current phase", "Open risks", "Pending decisions", "Anchors"]
 
 
 def test_an_element_around_everything_is_not_the_slice_for_its_name() -> None:
     text = f"<agent_context><state><mission>sell lanterns</mission><notes>{words(90)}</notes></state></agent_context>"
     found = contexts.shared_slice([parsed(text)])
-    assert [block.piece.title for block in found.blocks] == ["state"]
+    assert [block.title for block in found.blocks] == ["state"]
     assert found.tokens < 10
 
 
@@ -64,7 +64,7 @@ def test_debt_is_repeated_plans_and_superseded_reasoning() -> None:
     found = contexts.debt(measured(f"{plan}\n\n{plan}\n\n{reasoning}\n\n{words(10, 100)}", known=known))
     assert found.tokens == 20
     assert found.ratio == pytest.approx(20 / 40)
-    assert [item.block.piece.line for item in found.blocks] == [3, 5]
+    assert [item.block.line for item in found.blocks] == [3, 5]
     assert contexts.debt(measured("")).ratio == 0.0
 
 

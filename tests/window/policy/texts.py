@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from memctl.window.policy import measures
-from memctl.window.policy.blocks import ParsedText, TextBlock, take_apart
+from memctl.window.policy.blocks import ParsedText, TextBlock
 from memctl.window.policy.contexts import Context
+from memctl.window.policy.formats import take_apart
 from memctl.window.policy.measures import Measures
 from memctl.window.policy.staleness import Over
 

@@ -1,0 +1,403 @@
+"""Taking a text apart by its format: messages and other JSON, XML, YAML, memctl's lines at the margin, Markdown.
+
+A boundary is what a reader sees as one: a heading, an empty line, a fence, a rule, an element, a key, a message. The
+format is found by looking at the text; what is none of the others is read as Markdown, of which plain text is the
+simplest case.
+
+XML, YAML and lines at the margin become one tree: of elements, or by indentation. A leaf is a block; short leaves of
+one parent that follow each other are one block together, and with what their parent says of itself, as the items of a
+list are. A leaf of several paragraphs is taken apart like Markdown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from itertools import groupby, pairwise, takewhile
+from typing import Any
+from xml.parsers import expat
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.text.similar import plain_words
+from memctl.transcript.events import arguments_of
+from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements
+from memctl.window.policy import markdown_text
+from memctl.window.policy.blocks import CODE, DATA, HEADING, CountTokens, ParsedText, TextBlock, enough, kind_of
+
+_LOOKED_AT = 200_000  # characters; a format shows itself before
+_HEADING = re.compile(r"^#{2,6} \S", re.MULTILINE)
+_ANY_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
+_DOCTYPE = re.compile(r"(?:<\?xml.*?\?>\s*|<!--.*?-->\s*)*<!DOCTYPE", re.DOTALL | re.IGNORECASE)
+_OWN = re.compile(r"MEMORY(?::|\n)")
+_OPENED = 8  # one line in so many has indented text below it
+_SHORT = 20  # words; a leaf of more is a block by itself
+_DEEPEST = 100  # levels of nesting that are read
+_ROOT = "memctl-root"  # a stream of events has several roots; they need one to be XML
+_DECLARATION = re.compile(r"<\?xml[^<>]*\?>")
+_KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s+(?P<value>.*))?$""")
+_HEADER = re.compile(r"(LEFT OUT §[^:]{1,120}|[A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
+_FACTS = "is"  # the key under which memctl's YAML has what a record says of itself
+_TITLE = 160  # characters of a line at the margin that are a title
+_FOUND = 40  # characters by which a block is found in its source
+_LONGEST = 2_000  # characters of a line that patterns look at
+_BLOCK_SCALARS = ("|", "|-", ">", ">-", "|+", ">+", "[]", "{}")
+_BETWEEN = re.compile(r"[\s,:]*")  # values, and keys and values
+_MESSAGES = re.compile(r'"(?:messages|conversation|input)"\s*:\s*\[')
+_JSON_DEPTH = 20  # of values that are written out; deeper ones stay JSON
+
+
+def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
+    """The blocks of a text; `name` is what a message calls it.
+
+    Raises MemctlError for what is no text, for one of more parts than anybody could read, and for XML with a DOCTYPE,
+    whose entities could be made to explode.
+    """
+    if "\0" in text[:8_000]:
+        raise MemctlError(f"{name} is no text")
+    parsed = ParsedText(text, *_read(text, name))
+    blocks = [msgspec.structs.replace(block, tokens=count(block.source, parsed.kind)) for block in parsed.blocks]
+    return msgspec.structs.replace(parsed, blocks=blocks, tokens=count(text, parsed.kind) if text else 0)
+
+
+def _read(text: str, name: str) -> tuple[str, list[TextBlock]]:
+    """The format of a text, and its blocks."""
+    start, head = text.lstrip()[:1], text[:_LOOKED_AT]
+    if start in ("{", "[") and _is_json(text):
+        return "json", _json_blocks(text)
+    if start == "<":
+        if _DOCTYPE.match(text.lstrip()[:1000]):
+            raise MemctlError(f"{name} has a DOCTYPE", "entities are not expanded here; take the DOCTYPE out")
+        try:
+            return "xml", _blocks_of(_xml_tree(text))
+        except (expat.ExpatError, ValueError):
+            return "markdown", markdown_text.blocks(text)  # elements among plain text
+    if _is_yaml(head):
+        return "yaml", _blocks_of(_indented_tree(text, _yaml_line))
+    if _is_margin(head):
+        return "lines", _blocks_of(_indented_tree(text, _margin_line))
+    return "markdown", markdown_text.blocks(text)
+
+
+def _is_yaml(text: str) -> bool:
+    """Whether every line at the margin is a key, an item or what closes one: YAML allows no other."""
+    lines = [line for line in text.split("\n") if line.strip() and line[0] not in " \t#]}" and line != "---"]
+    if not lines or _HEADING.search(text) or not any(_KEY.match(line) for line in lines):
+        return False
+    return all(line.startswith("- ") or _KEY.match(line) for line in lines)
+
+
+def _is_margin(text: str) -> bool:
+    """Whether lines at the margin have indented text that belongs to them, as in memctl's own format."""
+    if _OWN.match(text):
+        return True
+    if _ANY_HEADING.search(text):
+        return False
+    lines = [line for line in text.split("\n") if line.strip()]
+    opened = sum(1 for line, after in pairwise(lines) if line[0] not in " \t-*" and after[0] in " \t")
+    return opened > 1 and opened * _OPENED >= len(lines)
+
+
+class Node:
+    """A place in a tree: its title, what it says itself, its part of the text without its children's, and these."""
+
+    __slots__ = ("attributes", "children", "end", "line", "sources", "texts", "title")
+
+    def __init__(self, title: str, line: int, text: str = "", attributes: str = "") -> None:
+        self.title, self.attributes = title, attributes
+        self.line = self.end = line
+        self.texts, self.sources = [text], list[str]()
+        self.children: list[Node] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    @property
+    def source(self) -> str:
+        return "".join(self.sources)
+
+    def says(self, separator: str = "\n") -> str:
+        return separator.join(part for part in (self.attributes, self.text.strip()) if part)
+
+    @property
+    def is_short_leaf(self) -> bool:
+        text = "" if self.children else self.text.strip()
+        return not self.children and "\n" not in text and len(plain_words(text)) <= _SHORT
+
+
+def _xml_tree(text: str) -> Node:
+    """The tree of one or several XML elements; raises ExpatError, or ValueError for what can't be read safely."""
+    body = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), text, count=1)
+    data = f"<{_ROOT}>{body}</{_ROOT}>".encode()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    root = Node("", 1)
+    above: list[Node] = []
+    nodes, place = 0, len(_ROOT) + 2  # bytes before it belong to a node already
+
+    def give(end: int) -> None:
+        nonlocal place
+        if above and end > place:
+            above[-1].sources.append(data[place:end].decode(errors="replace"))
+            place = end
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal nodes
+        give(parser.CurrentByteIndex)
+        if len(above) >= _DEEPEST:
+            raise ValueError(f"elements are nested more than {_DEEPEST} deep")
+        node = root
+        if above:
+            nodes = enough(nodes + 1)
+            shown = " | ".join(f"{key} {value}" for key, value in attributes.items() if key != "title")
+            title = f"{tag}: {attributes['title']}" if "title" in attributes else tag
+            node = Node(title, parser.CurrentLineNumber, "", shown)
+            above[-1].children.append(node)
+        above.append(node)
+
+    def finish(_: str) -> None:
+        give(parser.CurrentByteIndex)
+        if len(above) > 1:
+            give(data.find(b">", parser.CurrentByteIndex) + 1)
+        above.pop().end = parser.CurrentLineNumber
+
+    def refuse(*_: object) -> None:
+        raise ValueError("a DOCTYPE is not read")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, finish
+    parser.CharacterDataHandler = lambda said: above[-1].texts.append(said)
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    parser.Parse(data, True)
+    if root.text.strip():
+        raise ValueError("text stands outside of the elements")
+    return root
+
+
+# A line of an indented text: how deep it is, the title with which it begins a node (None: it goes on), and its text.
+_Line = tuple[float, str | None, str]
+
+
+def _yaml_line(indent: int, inner: str) -> _Line:
+    """By indentation, which needs no YAML reader and expands nothing."""
+    match = _KEY.match(inner[:_LONGEST])
+    is_item = inner.startswith("- ")
+    depth = 2 * indent + is_item  # an item may stand right below the key that it belongs to
+    if match is None:
+        return (depth, "", _unquoted(inner[2:])) if is_item else (depth, None, inner)
+    return depth, match["key"].strip("\"'"), _unquoted(inner[match.start("value") :] if match["value"] else "")
+
+
+def _margin_line(indent: int, inner: str) -> _Line:
+    """Lines at the margin, each with the indented text that belongs to it, under `HEADERS:`."""
+    if indent == 0:
+        if match := _HEADER.match(inner[:_LONGEST]):
+            return 0, match[1], inner[match.end() :]
+        title, _, facts = inner.partition(" |")
+        return 1, title[:_TITLE], facts.rstrip("|") if len(title) <= _TITLE else inner
+    if indent == 1 and inner.startswith("- "):
+        return 3, "", inner[2:]
+    if indent == 1 and (match := _KEY.match(inner[:_LONGEST])):
+        return 2, match["key"], inner[match.start("value") :] if match["value"] else ""
+    return float("inf"), None, inner
+
+
+def _indented_tree(text: str, read: Callable[[int, str], _Line]) -> Node:
+    root = Node("", 1)
+    above: list[tuple[float, Node]] = [(-1, root)]
+    gap, nodes = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        inner = line.lstrip(" \t")
+        if not inner or (inner == "---" and number == 1):
+            gap += line + "\n"
+            continue
+        depth, title, said = read(len(line) - len(inner), inner)
+        while above[-1][0] >= depth:
+            above.pop()
+        owner = above[-1][1]
+        if title is not None and len(above) < _DEEPEST:
+            nodes = enough(nodes + 1)
+            node = Node(title, number, said)
+            owner.children.append(node)
+            above.append((depth, node))
+            owner = node
+        else:
+            owner.texts += ["\n\n" if gap.strip(" ") else "\n", inner]
+        owner.sources.append(gap + line + "\n")
+        owner.end, gap = number, ""
+    return root
+
+
+def _unquoted(value: str) -> str:
+    if value in _BLOCK_SCALARS:
+        return ""
+    if len(value) < 2 or value[0] != value[-1] or value[0] not in "\"'":
+        return value
+    return value[1:-1].replace("''", "'") if value[0] == "'" else value[1:-1]
+
+
+def _blocks_of(root: Node) -> list[TextBlock]:
+    """The blocks of a tree; what is outermost is not taken together, unless it is called the same."""
+    found: list[TextBlock] = []
+    outer = root
+    if len(root.children) == 1 and root.children[0].children:
+        outer = root.children[0]
+        _add_node(found, outer, [], -1)
+    _gather(found, outer.children, "", len(found) - 1, is_outer=True)
+    return found
+
+
+def _gather(found: list[TextBlock], nodes: list[Node], title: str, parent: int, *, is_outer: bool = False) -> None:
+    """Add the blocks of what stands in a node with a title, whose own block is `parent`."""
+    for (is_short, _), run in groupby(nodes, lambda node: (node.is_short_leaf, node.title if is_outer else "")):
+        together = list(run)
+        if is_short:
+            says = "\n".join(map(_line_of, together)) if len(together) > 1 else together[0].says()
+            source, last = "".join(node.source for node in together), together[-1].end
+            _add(found, title or together[0].title, says, source, together[0].line, last, kind_of(says), parent)
+            continue
+        for node in together:
+            if node.children:
+                own, leading = len(found), list(takewhile(_is_leading, node.children))
+                _add_node(found, node, leading, parent)
+                _gather(found, node.children[len(leading) :], node.title, own)
+            else:
+                _add_leaf(found, node, parent)
+
+
+def _is_leading(node: Node) -> bool:
+    """Whether a node may be one of the short leaves that its parent begins with: they say what that is."""
+    return node.is_short_leaf or (node.title == _FACTS and not node.children)
+
+
+def _add_node(found: list[TextBlock], node: Node, leading: list[Node], parent: int) -> None:
+    """Add a node with what it says itself and the short leaves that it begins with, as one block."""
+    says = "\n".join(part for part in (node.says(), *map(_line_of, leading)) if part)
+    source = node.source + "".join(child.source for child in leading)
+    end = leading[-1].end if leading else node.line
+    _add(found, node.title, says, source, node.line, end, kind_of(says) if says else HEADING, parent)
+
+
+def _line_of(node: Node) -> str:
+    says = node.says(" | ")
+    return f"{node.title}: {says}" if node.title and says else says or node.title
+
+
+def _add_leaf(found: list[TextBlock], node: Node, parent: int) -> None:
+    text = node.text.strip("\n")
+    kind = kind_of(text)
+    if kind in (CODE, DATA) or "\n\n" not in text:
+        says = node.says() if kind in (CODE, DATA) else markdown_text.plain(node.says())
+        _add(found, node.title, says, node.source, node.line, node.end, kind, parent)
+        return
+    own = len(found)
+    _add(found, node.title, node.attributes, "", node.line, node.line, HEADING, parent)
+    before = len(node.text) - len(node.text.lstrip("\n"))
+    markdown_text.add_blocks(found, text, node.line + before, node.title, own)
+    found[own] = msgspec.structs.replace(found[own], source=_frame(node.source, found[own + 1 :]))
+
+
+def _add(
+    found: list[TextBlock], title: str, text: str, source: str, line: int, end: int, kind: str, parent: int = -1
+) -> None:
+    found.append(TextBlock(len(found), title, text, source, line, end, kind, parent))
+
+
+def _frame(source: str, inner: list[TextBlock]) -> str:
+    """What a source has around the blocks in it: tags, or a key."""
+    start = source.find(inner[0].source[:_FOUND])
+    end = source.rfind(inner[-1].source[-_FOUND:])
+    if start < 0 or end < 0:  # entities, quotes: it was written in another way
+        return source[: max(len(source) - sum(len(block.source) for block in inner), 0)]
+    return source[:start] + source[end + len(inner[-1].source[-_FOUND:]) :]
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is JSON, or lines of JSON."""
+    try:
+        return len(list(_values(text))) > 0
+    except (ValueError, RecursionError):
+        return False
+
+
+def _json_blocks(text: str) -> list[TextBlock]:
+    """The blocks of JSON: one or more for each message; of other JSON, one for each value of the outermost."""
+    found: list[TextBlock] = []
+    counted, before = 0, 1
+    is_one_line = "\n" not in text.strip()
+    for number, (value, start, end) in enumerate(_entries(text), 1):
+        line = before + text.count("\n", counted, start)
+        counted, before = end, line + text.count("\n", start, end)
+        given = value if isinstance(value, dict) else {}
+        if "role" in given and "content" in given:
+            title = f"{given['role']}{f', message {number}' if is_one_line else ''}"  # its line would tell nothing
+            _add_message(found, given, title, text[start:end], line, before)
+        else:
+            title = next((str(given[key]) for key in ("title", "name", "id") if key in given), "")
+            _add(found, title, _flat(value), text[start:end], line, before, DATA)
+    return found
+
+
+def _add_message(
+    found: list[TextBlock], message: dict[str, Any], title: str, source: str, line: int, last: int
+) -> None:
+    """Add a message: its frame by itself, then what it says, all on the lines of the message."""
+    texts = [text for element in elements(message) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
+    for text in texts:
+        source = source.replace(json.dumps(text, ensure_ascii=False)[1:-1], "", 1)
+    own = len(found)
+    _add(found, title, "", source, line, last, HEADING)
+    for text in texts:
+        markdown_text.add_blocks(found, text, 1, title, own)
+    for block in found[own + 1 :]:
+        at = min(line + block.line - 1, last)
+        found[block.number] = msgspec.structs.replace(block, line=at, end=last)
+
+
+def _texts(element: Element) -> list[str]:
+    """What a part of a message says: its texts, or what a tool was given or returned."""
+    if element.type == CALL:
+        return [_flat(arguments_of(element.blocks[0]))]
+    if element.type in (TEXT, RESULT):
+        return [block.text for block in element.blocks if block.type != OTHER]
+    return [element.text or _flat(element.given)]
+
+
+def _flat(value: Any, depth: int = 0) -> str:
+    """The values of JSON as lines `key: value`."""
+    if depth < _JSON_DEPTH and isinstance(value, dict):
+        return "\n".join(f"{key}: {_flat(item, depth + 1)}" for key, item in value.items())
+    if depth < _JSON_DEPTH and isinstance(value, list):
+        return "\n".join(_flat(item, depth + 1) for item in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
+    """The messages or values of a text, each with where it begins and ends; the members of an object one by one."""
+    values = list(_values(text))
+    value, start, end = values[0]
+    if len(values) > 1 or not isinstance(value, list | dict):
+        yield from values
+    elif isinstance(value, list):
+        yield from _values(text, start + 1, end - 1)
+    elif match := _MESSAGES.search(text):
+        frame = text[start : match.end()]
+        if frame.strip("{ \n\t"):
+            yield {key: item for key, item in value.items() if not isinstance(item, list)}, start, match.end()
+        yield from _values(text, match.end(), end, "]")
+    else:
+        members = list(_values(text, start + 1, end, "}"))
+        for (key, first, _), (item, _, last) in zip(members[::2], members[1::2], strict=True):
+            yield {key: item}, first, last
+
+
+def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[tuple[Any, int, int]]:
+    """The values that stand one after the other in a part of a text, up to a closing sign; raises ValueError."""
+    decoder = json.JSONDecoder()
+    end = len(text) if end is None else end
+    while (place := _BETWEEN.match(text, place).end()) < end and text[place] != closing:  # type: ignore[union-attr]
+        start = place
+        value, place = decoder.raw_decode(text, start)
+        yield value, start, place

@@ -268,7 +268,8 @@ def test_two_branches_with_batches_merge_as_with_single_commits(batched: Path, m
 def test_a_commit_that_names_no_commits_as_its_batch_is_read_as_any_other(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Hostile")
     target = repo / "written"
-    for base, tip in ((f"--output={target}", git(repo, "rev-parse", "HEAD").strip()), ("0" * 40, "HEAD"), ("", "-p")):
+    here = git(repo, "rev-parse", "HEAD").strip()
+    for base, tip in ((f"--output={target}", here), ("0" * 40, here), (here, "-p")):
         file = repo / made.out.split()[1]
         file.write_text(file.read_text().replace("Hostile", f"Hostile {len(base)}"))
         git(repo, "commit", "-qam", f"squash\n\nMemctl-Op: edit\nMemctl-Base: {base}\nMemctl-Changes: {tip}")

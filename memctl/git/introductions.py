@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.git import git, trees
+from memctl.git import git, message, trees
 from memctl.git.repository import Repository
 from memctl.record import timestamps
 
@@ -59,7 +59,7 @@ def introductions(
         if item.startswith(b"\x1e"):
             commit, when, operations, base, tip = item[1:].decode(errors="replace").split(" ", 4)
             seconds, is_counting = int(when), _COUNTING in operations.split(",")
-            squashed = f"{base}..{tip}" if base and tip else ""
+            squashed = f"{base}..{tip}" if message.is_commit(base) and message.is_commit(tip) else ""
         elif columns := item.lstrip(b"\n").decode().split():
             # Of each parent a colon and a mode, then the mode now; of each parent a blob, then the blob now.
             parents = columns[0].count(":")

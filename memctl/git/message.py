@@ -19,6 +19,7 @@ TYPE = "docs(memory)"
 _WIDTH = 100
 _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one message
 _DEED = lazy_regex(r"([a-z]+) (\S+): (.*)")
+_ID = lazy_regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 
 
@@ -108,12 +109,21 @@ def parse(message: str) -> Trailers:
         actor=", ".join(found.get("memctl-actor", ())),
         session=", ".join(found.get("memctl-session", ())),
         reason="; ".join(found.get("memctl-reason", ())),
-        base="".join(found.get("memctl-base", ())[-1:]),
-        changes="".join(found.get("memctl-changes", ())[-1:]),
-        commit="".join(found.get("memctl-commit", ())[-1:]),
+        base=_commit(found.get("memctl-base", ())),
+        changes=_commit(found.get("memctl-changes", ())),
+        commit=_commit(found.get("memctl-commit", ())),
         deeds=tuple(Deed(*match.groups()) for text in deeds if (match := _DEED.fullmatch(text))),
         decisions=tuple(found.get("decision", ())),
     )
+
+
+def is_commit(name: str) -> bool:
+    """Return whether a text is a commit's id: what a message says otherwise could be an option to Git."""
+    return _ID.fullmatch(name) is not None
+
+
+def _commit(values: Sequence[str]) -> str:
+    return next((value for value in values[-1:] if is_commit(value)), "")
 
 
 def paragraphs(message: str) -> list[str]:

@@ -156,14 +156,14 @@ def commits(
     is_now = revision == "HEAD" or revision.endswith("..HEAD")
     batch = current(memory) if is_now else None
     newest = changes(memory, batch.base, batch.tip, paths) if batch else []
-    here = present(memory, {one.trailers.changes for one in found if one.trailers.changes})
     taken = _taken_along(memory) if found else {}
+    ranges = {one.commit: (one.trailers.base, one.trailers.changes) for one in found} | taken
+    here = present(memory, {name for ends in ranges.values() if all(ends) for name in ends})
     spread = list(newest)
     for one in found:
-        is_squash = one.trailers.changes in here
-        spread += [] if is_squash else [one]
-        base, tip = (one.trailers.base, one.trailers.changes) if is_squash else taken.get(one.commit, ("", ""))
-        spread += changes(memory, base, tip, paths) if base else []
+        base, tip = ranges[one.commit]
+        squashed = changes(memory, base, tip, paths) if {base, tip} <= here else []
+        spread += squashed if squashed and one.trailers.changes else [one, *squashed]
     unique = list({one.commit: one for one in spread}.values())
     return unique[:limit] if limit is not None else unique
 

@@ -126,7 +126,7 @@ def _introduced(memory: Memory, paths: Sequence[str], revisions: str) -> Iterato
     for one in introductions(memory.repository, paths, revisions):
         if one.squashed and one.squashed != batch:
             batch, of_batch = one.squashed, {}
-            if batches.present(memory, [batch.partition("..")[2]]):
+            if len(batches.present(memory, batch.split(".."))) == 2:
                 for change in introductions(memory.repository, paths, batch, is_line=True):
                     of_batch.setdefault((change.path, change.blob), change)
                 yield from of_batch.values()

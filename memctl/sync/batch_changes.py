@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from memctl.errors import MemctlError
 from memctl.git import git, refs
-from memctl.git.push import PushRefused
 from memctl.store import batches, lock
 from memctl.store.memory import Memory
 from memctl.sync.result import SyncResult
@@ -15,28 +12,18 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Bring them together with those of the remote. The branch is done: what goes wrong here is a warning."""
-    try:
-        if not dry_run:
-            _carry(memory, done, push=push)
-        return done
-    except (MemctlError, PushRefused) as error:
-        words = [done.warning] if done.warning else []
-        cause = error.why if isinstance(error, PushRefused) else error.message
-        why = f"the single changes of batches are not in step with {done.upstream.remote}: {cause}"
-        return msgspec.structs.replace(done, warning="; ".join([*words, why]))
-
-
-def _carry(memory: Memory, done: SyncResult, *, push: bool) -> None:
+    """Bring them together with those of the remote; raises MemctlError or PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     there = batches.ref(memory, done.upstream.ref)
     tracking = batches.tracking(memory, done.upstream.ref, remote)
+    if dry_run:
+        return done
     for number in range(_TRIES):
         is_fetched = done.has_state and number == 0
         theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, there, tracking)
         new = _joined(memory, done.upstream.branch, theirs)
         if not push or new == theirs or refs.push(repository, remote, there, new, theirs):
-            return
+            return done
     raise MemctlError(f"{_TRIES} pushes of {there} were lost to others")
 
 

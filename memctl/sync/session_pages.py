@@ -9,7 +9,6 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, message, refs, tree_merge, trees
-from memctl.git.push import PushRefused
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change, Write
 from memctl.store import files, lock, sessions_ref
@@ -122,17 +121,7 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Bring them together with those of the remote. The branch is done: what goes wrong here is a warning."""
-    try:
-        return _carried(memory, done, push=push, dry_run=dry_run)
-    except (MemctlError, PushRefused) as error:
-        words = [done.warning] if done.warning else []
-        cause = error.why if isinstance(error, PushRefused) else error.message
-        why = f"the pages of sessions are not in step with {done.upstream.remote}: {cause}"
-        return msgspec.structs.replace(done, warning="; ".join([*words, why]))
-
-
-def _carried(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+    """Bring them together with those of the remote; raises MemctlError or PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)
     before = sessions_ref.now(memory)

@@ -60,8 +60,15 @@ def sync(
         upstream = remotes.upstream(memory.repository, branch, remote)
         done = _branch(memory, upstream, report, push=push, dry_run=dry_run)
         done = reconcile_ownership.share(memory, done, push=push, dry_run=dry_run)
-        done = session_pages.carry(memory, done, push=push, dry_run=dry_run)
-        return batch_changes.carry(memory, done, push=push, dry_run=dry_run)
+        for what, carry in (("pages of sessions", session_pages.carry), ("changes of batches", batch_changes.carry)):
+            try:
+                done = carry(memory, done, push=push, dry_run=dry_run)
+            except (MemctlError, PushRefused) as error:  # the branch is done: what goes wrong here is a warning
+                cause = error.why if isinstance(error, PushRefused) else error.message
+                words = [done.warning] if done.warning else []
+                words.append(f"the {what} are not in step with {upstream.remote}: {cause}")
+                done = msgspec.structs.replace(done, warning="; ".join(words))
+        return done
 
 
 def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, dry_run: bool) -> SyncResult:

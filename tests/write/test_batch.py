@@ -265,6 +265,19 @@ def test_two_branches_with_batches_merge_as_with_single_commits(batched: Path, m
     assert len(memctl("list", "--json").data["records"]) == 5
 
 
+def test_a_commit_that_names_no_commits_as_its_batch_is_read_as_any_other(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Hostile")
+    target = repo / "written"
+    here = git(repo, "rev-parse", "HEAD").strip()
+    for base, tip in ((f"--output={target}", here), ("0" * 40, here), (here, "-p")):
+        file = repo / made.out.split()[1]
+        file.write_text(file.read_text().replace("Hostile", f"Hostile {len(base)}"))
+        git(repo, "commit", "-qam", f"squash\n\nMemctl-Op: edit\nMemctl-Base: {base}\nMemctl-Changes: {tip}")
+        assert logged(memctl)[-1] == ""
+        assert memctl("log", made.id, "--json").data["commits"][0]["brought_text"]
+    assert not list(repo.glob("written*"))
+
+
 def test_an_unknown_value_names_the_lines_that_fix_it(repo: Path, memctl: Memctl) -> None:
     lines = ("commits: each", "commits: batch", "git config memctl.commits each")
     git(repo, "config", "memctl.commits", "sometimes")

@@ -165,7 +165,7 @@ def test_a_broken_project_page_is_not_written_over(repo: Path, memctl: Memctl) -
     file.write_text(broken)
     refused = memctl("project", "set", "--goal", "Other", code=1)
     assert ".memory/project.md:1: title: is missing" in refused.err
-    assert "fix the file first" in refused.err
+    assert "mend the file first" in refused.err
     assert file.read_text() == broken
 
 

@@ -160,7 +160,7 @@ class Memory:
         from memctl.store import agent_env
         from memctl.store.memory import open_memory
 
-        environ = agent_env.named({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
+        environ = agent_env.with_agent({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
         opened = open_memory(_folder(where), environ)
         opened.by_hand = True
         opened.by_agent = agent_env.shell_of(environ) is not None

@@ -195,7 +195,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     remote = install.fetched_remote(repository)
     if not remote:
         return ""
-    is_known = bool(repository.tip(sessions_ref.tracking(remote)))
+    is_known = bool(repository.tip(sessions_ref.remote_ref(remote)))
     if not is_known and not are_kept_there:
         return ""
     private.make_file(root / _ELSEWHERE)

@@ -324,7 +324,7 @@ def test_an_agent_is_told_that_a_first_checkpoint_needs_its_task(repo: Path, tmp
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     suggested = "".join(codex.said("PostToolUse", tool_name="shell") for _ in range(50))
     for text in (suggested, agents_md.add_block("", agents_md.AGENTS)):
-        assert "`memctl checkpoint save --done … --doing … --next …`" in text
+        assert "`memctl checkpoint save --done A --doing B --next C`" in text
         assert "the first time with `--task" in text
     memctl("checkpoint", "save", "--done", "A", "--doing", "B", "--next", "C", "--task", "T")
 

@@ -73,7 +73,7 @@ def _recorded(
     """The files that a call touches, of which something is recorded and was not said since the last compaction: name,
     whether it is written, and its open records, the weightiest first: id, title, type, status, and why it is so."""
     named = _named(repository.top, payload.cwd or str(place), payload.arguments)
-    rows = file_records.referring(repository.private / folder.root.name, named) if named else []
+    rows = file_records.records_of_files(repository.private / folder.root.name, named) if named else []
     rows = [row for row in rows if not folder.was_said(_mark(row[0]))]
     if not rows or _is_restricted(repository, place, folder):
         return

@@ -120,10 +120,7 @@ def draft(
         opening=(
             NOTICED,
             *notes(snapshot, everything, now, ended, wanted.task, is_met=about.is_met),
-            *_filtered(len(everything) - len(current), wanted),
-            *_blocked(sources.blockers()),
-            *_besides(rest, wanted),
-            *_waiting(snapshot, wanted.reader),
+            *_remarks(snapshot, wanted, len(everything) - len(current), sources.blockers(), rest),
         ),
         closing=tuple(closing),
         others=tuple(items.left(record) for record in rest),
@@ -226,32 +223,23 @@ def _weighed(item: Item, about: Bearing) -> Item:
     return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else weight)
 
 
-def _filtered(number: int, wanted: Wanted) -> Iterator[PackNote]:
-    """How many open records an option leaves out, in one line."""
-    if number:
-        yield PackNote("filtered", "", f"{quantity(number, 'other open record')} left out by {wanted.narrowed_by}.")
-
-
-def _blocked(lines: Sequence[str]) -> Iterator[PackNote]:
-    """What keeps everybody from going on, in one line."""
-    if lines:
-        said = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")
-        yield PackNote("blocked", "Blocked for all agents", said, essential=True)
-
-
-def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[PackNote]:
-    """Critical issues that do not bear on the task: whoever works on it must know that they are there."""
+def _remarks(
+    snapshot: Snapshot, wanted: Wanted, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
+) -> Iterator[PackNote]:
+    """What an option leaves out, what keeps everybody from going on, critical issues that do not bear on the task, and
+    handoffs that wait for the reader: a line each."""
+    if filtered:
+        yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {wanted.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
-    if critical:
-        said = some([f"{record.id} {one_line(record.title)}" for record in critical], _BESIDES, "; ", "; and ")
-        yield PackNote("open_risks", "Open risks besides", said, essential=True)
-
-
-def _waiting(snapshot: Snapshot, reader: str) -> Iterator[PackNote]:
-    """The handoffs that wait for the reader's answer, in one line."""
-    if found := handoff.waiting(snapshot, reader) if reader else ():
-        said = some([f"{one.record.id} {one_line(one.record.title)}" for one in found], _BESIDES, "; ", "; and ")
-        yield PackNote("handoffs", "Handed to you", f"{said}; `memctl handoff show ID`.", essential=True)
+    waiting = [one.record for one in handoff.waiting(snapshot, wanted.reader)] if wanted.reader else []
+    for name, title, lines, end in (
+        ("blocked", "Blocked for all agents", blockers, ""),
+        ("open_risks", "Open risks besides", [f"{record.id} {record.title}" for record in critical], ""),
+        ("handoffs", "Handed to you", [f"{one.id} {one.title}" for one in waiting], "; `memctl handoff show ID`."),
+    ):
+        if lines:
+            text = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")
+            yield PackNote(name, title, f"{text}{end}", essential=True)
 
 
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:

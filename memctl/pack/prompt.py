@@ -119,7 +119,7 @@ def _scored(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
 
 
 def _role(snapshot: Snapshot, asked: PromptRequest) -> str:
-    """Who the agent is: as said on the spot, as the settings say, or the least that can be said."""
+    """Who the agent is: by the option, by the settings, or in a sentence of no more than its name and the project."""
     if asked.role:
         return asked.role.strip("\n")
     profile = snapshot.config.agents.get(asked.agent)

@@ -81,13 +81,13 @@ class CrossWindowStateManager:
             self._save(sound(progress.finished(task_state_of(before, before.version))), before)
 
     def load(self) -> TaskState | None:
-        """The newest state, None if nothing was kept; raises MemctlError if it can't be read."""
+        """Return the newest state, None if nothing was kept; raises MemctlError if it can't be read."""
         found = self._newest()
         self._seen = found.version if found is not None else 0
         return None if found is None else task_state_of(found, found.version)
 
     def validate(self, state: TaskState) -> Validation:
-        """What makes a state useless, and what may lead astray."""
+        """Return what makes a state useless, and what may lead astray."""
         return validate(state)
 
     def bootstrap_prompt(self) -> str:
@@ -106,6 +106,6 @@ class CrossWindowStateManager:
 
 
 def task_state_of(state: TaskState, version: int) -> TaskState:
-    """The state that a checkpoint holds, without what makes it one."""
+    """Return the state that a checkpoint holds, without what makes it one."""
     values = {name: getattr(state, name) for name in TaskState.__struct_fields__}
     return TaskState(**{**values, "version": version})

@@ -1,4 +1,4 @@
-"""The state of a task in files of the project, for who has no memory (rules.md#window-state).
+"""The state of a task in files of the project, for a project without a memory (rules.md#window-state).
 
 A memory has checkpoints (`checkpoints`), which are in commits and tell how the environment has drifted; where there is
 one, these files are copies for other programs and for people, and are never read. A state that goes on from an older
@@ -110,7 +110,7 @@ class StateFiles:
         return f"w{state.window_id}-v{version}"
 
     def load(self) -> TaskState | None:
-        """The state that was kept last, None if there is none; raises MemctlError if it can't be read."""
+        """Return the state that was kept last, None if there is none; raises MemctlError if it can't be read."""
         if self._keeper is not None:
             return self._keeper.load()
         found = self._read()
@@ -134,9 +134,9 @@ class StateFiles:
                 values = task_state_1.of_window(values)
             found = msgspec.convert(values, TaskState)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise MemctlError(f"{self._state_file} is no state: {error}", "mend it, or move it away") from None
+            raise MemctlError(f"{self._state_file} is no state: {error}", "repair it, or move it away") from None
         if wrong := validate(found).errors:
-            raise MemctlError(f"{self._state_file} is no state: {'; '.join(wrong)}", "mend it, or move it away")
+            raise MemctlError(f"{self._state_file} is no state: {'; '.join(wrong)}", "repair it, or move it away")
         return found
 
     def _write(self, state: TaskState) -> None:
@@ -162,7 +162,7 @@ def alone(folder: Path, path: str) -> Iterator[None]:
 
 
 def text_of(folder: Path, path: str) -> str | None:
-    """The text of a file of the project, None if there is none; raises MemctlError if it can't be read."""
+    """Return the text of a file of the project, None if there is none; raises MemctlError if it can't be read."""
     try:
         return files.read(folder, path)
     except FileNotFoundError:
@@ -177,7 +177,7 @@ _LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): 
 
 
 def notes_in(folder: Path, path: str) -> Notes:
-    """The notes in a file of the project, to which each one that is taken is appended.
+    """Return the notes in a file of the project, to which each one that is taken is appended.
 
     A note is a line `- [HIGH] bugs: what it says`; whatever else people write there stays, and is no note. Raises
     MemctlError if the file can't be read or written.

@@ -160,7 +160,7 @@ class Memory:
         from memctl.store import agent_env
         from memctl.store.memory import open_memory
 
-        environ = agent_env.named({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
+        environ = agent_env.with_agent({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
         opened = open_memory(_folder(where), environ)
         opened.by_hand = True
         opened.by_agent = agent_env.shell_of(environ) is not None
@@ -359,28 +359,22 @@ class Memory:
         memory, and nothing changes hands. What is not said is taken from the memory, as `memctl handoff` does.
         """
         from memctl.pack import handoff_offer
-        from memctl.pack.filling import AUTO
-        from memctl.pack.handoff_request import HandoffText
+        from memctl.pack.handoff_request import HandoffRequest
         from memctl.pack.handoff_scope import BUDGETS
         from memctl.pages.links import known_section
         from memctl.record.change import WriteOptions
 
         _known("kind", kind, BUDGETS)
-        said = HandoffText(
+        snapshot = self._read(None)
+        asked = HandoffRequest(
+            source="",
+            target=taker,
+            kind=kind,
+            sections=tuple(known_section(snapshot, one) for one in sections),
             reason=reason,
             summary=summary,
             task=task,
-            immediate=tuple(immediate),
-            success_criteria=tuple(success_criteria),
-        )
-        snapshot = self._read(None)
-        asked = handoff_offer.request(
-            self._memory,
-            taker=taker,
-            kind=kind,
-            said=said,
-            form=AUTO,
-            sections=[known_section(snapshot, one) for one in sections],
+            lines={"immediate": tuple(immediate), "success_criteria": tuple(success_criteria)},
         )
         options = WriteOptions(reason=reason, dry_run=dry_run)
         offered = handoff_offer.offer(self._memory, asked, lambda: self._read(None), self._counter(""), options)
@@ -437,31 +431,18 @@ class Memory:
 
     def _read(self, at: str | None) -> Snapshot:
         """The memory as it is now or was at a revision, without what an owner keeps from this agent."""
+        from memctl import agent_view
         from memctl.store import load
 
         self._wait()
         memory = self._memory
-        found = load.disk(memory) if at is None else load.revision(memory, at)
-        if not memory.environ.get("MEMCTL_AGENT"):
-            return found
-        from memctl.pages import access_filter
-        from memctl.team import read_access
-
-        closed = read_access.closed(memory)
-        if closed is None:
-            return found
-        return access_filter.readable(memory, found, closed, lambda: () if at is None else (load.disk(memory),))
+        return agent_view.readable(memory, load.disk(memory) if at is None else load.revision(memory, at), at)
 
     def _counter(self, model: str) -> Callable[[str], int]:
-        """Counts the tokens of a model, of the memory's if none is named."""
-        from memctl.store import load
-        from memctl.tokens.count import Counter, learnt
-        from memctl.tokens.families import family_of
+        """Return what counts the tokens of a model, of the memory's if none is named."""
+        from memctl.tokens import count
 
-        name = model or self._memory.config.model
-        family = family_of(name)
-        known = learnt(self._memory.repository.shared, name, family)
-        return Counter(family, load.open_cache(self._memory), learnt=known).tokens
+        return count.of_memory(self._memory, model or self._memory.config.model).tokens
 
     def _wait(self) -> None:
         """Wait for what hooks of agents have begun to write here."""

@@ -19,8 +19,7 @@ from memctl.errors import MemctlError
 from memctl.record import argument_checks
 from memctl.text.characters import encodable
 from memctl.tokens.families import is_pack
-from memctl.tokens.images import image_tokens
-from memctl.tokens.messages import PER_EMPTY_RESULT, PER_MESSAGE, PER_REQUEST, PER_SEVERAL_CALLS
+from memctl.tokens.messages import PER_EMPTY_RESULT, PER_MESSAGE, PER_REQUEST, PER_SEVERAL_CALLS, image_tokens
 from memctl.transcript.line import without_host_tags
 from memctl.transcript.messages import (
     CALL,

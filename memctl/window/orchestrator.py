@@ -397,7 +397,7 @@ class ContextWindowManager:
         saved = self._succession.save(conversation.blocks)
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
         blocks, size = conversation.blocks, accounting.window(conversation, start.utilization_before)
-        from memctl.window.state.bootstrap import room as room_beside
+        from memctl.window.state.succession import room as room_beside
 
         room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
         bootstrap = self._succession.begin_anew(room, self.counter, self.compression_engine)

@@ -221,9 +221,9 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
 
 
 def _notes(folder: Path, name: str) -> Notes:
-    from memctl.window.state import notes_file
+    from memctl.window.state import files
 
-    return notes_file.in_file(folder, name)
+    return files.notes(folder, name)
 
 
 def _keeper(

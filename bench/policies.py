@@ -11,7 +11,7 @@ from itertools import product
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window.eviction.policies import EvictionPolicy
+from memctl.window import EvictionPolicy
 from memctl.window.eviction.simulation import Replay, Simulation
 from memctl.window.messages import reading
 from tests.window import generated

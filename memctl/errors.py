@@ -42,6 +42,6 @@ class MemctlError(Exception):
 
 
 class CredentialFound(MemctlError):
-    """A text is refused, for something in it looks like a credential."""
+    """Raised when a text is refused because part of it looks like a credential."""
 
     kind = "credential"

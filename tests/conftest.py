@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from memctl.cli.main import main
+from tests import json_schemas
 from tests.world import WORLD
 
 NOW = "2025-11-04T14:32:00Z"
@@ -156,6 +157,8 @@ def memctl(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Memctl:
         out.flush()
         text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
         assert code is None or got == code, f"memctl {' '.join(args)}: exit {got}\n{text}\n{err.getvalue()}"
+        if "--json" in args and text:
+            json_schemas.check(text)
         return Result(got, text, err.getvalue())
 
     return run

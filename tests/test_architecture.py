@@ -50,12 +50,13 @@ FLOORS = {
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself
 # What `list` may import, in whatever function, and what it may load of an unchanged memory: as measured, and some more.
-MOST_REACHED, MOST_LOADED = (94, 14_200), (46, 5_500)  # modules, lines
+MOST_REACHED, MOST_LOADED = (94, 14_200), (46, 5_550)  # modules, lines
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
     "policy",
-    "results",
+    "steps",
     "messages",
+    "results",
     "preservation",
     "pressure",
     "budget",
@@ -130,7 +131,7 @@ def within(modules: set[str], most: tuple[int, int]) -> bool:
 def test_the_rooms_of_a_window_import_only_from_those_before() -> None:
     window = PACKAGE / "window"
     rooms = {path.parent.name for path in window.rglob("*.py")} - {"window"}
-    assert rooms == set(WINDOW)
+    assert rooms == {*WINDOW} - {"steps"}  # a module of names, which all may import
     for path in window.rglob("*/*.py"):
         allowed = WINDOW[: WINDOW.index(path.parent.name) + 1]
         for name in imports(path):
@@ -206,6 +207,4 @@ def test_after_a_tool_call_nothing_of_the_memory_is_imported(repo: Path) -> None
 def test_the_names_that_help_lists_are_the_parts_own_and_cost_nothing(name: str) -> None:
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['window', '{name}', '--help'])")
     parts = {one for one in loaded if one.startswith("memctl.window.")}
-    plain = {"compression.strategies", "eviction.policies"}
-    rooms = {one.partition(".")[0] for one in plain}
-    assert parts <= {f"memctl.window.{one}" for one in rooms | plain}
+    assert parts <= {"memctl.window.steps"}

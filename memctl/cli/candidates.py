@@ -70,6 +70,12 @@ def _rules() -> Pairs:
     return [(code, rule.summary) for code, rule in RULES.items()]
 
 
+def _schemas() -> Pairs:
+    from memctl.cli import schemas
+
+    return [(kind, "") for kind in (*schemas.KINDS, schemas.CONFIG)]
+
+
 def _fields() -> Pairs:
     from memctl.record.kinds import KINDS
 
@@ -86,4 +92,4 @@ _OF_SNAPSHOT: Mapping[str, Callable[[Snapshot], Pairs]] = {
     "tag": _tags,
     "checkpoint": _checkpoints,
 }
-_FIXED: Mapping[str, Callable[[], Pairs]] = {"rule": _rules, "field": _fields}
+_FIXED: Mapping[str, Callable[[], Pairs]] = {"rule": _rules, "field": _fields, "schema": _schemas}

@@ -147,12 +147,24 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         output.note("nothing here has one right answer")
 
 
+def _home() -> str:
+    """The address of memctl's pages, as the installed package names it; "" if it names none."""
+    from importlib import metadata
+
+    try:
+        named = metadata.metadata("git-memctl").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return ""
+    addresses = dict(one.split(", ", 1) for one in named)
+    return addresses.get("Documentation") or addresses.get("Homepage") or ""
+
+
 def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
     """Print findings; a `brief` text has errors alone, each once: a hook prints it at each commit."""
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
-        output.json_text(formats.as_sarif(found, memory.tracked, __version__))
+        output.json_text(formats.as_sarif(found, memory.tracked, __version__, _home()))
     else:
         listed = found
         if brief and style == "text":
@@ -188,7 +200,7 @@ def _errors(found: Report) -> Iterator[Finding]:
 def _explain(wanted: str, style: str) -> None:
     rules = [RULES[code] for code in sorted(run.codes([wanted]) if wanted.lower() != "all" else RULES)]
     if style == "json":
-        output.json("rules", [formats.rule_data(rule) for rule in rules])
+        output.json_list("rules", map(formats.rule_data, rules))
     elif len(rules) == 1:
         output.text(formats.explanation(rules[0]))
     else:

@@ -78,7 +78,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
-    """Options that take a text each: flag, parameter and help. One whose help ends in "Repeatable." may be given several
+    """Options that take a text each: flag, parameter and help. One whose help ends in "Repeatable." may come several
     times; `check` is the callback of each.
     """
     return options(
@@ -226,7 +226,7 @@ _WHOLE = 1000  # characters: the first sentence of any command's help
 
 
 class Group(Command, click.Group):
-    """A command with subcommands. Its help shows its own examples, or the first of each subcommand, and lists them all."""
+    """A command with subcommands; its help lists them, after its own examples or the first of each subcommand."""
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
         members = [command for _, command in self._listed(ctx) if isinstance(command, Command)]

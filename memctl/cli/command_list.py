@@ -99,6 +99,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "install": ("install", "Set up Git's hooks and merge drivers for this clone, or the hooks of agents."),
         "help": ("help", "Show the commands of every day, all commands, or a page on a subject."),
         "completion": ("completion", "Print the completion script for a shell."),
+        "schema": ("schema", "Print the JSON Schema of what `--json` prints, or of config.yaml."),
     },
 }
 MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}

@@ -188,7 +188,8 @@ def _format_and_place(
 def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out: Path | None, *, as_json: bool) -> None:
     lines = jsonl.export_lines(snapshot, records)
     if as_json:
-        output.json("export", [msgspec.Raw(line.encode()) for line in lines], snapshot.faults, memory)
+        found = (msgspec.Raw(line.encode()) for line in lines)
+        output.json_list("export", found, snapshot.faults, memory, name="records")
     elif out is not None:
         named_file.write(out, "".join(line + "\n" for line in lines))
     else:
@@ -300,7 +301,7 @@ def _export_adr(
 def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *, as_json: bool, dry_run: bool) -> None:
     if as_json:
         data = [{"id": item.id, "file": item.file, "state": item.state} for item in exported]
-        output.json("export", data, snapshot.faults, memory)
+        output.json_list("export-adr", data, snapshot.faults, memory, name="files")
         return
     output.columns([(item.state, item.file, item.id) for item in exported if item.state != "same"])
     same = sum(item.state == "same" for item in exported)

@@ -15,7 +15,7 @@ from memctl.cli.packing import packing as packing_options
 from memctl.cli.report import said, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
-from memctl.pack.formats.choice import AUTO
+from memctl.pack.filling import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
 from memctl.pack.handoff_request import FIELDS, HandoffRequest
 from memctl.pack.handoff_scope import BUDGETS
@@ -50,7 +50,8 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
     found.sort(key=lambda one: (one.parties.to_agent_id != memory.actor, one.parties.from_agent_id != memory.actor))
     wrong = handoff.faults(snapshot)
     if as_json:
-        output.json("handoffs", {"handoffs": [_data(memory, one) for one in found]}, [*snapshot.faults, *wrong], memory)
+        faults = [*snapshot.faults, *wrong]
+        output.json_list("handoffs", [_data(memory, one) for one in found], faults, memory)
     else:
         rows = [(one.record.id, one.record.status, one.parties, one.record.title) for one in found]
         output.columns([

@@ -63,7 +63,9 @@ def log_command(
     current = _bringer(memory, path, at) if id else ""
     if as_json:
         marks = [{"brought_text": commit.commit == current} if id else {} for commit in found]
-        output.json("log", {"commits": [_data(memory, one) | mark for one, mark in zip(found, marks, strict=True)]})
+        commits = [_data(memory, one) | mark for one, mark in zip(found, marks, strict=True)]
+        is_whole = most is None or len(found) < most
+        output.json("log", {"total": len(found) if is_whole else None, "commits": commits})
         return
     for commit in found:
         # Of the first one listed everybody takes it for granted.

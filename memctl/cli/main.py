@@ -116,6 +116,8 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     try:
         try:
             _refuse_broken_text(given)
+            if os.environ.get("_MEMCTL_COMPLETE", "").startswith("powershell"):
+                import_module("memctl.cli.completion")  # click knows the other shells by itself
             code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=start)
         finally:
             terminal.release(start.folder)

@@ -98,9 +98,9 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
 
 def provider_of(memory: Memory) -> Provider | None:
     """The language model that the user has set up, None without one; raises MemctlError if it can't be used."""
-    from memctl.providers import choosing
+    from memctl.providers import choice
 
-    return choosing.chosen(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
+    return choice.chosen(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
 
 
 def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider | None:
@@ -110,12 +110,12 @@ def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider 
     """
     import os
 
-    from memctl.providers import choosing
+    from memctl.providers import choice
 
     if no_llm:
         return None
     try:
-        return choosing.chosen(os.environ, {}) if memory is None else provider_of(memory)
+        return choice.chosen(os.environ, {}) if memory is None else provider_of(memory)
     except MemctlError as error:
         output.note(f"warning: no language model: {error.with_hint}")
         return None

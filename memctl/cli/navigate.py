@@ -93,7 +93,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
         for item in tree:
             del item["text"]
     if as_json:
-        output.json("index", tree, outline.faults, memory)
+        output.json_list("index", tree, outline.faults, memory, name="places")
     elif with_tokens:
         rows = [(item["marker"], f"{item['tokens']:,}", item["title"]) for item in tree]
         output.columns([("marker", "tokens", "title"), *rows])

@@ -57,6 +57,20 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
     json_text(msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode())
 
 
+def json_list(
+    kind: str,
+    items: Iterable[Any],
+    faults: Sequence[Fault] = (),
+    memory: Memory | None = None,
+    *,
+    name: str = "",
+    total: int | None = None,
+) -> None:
+    """Print a list in the shape that all lists have: how many there are, and those shown, by default under its kind."""
+    shown = list(items)
+    json(kind, {"total": len(shown) if total is None else total, name or kind: shown}, faults, memory)
+
+
 def json_text(written: str) -> None:
     """Print JSON."""
     styled(terminal.json(written, getattr(sys.stdout, "encoding", "") or "ascii"))
@@ -127,7 +141,8 @@ Style = dict[str, Any] | Callable[[str], dict[str, Any]]  # of a cell, for `clic
 
 
 def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: Sequence[str] = ()) -> None:
-    """Print rows in aligned columns; the last column is not padded. `below` has a line to print under each row, or ""."""
+    """Print rows in aligned columns; the last column is not padded. `below` has a line to print under each row,
+    or ""."""
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
     for number, row in enumerate(rows):

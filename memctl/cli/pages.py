@@ -253,7 +253,7 @@ def _list(kind: PageKind) -> click.Command:
         found = [page for page in snapshot.outline.pages if page.kind is kind]
         faults = [fault for fault in snapshot.outline.faults if kind_at(fault.path) is kind]
         if as_json:
-            output.json(f"{kind.name}s", [_data(memory, page) for page in found], faults, memory)
+            output.json_list(f"{kind.name}s", [_data(memory, page) for page in found], faults, memory)
         elif found:
             output.columns([_row(page) for page in found])
         elif not faults:

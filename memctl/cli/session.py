@@ -292,7 +292,7 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
     """Print the proposed records with the numbers that --accept takes."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
-        output.json("proposals", data)
+        output.json_list("proposals", data)
         return
     for number, one in enumerate(proposed, start=1):
         sure = "" if one.explicit else "  (as said, without a label)"
@@ -361,7 +361,7 @@ def _print_list(memory: Memory, pages: Sequence[SessionPage], faults: Sequence[F
     """Print a line for each session."""
     if as_json:
         data = [{**made.values, "path": memory.tracked(path_of(made.id))} for made in pages]
-        output.json("sessions", data, faults, memory)
+        output.json_list("sessions", data, faults, memory)
     else:
         output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
         if not pages:
@@ -398,7 +398,7 @@ def _print_page(
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
     """Print what is known of sessions that are under way."""
     if as_json:
-        output.json("sessions", [_summary_data(summary) for summary in summaries])
+        output.json_list("sessions-under-way", map(_summary_data, summaries), name="sessions")
         return
     for one in summaries:
         changed = one.trail.having(CREATED, MODIFIED, DELETED)

@@ -204,7 +204,8 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     ]
     if as_json:
         rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in found]
-        output.json("ownership", {"sync_version": state.sync_version, "sections": rows})
+        data = {"total": len(rows), "sync_version": state.sync_version, "sections": rows}
+        output.json("ownership", data)
         return
     header = ("section", "owner", "type", "since", "until", "reason")
     restricted = any(item.agents_with_read_access is not None for item in found)
@@ -254,7 +255,7 @@ def check_command(
             {"place": place, "granted": granted, "ownerships": msgspec.to_builtins(held)}
             for place, granted, held in rows
         ]
-        output.json("ownership-check", data)
+        output.json_list("ownership-check", data, name="places")
     else:
         for place, granted, held in rows:
             why = "; ".join(_said(one) if reading else one.told for one in held) or "nobody owns it"

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 # 1,500 tokens, of which no prose has more than .45 in a character (`tokens.families`): hooks count characters, since to
 # load what counts tokens takes 35 ms.
 _ROOM = 3_300
-# How much of a prompt's words something has that bears on it, and how well its text fits as compared with the best.
-_WORDS, _SHARE, _CLOSE = 2, 0.3, 0.75
+_WORDS, _SHARE = 2, 0.3  # how many of a prompt's words something has that bears on it: so many, and such a share
 _MOST, _LOOKED_AT = 5, 30  # records that are given, and results that are looked at
 _ASKED = 2_000  # characters of a prompt that say what it is about
 # Of a sub-agent's 300 tokens (o200k) `_HOW` has 26; an estimate of the rest may be 7 % too low (`tokens.families`).
@@ -107,27 +106,28 @@ def give(folder: SessionDir, found: str) -> str:
 
 def _close(snapshot: Snapshot, about: str, now: str) -> list[Result]:
     """What fits a prompt nearly as well as the best, best first: open records, pages, sessions and checkpoints."""
+    from memctl.pack.items import CLOSE
     from memctl.search import ranking
 
     ranked = ranking.search(snapshot, about, now, most=_LOOKED_AT)
     held = [one for one in ranked if one.record is None or _holds(one.record, now)]
     best = max((one.match for one in held), default=0.0)
-    return [one for one in held if one.match >= _CLOSE * best]
+    return [one for one in held if one.match >= CLOSE * best]
 
 
 def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: Callable[[Item], bool]) -> list[Item]:
     """What bears on a prompt, records first. Git is asked where a text comes from only of these."""
-    from memctl.pack import items, relevance
+    from memctl.pack import items
 
     records = [one.record for one in close if one.record is not None][:_MOST]
     found = [record for record in records if bears(items.of_record(snapshot, record, {}))]
-    places = (relevance.item(snapshot, place) for place in relevance.places(close))
+    places = (items.of_result(snapshot, place) for place in items.places(close))
     made = list(filter(bears, places))
     if not found:
         return made
-    from memctl.pack import origins
+    from memctl.pack import supply
 
-    known = origins.of_records(memory, snapshot, found, None)
+    known = supply.origins_of(memory, snapshot, found, None)
     return [*(items.of_record(snapshot, record, known) for record in found), *made]
 
 

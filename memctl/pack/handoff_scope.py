@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import compaction, items, last_work, phase, relevance
+from memctl.pack import compaction, items, last_work, phase
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
@@ -97,7 +97,7 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     globs = globs_of(snapshot, asked.sections)
     state = _state(snapshot, asked, tasks, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
-    ranked = relevance.found(snapshot, task, now) if asked.kind == SPECIALIST else []
+    ranked = items.search(snapshot, task, now) if asked.kind == SPECIALIST else []
     bearing, places = _bearing(snapshot, ranked, count)
     keeps = _kept(snapshot, now, asked, known, tasks, sources, bearing)
     own = _pages(snapshot, asked.sections, sources)
@@ -284,14 +284,14 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
     pages: dict[str, Item] = {}
     room = int(_TEXTS * LEAST[SPECIALIST])
     for one in ranked:
-        if one.match < (relevance.CLOSE if room <= 0 else _WEAK):
+        if one.match < (items.CLOSE if room <= 0 else _WEAK):
             break
-        record, page = one.record, relevance.page_of(one.id)
+        record, page = one.record, items.page_of(one.id)
         if record is not None and record.is_open and record.memory_type in KNOWLEDGE:
             records.append(record)
             room -= count(snapshot.body(record))
         elif one.kind == "page" and page not in pages:  # of a page and a part of it the better match
-            pages[page] = relevance.item(snapshot, one)
+            pages[page] = items.of_result(snapshot, one)
             room -= count(pages[page].body)
     return records, [*pages.values()]
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import items, relevance
+from memctl.pack import items
 from memctl.pack.draft import Item, PackPart
 from memctl.pack.filling import CountTokens
-from memctl.pack.formats import markdown
+from memctl.pack.formats.markdown import markdown_item
 from memctl.record import checkpoint, frontmatter, session_page, timestamps
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.errors import InvalidRecord, Malformed
@@ -86,7 +86,7 @@ def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTok
     saved = pending(snapshot, ended)
     found = [] if saved is None else fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
-    room = limit - sum(count(markdown.item(item)) for item in found)
+    room = limit - sum(count(markdown_item(item)) for item in found)
     last = [item for item in ([_of_session(snapshot, latest, room, count)] if latest else []) if item.body.strip()]
     return fitting([*last, *found], limit, count)
 
@@ -100,7 +100,7 @@ def prior(
     """
     ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
     last = left(snapshot, ended, int(limit / _LEFT), count)
-    bearing = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind != "page"]
+    bearing = [items.of_result(snapshot, one) for one in items.places(ranked) if one.kind != "page"]
     known = {item.id for item in last}
     return fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
 
@@ -149,7 +149,7 @@ def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]
     """Those of some items, the first first, that take no more than `limit` tokens together."""
     kept: list[Item] = []
     for item in found:
-        cost = count(markdown.item(item))
+        cost = count(markdown_item(item))
         if cost <= limit:
             limit -= cost
             kept.append(item)
@@ -186,7 +186,7 @@ def _of_session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, c
         body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
         body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
         item = Item("session", page.id, f"Session {page.id}", body, told, f"session {page.id}")
-        if count(markdown.item(item)) <= limit:
+        if count(markdown_item(item)) <= limit:
             break
     return _filled(snapshot, item, state, list(_MOST), limit, count)
 
@@ -209,7 +209,7 @@ def _filled(
             chosen[-1].append(f"- {cut_at_word(one_line(line.text), _LONGEST)}")
             told = "\n\n".join("\n".join(some) for some in chosen if some[1:])
             longer = msgspec.structs.replace(item, body=f"{told}\n\n{item.body}")
-            if count(markdown.item(longer)) <= limit:
+            if count(markdown_item(longer)) <= limit:
                 made = longer
             else:
                 chosen[-1].pop()

@@ -1,1 +1,1 @@
-"""Language models that a user may have: a program of theirs, an endpoint, or none. Nothing of memctl needs one."""
+"""Language models that a user may have set up: a program, an endpoint, or none. Nothing in memctl needs one."""

@@ -1,4 +1,4 @@
-"""The clipboard, by the program that the system has for it."""
+"""The clipboard, filled by the program that the system has for it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An endpoint that speaks OpenAI's chat completions: `POST BASE/chat/completions`, which many servers do.
+"""An endpoint with OpenAI's chat completions: `POST BASE/chat/completions`, which many servers offer.
 
-The request has a model, one message of the user and the longest answer in tokens; the answer stands in
+The request has a model, one user message and the maximum length of the answer in tokens; the answer is in
 `choices[0].message.content`.
 """
 
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.providers import posting
+from memctl.providers import http_post
 from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, told
 from memctl.providers.settings import OPENAI_BASE, OPENAI_KEY, Settings
 
@@ -47,10 +47,10 @@ class Completions:
         """The key is in `environ`, under the name that the settings give; raises MemctlError if they can't be used."""
         if not settings.model:
             raise MemctlError("no model is set", "`git config --global memctl.llm.model NAME`", USAGE)
-        base = posting.address(settings.base_url, "memctl.llm.baseUrl")
+        base = http_post.address(settings.base_url, "memctl.llm.baseUrl")
         named = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
         hint = "memctl.llm.apiKeyEnv names the variable of the environment that has the key"
-        self._key = posting.key(environ.get(named, ""), named, hint) if named else ""
+        self._key = http_post.key(environ.get(named, ""), named, hint) if named else ""
         self._host = urlsplit(base).netloc
         self._url = f"{base}/chat/completions"
         self._settings = settings
@@ -58,7 +58,7 @@ class Completions:
         self.name = f"{told(settings.model, 100)} at {self._host}"
 
     def answer(self, prompt: str) -> str:
-        """The model's answer; raises ProviderFailed. What is too much at the moment is tried again."""
+        """Return the model's answer; raises ProviderFailed. A refusal for too many requests is retried."""
         until = time.monotonic() + self._settings.timeout_seconds
         limit = "max_tokens"
         for attempt in range(_ATTEMPTS):
@@ -87,7 +87,7 @@ class Completions:
         }
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         try:
-            return posting.post(self._url, msgspec.json.encode(body), headers, seconds, LONGEST_ANSWER)
+            return http_post.post(self._url, msgspec.json.encode(body), headers, seconds, LONGEST_ANSWER)
         except HTTPError:
             raise
         except (URLError, HTTPException, OSError) as error:
@@ -115,7 +115,7 @@ class Completions:
             return ProviderFailed(
                 f"{self._host} sends on to another place ({code}); the key goes to no other", "mend memctl.llm.baseUrl"
             )
-        return ProviderFailed(f"{self._host} refused ({code}): {self._without_key(posting.reason(body))}")
+        return ProviderFailed(f"{self._host} refused ({code}): {self._without_key(http_post.reason(body))}")
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"
@@ -135,7 +135,8 @@ def _body_of(error: HTTPError) -> bytes:
 
 
 def _wait(after: str | None, attempt: int) -> float:
-    """Seconds until the next attempt: as the server says (seconds or a date, RFC 9110 10.2.3), else ever longer."""
+    """Return the seconds to wait before the next attempt: what the server says (seconds or a date, RFC 9110 10.2.3),
+    else longer each time."""
     usual = _FIRST_WAIT * (1 << attempt)
     if not after:
         return usual

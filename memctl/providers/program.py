@@ -22,13 +22,14 @@ _LONGEST_COMPLAINT = 65_536
 
 
 class Program:
-    """Runs a program, without a shell, in an empty folder: nothing that the repository holds is run or read by it.
+    """Runs the user's program without a shell and in an empty folder, so that it runs and reads nothing of the
+    repository.
 
-    The program itself finds MEMCTL_LLM_PROVIDER=none, so that hooks of an agent that memctl asks don't ask in turn.
+    It gets MEMCTL_LLM_PROVIDER=none, so that the hooks of an agent started this way ask no model in turn.
     """
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
-        """Raises MemctlError if there is no such program on the PATH, or at an absolute path."""
+        """Raise MemctlError if there is no such program on the PATH, or at an absolute path."""
         if not command:
             raise MemctlError("no command is set", "`git config --global memctl.llm.command 'claude -p'`", USAGE)
         name = os.path.expanduser(command[0])
@@ -41,7 +42,7 @@ class Program:
         self._seconds = seconds
 
     def answer(self, prompt: str) -> str:
-        """What the program prints; raises ProviderFailed if it fails, says nothing, or takes too long."""
+        """Return what the program prints; raises ProviderFailed if it fails, prints nothing, or takes too long."""
         with tempfile.TemporaryDirectory(prefix="memctl-", ignore_cleanup_errors=True) as folder:
             out = self._run(prompt, folder)
         answer = out.decode(errors="replace").strip()
@@ -68,7 +69,7 @@ class Program:
             _end(process)
 
     def _spoken_with(self, process: subprocess.Popen[bytes], prompt: str) -> bytes:
-        """What a running program answers; all three pipes are served at once, or one that is full would stop it."""
+        """Return a running program's answer. All three pipes are served at once, since a full one would block it."""
         assert process.stdin is not None
         out = _PipeReader(process.stdout, LONGEST_ANSWER)
         err = _PipeReader(process.stderr, _LONGEST_COMPLAINT, drains=True)
@@ -94,9 +95,9 @@ class Program:
 
 
 def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
-    """Give data to a program of the system's, and return whether it ended well.
+    """Feed data to a system program, and return whether it succeeded.
 
-    What it says is not read: `xclip` leaves a process behind that would keep a pipe open.
+    Its output is not read: `xclip` leaves a process behind that would keep the pipe open.
     """
     try:
         done = subprocess.run(
@@ -108,7 +109,7 @@ def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
 
 
 class _PipeReader(threading.Thread):
-    """Reads a pipe to its end, or until it brings more than `longest` bytes; one that `drains` lets the rest go."""
+    """Reads a pipe to its end, or up to `longest` bytes; with `drains` it reads on and discards the rest."""
 
     def __init__(self, pipe: IO[bytes] | None, longest: int, *, drains: bool = False) -> None:
         super().__init__(daemon=True)
@@ -137,7 +138,7 @@ def _give(pipe: IO[bytes], data: bytes) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program with all that it has started, if it has not ended by itself."""
+    """End a program and all that it has started, unless it has ended."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)  # its group outlives it if it left something behind

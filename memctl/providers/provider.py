@@ -1,4 +1,4 @@
-"""What a provider is: something that answers a prompt, or says why it did not."""
+"""What a provider is: it answers a prompt, or says why it did not."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ LONGEST_ANSWER = 1024 * 1024  # bytes; an answer of 4,096 tokens has about 20,00
 
 
 class ProviderFailed(MemctlError):
-    """A provider gave no answer; whoever asked goes on without one."""
+    """Raised when a provider gave no answer; callers continue without one."""
 
     kind = "provider"
 
 
 class Provider(Protocol):
-    """Answers prompts. `name` says to people what answers; nothing of a key is in it."""
+    """Answers prompts. `name` tells people what answers; it contains nothing of a key."""
 
     @property
     def name(self) -> str: ...
 
     def answer(self, prompt: str) -> str:
-        """The answer to a prompt, not empty; raises ProviderFailed."""
+        """Return the answer to a prompt, not empty; raises ProviderFailed."""
 
 
 def json_object(answer: str, name: str) -> dict[str, Any]:
-    """The JSON object in an answer, whatever a model puts around it; raises ProviderFailed, which names the model."""
+    """Return the JSON object in an answer, whatever else a model writes around it; raises ProviderFailed naming the
+    model."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
         return msgspec.json.decode(answer[start : end + 1] if 0 <= start < end else "", type=dict[str, Any])
@@ -39,5 +40,5 @@ def json_object(answer: str, name: str) -> dict[str, Any]:
 
 
 def told(text: str, longest: int = 300) -> str:
-    """What a program or a server says of itself, as one line that does nothing to a terminal."""
+    """Return a program's or server's message as one line, without anything that a terminal would obey."""
     return cut(printable_line(text), longest)

@@ -1,10 +1,10 @@
-"""Which provider somebody has: their own settings, never the repository's.
+"""The provider that a user has set up, in their own settings and never in the repository's.
 
-They come from the environment (`MEMCTL_LLM_BASE_URL`) and from Git's configuration (`git config --global
-memctl.llm.baseUrl`), the environment first. A repository that is cloned brings neither: were it to name a program,
-looking at it would run that; were it to name an address, a key would go there. `.git/config` counts, since no clone
-brings it and whoever can write it can let Git itself run programs (core.fsmonitor). What `.memory/config.yaml` may say
-is `llm: {use: false}`: sessions of this project go to no model.
+The settings come from the environment (`MEMCTL_LLM_BASE_URL`) and then from Git's configuration (`git config --global
+memctl.llm.baseUrl`). A cloned repository brings neither: if it could name a program, looking at it would run that
+program; if it could name an address, a key would be sent there. `.git/config` counts, since no clone brings it, and
+whoever can write it can make Git itself run programs (core.fsmonitor). `.memory/config.yaml` may only say `llm: {use:
+false}`: then no model gets sessions of this project.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ OPENAI_BASE, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A provider, as its user has set it up.
+    """A provider as its user has set it up.
 
-    `command` is a program with its arguments; no shell reads it. `api_key_env` names the variable that holds the key:
-    OPENAI_API_KEY for OpenAI's own address, none for another one, unless it is said. `timeout_seconds` are for an
-    answer with all its retries, `max_tokens` the length of an answer.
+    `command` is a program with its arguments; no shell reads it. `api_key_env` names the variable with the key: by
+    default OPENAI_API_KEY for OpenAI's own address and none for another. `timeout_seconds` is for an answer with all
+    retries, `max_tokens` limits the answer's length.
     """
 
     provider: Literal["none", "command", "openai"] = "none"
@@ -41,7 +41,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
-    """The settings of the environment and of Git (its keys in lower case); raises MemctlError for one that is wrong."""
+    """Return the settings from the environment and from Git (keys in lower case); raises MemctlError for a wrong
+    one."""
     given = {**_named(_of_git(git_settings)), **_named(_of_environment(environ))}
     values: dict[str, object] = {field: value for field, (_, value) in given.items()}
     if "command" in values:
@@ -62,7 +63,7 @@ def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Setting
 
 
 def _of_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Field without underscores -> how its setting is called, and its value."""
+    """Return each setting by its field's name without underscores: the name of the setting, and its value."""
     return {
         name[len(_IN_GIT) :].lower(): (name, value)
         for name, value in settings.items()
@@ -79,7 +80,7 @@ def _of_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def _named(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-    """The same by the names of the fields; raises MemctlError for a setting that there is not."""
+    """Return the settings by the names of the fields; raises MemctlError for an unknown one."""
     fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
     for short, (name, _) in found.items():
         if short not in fields:
@@ -89,7 +90,7 @@ def _named(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
 
 
 def _words(name: str, value: str) -> list[str]:
-    """A command line as words, read like a shell would; no shell ever sees it."""
+    """Split a command line into words like a shell; no shell ever sees it."""
     try:
         return shlex.split(value)
     except ValueError as error:
@@ -97,5 +98,5 @@ def _words(name: str, value: str) -> list[str]:
 
 
 def _camel(field: str) -> str:
-    """A field's name as Git allows it: without underscores."""
+    """Return a field's name in the form that Git allows, without underscores."""
     return re.sub("_([a-z])", lambda match: match[1].upper(), field)

@@ -1,4 +1,4 @@
-"""What callers in Python give: a thing of the wrong kind is told at the door, and not deep inside by what it lacks."""
+"""Checks of arguments from Python callers, so that a wrong type is reported at the call and not deep inside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memctl.errors import USAGE, MemctlError
 
 
 def texts(**given: object) -> None:
-    """Raise MemctlError unless all of these arguments are texts."""
+    """Raise MemctlError unless all of these arguments are strings."""
     for what, value in given.items():
         instance(value, str, what, "a text")
 
@@ -26,7 +26,7 @@ def numbers_or_none(**given: object) -> None:
 
 
 def instance(given: object, kinds: type | tuple[type, ...], what: str, named: str, hint: str | None = None) -> None:
-    """Raise MemctlError unless the argument `what` is one of `kinds`, which are called what is `named`."""
+    """Raise MemctlError unless the argument `what` is an instance of `kinds`; the message calls them `named`."""
     if not isinstance(given, kinds):
         raise MemctlError(f"{what} is {named}, not {_told(given)}", hint, USAGE)
 

@@ -1,4 +1,4 @@
-"""A change of the memory, as a value: operations return it, `--dry-run` prints it, the write path commits it."""
+"""A change of the memory, as a value: operations return it, `--dry-run` prints it, one function commits it."""
 
 # Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
@@ -13,7 +13,7 @@ RENUMBER = "renumber"  # the operation whose deletions lose nothing: the text go
 
 
 class Write(msgspec.Struct, frozen=True):
-    """One file with its whole new text; `old` is the text it replaces, None if there was no file."""
+    """One file with its whole new text; `old` is the text that it replaces, None for a new file."""
 
     path: str  # relative to `.memory/`
     text: str
@@ -21,14 +21,14 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """One file that goes, and the text it had."""
+    """One file to delete, and the text that it had."""
 
     path: str  # relative to `.memory/`
     old: str
 
 
 class Deed(msgspec.Struct, frozen=True):
-    """What a change of many records does to one of them, and why: a trailer of its own in the commit."""
+    """What a change of many records does to one of them, and why; each is a trailer of the commit."""
 
     action: str  # one word: `archive`, `delete`, …
     id: str
@@ -36,10 +36,10 @@ class Deed(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Writes and deletions that belong in one commit, and what the commit says about them.
+    """Writes and deletions that belong in one commit, and what its message says.
 
-    `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject.
-    `deeds` say it of each record where they are many and have reasons of their own.
+    `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject. `deeds`
+    say what happens to each record if there are many with reasons of their own.
     """
 
     op: str
@@ -62,7 +62,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """How a change is written: the options that every writing command has."""
+    """The options that every writing command has."""
 
     reason: str = ""  # goes into the commit
     dry_run: bool = False  # write nothing
@@ -75,7 +75,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
 
 def rewords(before: str, now: str, path: str) -> bool:
-    """Whether a record file was that of an accepted decision, and says something else now."""
+    """Return whether a change alters the text of an accepted decision."""
     try:
         (old, old_body), (new, new_body) = parse(before, path), parse(now, path)
     except InvalidRecord:
@@ -85,7 +85,7 @@ def rewords(before: str, now: str, path: str) -> bool:
 
 
 def _is_redacted(before: str, now: str) -> bool:
-    """Whether a text is that of before, but for what was taken out of it and is marked so."""
+    """Return whether a text differs from the one before only by redactions."""
     if "[redacted: " not in now:
         return before == now
     from memctl.text.credentials import mark_pattern

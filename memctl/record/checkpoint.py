@@ -1,8 +1,8 @@
-"""Checkpoints: the state of a task, whole, from which another window, agent or machine can take it up again.
+"""Checkpoints: the whole state of a task, from which another window, agent or machine can continue it.
 
-What it has to keep: rules.md#checkpoints. A checkpoint is a JSON file `checkpoints/WORKFLOW/wN-vN-HEX.json`, with a
-Markdown file beside it for people. Its window and version stand in its name too: so Git can say which is the newest
-without anybody reading them. It is never changed.
+rules.md#checkpoints lists what one contains. A checkpoint is a JSON file `checkpoints/WORKFLOW/wN-vN-HEX.json` with a
+Markdown file beside it for people. Its window and version are in its name, so that Git can tell which is the newest
+without reading any. A checkpoint never changes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PATH = lazy_regex(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
 
 
 class Version(msgspec.Struct, frozen=True, order=True):
-    """Which of a workflow's checkpoints one is. Both numbers only grow: of two, the one with the larger is newer.
+    """The identity of a workflow's checkpoint. Window and version only grow: the larger pair is newer.
 
-    `mark` tells apart two of the same version, which two clones may have made at once.
+    `mark` distinguishes two checkpoints of the same version, which two clones may make at once.
     """
 
     version: int
@@ -45,7 +45,7 @@ class Version(msgspec.Struct, frozen=True, order=True):
 
     @property
     def path(self) -> str:
-        """Its JSON file, below `.memory/`."""
+        """The JSON file, below `.memory/`."""
         return f"{FOLDER}/{self.workflow}/w{self.window}-v{self.version}-{self.mark}.json"
 
     @property
@@ -54,7 +54,7 @@ class Version(msgspec.Struct, frozen=True, order=True):
         return self.path.removesuffix("json") + "md"
 
     def is_behind(self, other: Version) -> bool:
-        """Whether it is stale as compared with another of its workflow."""
+        """Return whether this version is older than another of its workflow."""
         return self.version < other.version or self.window < other.window
 
 
@@ -69,7 +69,7 @@ class Metrics(msgspec.Struct, frozen=True):
 
 
 class Checkpoint(TaskState, frozen=True, kw_only=True):
-    """The state of a task as it was saved: which checkpoint of which workflow it is, and what events there were."""
+    """A saved state of a task: its workflow and version, and the events so far."""
 
     format: int
     checkpoint_id: str
@@ -85,28 +85,28 @@ class Checkpoint(TaskState, frozen=True, kw_only=True):
 
 
 def leads_out(path: str) -> bool:
-    """Whether a path is not one of the repository's files. A file may be called almost anything, in other respects."""
+    """Return whether a path is not one of the repository's files. Otherwise a file may have almost any name."""
     parts = path.split("/")
     return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path
 
 
 def is_outside(path: str) -> bool:
-    """Whether a path names a file that is plainly outside of the repository: from the home folder, or from the root."""
+    """Return whether a path is plainly outside of the repository: it starts at the home folder or at the root."""
     return path.startswith(("/", "~/")) and ".." not in path.split("/") and "\0" not in path
 
 
 def version_in(identifier: str) -> Version | None:
-    """The version that an id is of, None if it is no checkpoint's."""
+    """Return the version in a checkpoint's id, None for another id."""
     return _version(_ID.fullmatch(identifier))
 
 
 def is_begun(identifier: str) -> bool:
-    """Whether a text is the beginning of a checkpoint's id, up to its window at least, and not all of it."""
+    """Return whether a text begins a checkpoint's id, with its window at least, and is not the whole id."""
     return _BEGUN.fullmatch(identifier) is not None
 
 
 def version_at(path: str) -> Version | None:
-    """The version whose JSON file a path below `.memory/` is, None if it is none."""
+    """Return the version of the JSON file at a path below `.memory/`, None for another path."""
     return _version(_PATH.fullmatch(path))
 
 
@@ -117,12 +117,12 @@ def _version(match: re.Match[str] | None) -> Version | None:
 
 
 def is_json(path: str) -> bool:
-    """Whether a path below `.memory/` is one at which a checkpoint is expected."""
+    """Return whether a path below `.memory/` is one at which a checkpoint is expected."""
     return path.startswith(f"{FOLDER}/") and path.endswith(".json")
 
 
 def is_file(path: str) -> bool:
-    """Whether a path below `.memory/` is that of a checkpoint, or of the Markdown beside one."""
+    """Return whether a path below `.memory/` is that of a checkpoint, or of the Markdown beside one."""
     return version_at(f"{path.removesuffix('.md')}.json" if path.endswith(".md") else path) is not None
 
 
@@ -148,7 +148,7 @@ def _decoded(text: str) -> Checkpoint:
 
 
 def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
-    """What no single field tells."""
+    """Return what is wrong with several fields together."""
     wrong = []
     if found.format > FORMAT:
         wrong.append(("format", f"{found.format} is of a newer memctl; this one reads {FORMAT}"))
@@ -170,5 +170,5 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
 
 
 def written(checkpoint: Checkpoint) -> str:
-    """The JSON text of a checkpoint."""
+    """Return the JSON text of a checkpoint."""
     return msgspec.json.format(msgspec.json.encode(checkpoint), indent=2).decode() + "\n"

@@ -1,8 +1,8 @@
-"""`.memory/config.yaml`: what a project has settled for everybody who works on it."""
+"""`.memory/config.yaml`: the settings of a project, the same for everybody who works on it."""
 
 # Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -11,15 +11,16 @@ from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 
 FORMAT = 1
+DEFAULT_BRANCH = "default-branch"  # a value of `docs`
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
 Days = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
 Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
 
 
 class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What each part counts in the order of search results; only their proportions matter.
+    """The weight of each part in the order of search results; only their proportions matter.
 
-    Where the values come from: rules.md#search-ranking.
+    rules.md#search-ranking has the origin of the values.
     """
 
     title: Weight = 15
@@ -34,7 +35,7 @@ class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What a project says of one of its agents: its role, as a system prompt begins, and what it is good at."""
+    """One agent of the project: its role, with which a system prompt begins, and its capabilities."""
 
     role: str = ""
     skills: list[str] = []
@@ -65,10 +66,10 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Llm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whether sessions of this project may go to the language model that somebody has set up for themselves.
+    """Whether sessions of this project may be sent to the language model that a user has set up.
 
-    Which one that is stands in their own settings (`git config memctl.llm.provider`): a repository must not name a
-    program to run, nor an address that a key is sent to.
+    Which model that is stands in the user's own settings (`git config memctl.llm.provider`): a repository must not name
+    a program to run, or an address that a key is sent to.
     """
 
     use: bool = True
@@ -81,7 +82,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     project: Annotated[str, msgspec.Meta(min_length=1)]
     description: str = ""
     model: str = "claude"  # whose tokens budgets are counted in
-    docs: bool = True  # whether the rendered documents are in Git and follow every change
+    # Whether the rendered documents are in Git and follow every change: on each branch, on none, or on the default one.
+    docs: bool | Literal["default-branch"] = True
+    default_branch: str = ""  # for `docs: default-branch`; "": the one that origin/HEAD names
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
     lifecycle: Lifecycle = Lifecycle()
@@ -97,7 +100,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def session_pause(self) -> float:
-        """The pause that ends a session, in seconds."""
+        """The pause after which a session counts as ended, in seconds."""
         return self.session_pause_hours * 3_600
 
 

@@ -1,7 +1,7 @@
-"""Content fields of a record or page: each a headed section of its body, `## Heading`, in plain Markdown.
+"""Content fields of a record or page: each is a section of its body under a heading `## Heading`, in plain Markdown.
 
-A text given for one section can't open another: a line of it that would is written with a backslash in front, which
-reading takes away again.
+The text of one section can't open another: a line that would is written with a backslash in front, which reading
+removes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class HasFields(Protocol):
-    """What says which headings mean something: a type of record or of page."""
+    """A type of record or page that says which headings are content fields."""
 
     @property
     def fields(self) -> tuple[Field, ...]: ...
 
 
 def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
-    """The content fields of a body by their names (rules.md#records); fields without a section are left out."""
+    """Return the content fields of a body by their names (rules.md#records); fields without a section are left out."""
     by_heading = {field.heading.casefold(): field for field in kind.fields}
     found: dict[str, str | list[str]] = {}
     for section in split(body):
@@ -43,7 +43,7 @@ def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
 
 
 def compose(field: Field, value: str | list[str]) -> str:
-    """The section of one content field; "" if there is nothing to say."""
+    """Return the section of one content field; "" if there is nothing to say."""
     if isinstance(value, str):
         text = _escape(value.strip("\n"))
     else:
@@ -58,9 +58,9 @@ def compose(field: Field, value: str | list[str]) -> str:
 
 
 def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) -> str:
-    """Give a content field a new value ("" or [] removes its section); everything else stays as it is.
+    """Set a content field ("" or [] removes its section); everything else stays as it is.
 
-    A new section goes behind the nearest one that precedes it in the type's order.
+    A new section is put after the nearest one that precedes it in the type's order.
     """
     if content(kind, body).get(field.name) == value:
         return body
@@ -84,7 +84,7 @@ def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) ->
 
 
 def parse_items(text: str) -> list[str]:
-    """The items of a Markdown list; lines that belong to no item make an item of their own."""
+    """Return the items of a Markdown list; lines that belong to no item make an item of their own."""
     items: list[list[str]] = []
     fresh = True
     for line in text.split("\n"):
@@ -129,7 +129,7 @@ def _unescape(text: str) -> str:
 
 
 def _marked(text: str) -> list[tuple[str, bool]]:
-    """The lines of a text, and of each whether it would (but for backslashes) open a section or a merge conflict."""
+    """Return each line of a text, and whether it would open a section or a merge conflict without a backslash."""
     lines = outside_fences(text)
     marked = []
     for (line, outside), (before, _) in zip(lines, [("", True), *lines], strict=False):

@@ -1,4 +1,4 @@
-"""What is wrong in a file of the memory: file, line and field of every fault."""
+"""Faults in a file of the memory: file, line and field of each."""
 
 # Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
@@ -25,7 +25,7 @@ class Malformed(ValueError):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Something wrong in a file of the memory: where it is, what was found, what is allowed."""
+    """A fault in a file of the memory: where it is, what was found, what is allowed."""
 
     path: str  # relative to `.memory/`
     line: int  # 1-based
@@ -38,7 +38,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class InvalidRecord(ValueError):
-    """A file that is not a record, with everything that is wrong with it."""
+    """Raised for a file that is not a valid record, with all its faults."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("\n".join(map(str, faults)))
@@ -46,7 +46,8 @@ class InvalidRecord(ValueError):
 
 
 class NoPlainFile(InvalidRecord):
-    """A path of the memory at which there is a link, a folder or a device, or that leads through a link."""
+    """Raised where the memory has a link, a folder or a device in the place of a file, or a path leads through a
+    link."""
 
 
 def located(error: Exception) -> tuple[str, str]:
@@ -56,13 +57,14 @@ def located(error: Exception) -> tuple[str, str]:
 
 
 def describe(error: Exception) -> str:
-    """What msgspec says is wrong with values, the field first: `lifecycle.delete: Expected `bool`, got `int``."""
+    """Return what msgspec says is wrong with values, the field first: `lifecycle.delete: Expected `bool`, got
+    `int``."""
     field, message = located(error)
     return f"{field}: {message}" if field else message
 
 
 def summary(prefix: str, faults: Sequence[Fault]) -> str:
-    """Say in a line which files below `prefix` can't be read, the first fault of each; "" without faults."""
+    """Return a line that names the unreadable files below `prefix`, each with its first fault; "" without faults."""
     by_path = {fault.path: fault for fault in reversed(faults)}
     words = [f"{prefix}/{by_path[path]}" for path in sorted(by_path)[:_NAMED]]
     more = [f"{len(by_path) - _NAMED:,} files more can't be read (`memctl check`)"] if len(by_path) > _NAMED else []

@@ -1,6 +1,6 @@
-"""Workflow events: what happens at the transitions of a workflow, complete in itself.
+"""Workflow events: transitions of a workflow, each complete in itself.
 
-Where the types and fields come from: rules.md#events. Sizes are tokens, ratios percent.
+rules.md#events has the origin of types and fields. Sizes are in tokens, ratios in percent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOT_MEASURED = ContextSizes()
 
 
 class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event; `sequence` counts from 1 within a stream. What is empty was not said."""
+    """One event; `sequence` counts from 1 within a stream. An empty field was not given."""
 
     event_id: Line
     sequence: Annotated[int, msgspec.Meta(ge=1)]
@@ -59,12 +59,12 @@ class WorkflowEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def compression_ratio(self) -> float | None:
-        """By how many percent the working set became smaller; None if that was not measured."""
+        """How much smaller the working set became, in percent; None if that was not measured."""
         before, after = self.before_state.aws_size, self.after_state.aws_size
         return None if not before or after is None else round((before - after) / before * 100, 1)
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Every text that somebody gave, with the name of its field."""
+        """Yield every text that somebody gave, with the name of its field."""
         for name in ("target_agent", "phase", "action_taken", "mission"):
             if value := getattr(self, name):
                 yield name, value
@@ -85,7 +85,7 @@ _NEEDED = {
 
 
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
-    """What is wrong with an event of its type: pairs of field and message."""
+    """Return what is wrong with an event of its type: pairs of field and message."""
     found = [(name, "is needed") for name in _NEEDED[event.event_type] if not getattr(event, name)]
     found += [(name, f"{text!r} says nothing") for name, text in event.texts() if not is_said(text)]
     if event.event_type == "compression":

@@ -1,4 +1,4 @@
-"""What other tools call a record, such as `bd-xmf`: the values of keys in its front matter that are not memctl's."""
+"""Other tools' names for a record, such as `bd-xmf`: values of front matter keys that are not memctl's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from memctl.record.record import ORDER
 
 
 def named(text: str, name: str) -> bool:
-    """Whether the text of a record's file has a name, in upper or lower case, as a value of another tool's key."""
+    """Return whether the text of a record's file has a name, in upper or lower case, as a value of another tool's
+    key."""
     try:
         values = frontmatter.read(text)[0]
     except Malformed:

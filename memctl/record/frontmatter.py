@@ -70,7 +70,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def _conflict(text: str) -> int:
-    """The line on which the markers of an unfinished merge begin, 0 if there are none."""
+    """Return the line on which the markers of an unfinished merge begin, 0 if there are none."""
     begun = parted = 0
     for number, line in enumerate(text.split("\n"), start=1):
         if not begun and (line == "<" * 7 or line.startswith("<" * 7 + " ")):
@@ -83,7 +83,8 @@ def _conflict(text: str) -> int:
 
 
 def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
-    """The values of the front matter and the body of a file; raises Malformed. `number_keys` as in strict_yaml."""
+    """Return the values of the front matter and the body of a file; raises Malformed. `number_keys` as in
+    strict_yaml."""
     head, rest = split(text)
     values = read_canonical(head)
     if values is None:
@@ -94,7 +95,7 @@ def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
 
 
 def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
-    """The values of a YAML document, read strictly, without those that are empty.
+    """Return the values of a YAML document, read strictly, without those that are empty.
 
     Below the first level keys may be numbers. Raises MemctlError with the file's name, the line, and the given hint.
     """
@@ -110,13 +111,13 @@ def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
 
 
 def compose(values: Mapping[str, Any], body: str) -> str:
-    """A file in canonical form; values that are None or empty lists are left out."""
+    """Return a file in canonical form; values that are None or empty lists are left out."""
     head = "".join(emit(key, value) for key, value in values.items() if value is not None and value != [])
     return f"---\n{head}---\n" + (f"\n{body}" if body else "")
 
 
 def blocks(text: str) -> tuple[KeyLines, ...]:
-    """The keys of a file's front matter with their lines, in order; raises Malformed.
+    """Return the keys of a file's front matter with their lines, in order; raises Malformed.
 
     Comments belong to the key above them; those above the first key form a block whose key is "".
     """
@@ -162,7 +163,7 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values say the same: absent, null and an empty list do, 1 and true do not."""
+    """Return whether two values are equal in YAML: absent, null and an empty list are; 1 and true are not."""
     if one is None or one == []:
         return other is None or other == []
     return type(one) is type(other) and bool(one == other)
@@ -174,7 +175,7 @@ def _place(kept: Sequence[KeyLines], key: str, order: Sequence[str]) -> int:
 
 
 def _with_comments(lines: str, old: str) -> str:
-    """New lines of a key with the comments that stood in its old ones: beside the key, and on lines of their own."""
+    """Return the new lines of a key with the comments of its old lines, beside it and on lines of their own."""
     first, *rest = old.split("\n")[:-1]
     beside = _comment(first)
     if beside and lines:
@@ -188,14 +189,14 @@ def _with_comments(lines: str, old: str) -> str:
 
 
 def _kept_comment(line: str) -> str | None:
-    """What to keep of a line whose value goes: a comment, or an empty line that sets keys apart."""
+    """Return what stays of a line whose value is removed: a comment, or an empty line between keys."""
     if not line.strip() or line.lstrip().startswith("#"):
         return line
     return _comment(line) or None
 
 
 def _comment(line: str) -> str:
-    """The comment that ends a line of YAML, `#` included; "" if there is none."""
+    """Return the comment that ends a line of YAML, `#` included; "" if there is none."""
     quote = ""
     for index, character in enumerate(line):
         if quote:
@@ -208,7 +209,7 @@ def _comment(line: str) -> str:
 
 
 def take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
-    """The values and the body of a file with LF line ends; raises InvalidRecord if it can't be read at all."""
+    """Return the values and the body of a file with LF line ends; raises InvalidRecord if it can't be read at all."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InvalidRecord([Fault(path, line, "", "a NUL character stands here; Git would take the file for binary")])
@@ -219,13 +220,13 @@ def take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
 
 
 def invalid(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord:
-    """What is wrong with the fields of a file, each with its line."""
+    """Return what is wrong with the fields of a file, each with its line."""
     lines = {block.key: block.line for block in blocks(text)}
     return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
 
 
 def emit(key: str, value: Any) -> str:
-    """The canonical lines of one key."""
+    """Return the canonical lines of one key."""
     if KEY.fullmatch(key) is None or key.lower() in _RESERVED:
         raise ValueError(f"{key!r} can't be a key: use letters, digits, `_` and `-`, a letter first")
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):
@@ -253,7 +254,7 @@ def _scalar(value: Any) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value inside `{…}` or `[…]`, where texts are always quoted."""
+    """Return a value inside `{…}` or `[…]`, where texts are always quoted."""
     return _quoted(value) if isinstance(value, str) else _scalar(value)
 
 
@@ -264,7 +265,7 @@ def _quoted(text: str) -> str:
 
 
 def _exists(moment: str) -> bool:
-    """Whether YAML readers that turn times into dates will find that date."""
+    """Return whether YAML readers that convert times will find a valid date."""
     try:
         timestamps.parse(moment)
     except ValueError:
@@ -273,7 +274,7 @@ def _exists(moment: str) -> bool:
 
 
 def _number(value: float) -> str:
-    """A number as every YAML reader takes it for one."""
+    """Return a number in the form that every YAML reader reads as that number."""
     text = repr(value)
     if "n" in text:
         raise ValueError(f"{text} is no number")
@@ -289,7 +290,7 @@ def _escape(quoted: str) -> str:
 
 
 def read_canonical(head: str) -> dict[str, Any] | None:
-    """The values of a front matter without its fences, or None if it is not in canonical form."""
+    """Return the values of a front matter without its fences, or None if it is not in canonical form."""
     values: dict[str, Any] = {}
     key = ""
     for name, value in map(_read_line, head.split("\n")[:-1]):
@@ -313,7 +314,7 @@ def read_canonical(head: str) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=4096)  # types, statuses, tags and names come again and again
 def _read_line(line: str) -> tuple[str, Any]:
-    """The key and value of a line."""
+    """Return the key and value of a line."""
     if not line or line.startswith("#"):
         return _NOTHING, None
     if line.startswith("  - "):

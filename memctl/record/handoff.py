@@ -1,4 +1,4 @@
-"""A handoff as its record tells it: who gave what to whom, and what became of it (rules.md#handoffs)."""
+"""A handoff as its record describes it: who gave what to whom, and the answer (rules.md#handoffs)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
 class Parties(msgspec.Struct, frozen=True, kw_only=True):
-    """What the front matter of a handoff has beyond that of other records.
+    """The front matter that a handoff has beyond that of other records.
 
-    `sections` changed hands; `unowned` are those of them that nobody owned before, `declined` those that went back.
+    `sections` changed hands; nobody owned `unowned` of them before; `declined` went back.
     """
 
     from_agent_id: _Name
@@ -71,13 +71,13 @@ def read(text: str, path: str) -> Handoff:
 
 
 def _line(text: str, field: str) -> int:
-    """The line of a key; of an item of a list that of its key, 1 if there is none."""
+    """Return the line of a key; for an item of a list, that of the list's key; 1 if there is none."""
     blocks = frontmatter.blocks(frontmatter.clean_newlines(text))
     return next((block.line for block in blocks if block.key == field.partition("[")[0]), 1)
 
 
 def of(snapshot: Snapshot, record: Record) -> Handoff:
-    """The handoff that a record tells of; raises MemctlError if it is another record, or does not say who gave it."""
+    """Return the handoff of a record; raises MemctlError if it is another record, or does not name the giver."""
     if record.memory_type != HANDOFF.name:
         raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
     try:
@@ -87,7 +87,7 @@ def of(snapshot: Snapshot, record: Record) -> Handoff:
 
 
 def sections_of(snapshot: Snapshot, record: Record) -> tuple[str, ...]:
-    """The sections that a handoff gives; none if that can't be read."""
+    """Return the sections that a handoff gives; none if they can't be read."""
     try:
         return tuple(read(snapshot.read(record.path), record.path).parties.sections)
     except (InvalidRecord, FileNotFoundError):
@@ -95,13 +95,13 @@ def sections_of(snapshot: Snapshot, record: Record) -> tuple[str, ...]:
 
 
 def found(snapshot: Snapshot, *, everything: bool = False) -> list[Handoff]:
-    """The handoffs that wait for an answer, or all, newest first; those that can't be read are left out."""
+    """Return the handoffs that wait for an answer, or all, newest first; those that can't be read are left out."""
     handoffs = [one for one in _all(snapshot, only_open=not everything) if isinstance(one, Handoff)]
     return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True)
 
 
 def faults(snapshot: Snapshot) -> list[Fault]:
-    """What is wrong with records of handoffs that are records and yet don't say who gave what to whom."""
+    """Return the faults of handoff records that do not name giver and taker."""
     return [fault for one in _all(snapshot) if isinstance(one, InvalidRecord) for fault in one.faults]
 
 
@@ -117,7 +117,7 @@ def _all(snapshot: Snapshot, *, only_open: bool = False) -> Iterator[Handoff | I
 
 
 def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:
-    """The handoffs that wait for the answer of an agent."""
+    """Return the handoffs that wait for an agent's answer."""
     return [one for one in found(snapshot) if one.is_offered and one.parties.to_agent_id == agent]
 
 
@@ -125,15 +125,16 @@ _PACKAGE = ".package.txt"
 
 
 def package_path(record_path: str) -> str:
-    """Where the package of a handoff lies, to the letter as the taker got it: beside its record, and named like it.
+    """Return the path of a handoff's package, exactly as the taker got it: beside its record, with the record's file
+    name.
 
-    Two clones can give out one id, so that is not name enough. What the package calls by such an id gets the new one
-    there too, for by the old one it would send the taker to another handoff.
+    The id alone would not do, since two clones can give out the same one. If the record is renumbered, the package gets
+    the new id too; the old one would lead the taker to another handoff.
     """
     return f"{record_path.removesuffix('.md')}{_PACKAGE}"
 
 
 def record_path(path: str) -> str:
-    """The record that the package of a handoff lies beside, "" for a path of another file."""
+    """Return the record beside which a handoff's package lies; "" if the path is of another file."""
     is_package = path.startswith(f"{HANDOFF.folder}/") and path.endswith(_PACKAGE)
     return f"{path.removesuffix(_PACKAGE)}.md" if is_package else ""

@@ -19,14 +19,14 @@ FIRST_DERIVED, _DERIVED = 100_000, 900_000
 
 
 def record_id(kind: Kind, day: str, number: int) -> str:
-    """The id of record `number` of a day (`YYYY-MM-DD`); numbers past 999 grow a digit."""
+    """Return the id of record `number` of a day (`YYYY-MM-DD`); numbers past 999 grow a digit."""
     return f"{kind.prefix}-{day}-{number:03d}"
 
 
 def derived(identifier: str, memory_id: str, taken: Collection[str]) -> str:
-    """Another id for a record, of the same type and day, that follows from its memory_id: six digits, none `taken`.
+    """Return another id for a record, of the same type and day, derived from its memory_id: six digits, not in `taken`.
 
-    Nobody counts that far, so neither this clone nor another gives it out later.
+    Nobody counts that far, so no clone gives it out later.
     """
     from hashlib import blake2b
 
@@ -38,7 +38,7 @@ def derived(identifier: str, memory_id: str, taken: Collection[str]) -> str:
 
 
 def kind_of(identifier: str) -> Kind | None:
-    """The record type that an id names, or None if it is no id."""
+    """Return the record type that an id names, or None if it is no id."""
     match = PATTERN.fullmatch(identifier)
     return BY_PREFIX[match[1]] if match else None
 
@@ -50,13 +50,13 @@ def series(identifier: str) -> tuple[str, int]:
 
 
 def numbers(names: Iterable[str], series: str) -> list[int]:
-    """The numbers that records' files have in a series, by their names."""
+    """Return the numbers in a series that the given file names of records use."""
     matches = (PATTERN.match(name) for name in names if name.startswith(series + "-"))
     return [int(match[3]) for match in matches if match]
 
 
 def path_of(identifier: str, title: str) -> str:
-    """Where a new record lives below `.memory/`. It stays there for ever: a later title does not move it."""
+    """Return where a new record lives below `.memory/`. It stays there for ever: a later title does not move it."""
     kind = kind_of(identifier)
     assert kind is not None
     month = identifier[4:11]
@@ -65,13 +65,13 @@ def path_of(identifier: str, title: str) -> str:
 
 
 def id_in_path(path: str) -> str | None:
-    """The id that a record's file name begins with."""
+    """Return the id that a record's file name begins with."""
     match = PATTERN.match(path.rpartition("/")[2])
     return match[0] if match else None
 
 
 def slug(title: str) -> str:
-    """An ASCII file-name part for a title; empty if nothing of it can be written in ASCII."""
+    """Return an ASCII file-name part for a title; empty if nothing of it can be written in ASCII."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.findall(r"[a-z0-9]+", plain.replace("'", ""))
     while words and len("-".join(words)) > _SLUG_LIMIT:
@@ -80,7 +80,7 @@ def slug(title: str) -> str:
 
 
 def uuid7(epoch_ms: int, entropy: bytes) -> str:
-    """A version 7 UUID (RFC 9562, 5.7) from Unix milliseconds and at least 10 random bytes."""
+    """Return a version 7 UUID (RFC 9562, 5.7) from Unix milliseconds and at least 10 random bytes."""
     value = (epoch_ms & (1 << 48) - 1) << 80 | int.from_bytes(entropy[:10], "big")
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62
@@ -89,5 +89,5 @@ def uuid7(epoch_ms: int, entropy: bytes) -> str:
 
 
 def made(memory_id: str) -> int:
-    """When a UUIDv7 was made, in Unix seconds."""
+    """Return when a UUIDv7 was made, in Unix seconds."""
     return int(memory_id.replace("-", "")[:12], 16) // 1000

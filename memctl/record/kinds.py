@@ -1,8 +1,8 @@
-"""The types of record: all that differs between them, each type one value in KINDS.
+"""The record types: everything in which they differ, each type one value in KINDS.
 
-Where four types and their content fields come from: rules.md#records. The fifth, a handoff, says what one agent gave to
-another (rules.md#handoffs). It is about the work and not about the project, so what chooses knowledge by type passes it
-over. Two scalars of the content, `severity` and `completion_percentage`, live in the front matter, where they can be
+rules.md#records has the origin of four types and their content fields. The fifth, a handoff, says what one agent gave
+to another (rules.md#handoffs). It is about the work and not about the project, so code that selects knowledge by type
+leaves it out. Two scalar fields, `severity` and `completion_percentage`, are in the front matter, where they can be
 filtered.
 """
 
@@ -33,11 +33,11 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class StatusStep(msgspec.Struct, frozen=True):
-    """A status of a record type: its name, how far on its way a record is by it, and which statuses may follow it.
+    """A status of a record type: its name, how far along the record is, and which statuses may follow.
 
-    Of two sides of a merge the one that is further on wins; of two that are equally far (accepted or rejected) a person
-    chooses. What can be reached only through another comes after it. `superseded` is last: nothing follows it, and the
-    other record says it too. A record whose status `is_closed` no longer takes part.
+    In a merge the status that is further along wins; between two equal ones (accepted or rejected) a person chooses. A
+    status that is reached only through another comes after it. `superseded` is last: nothing follows it, and the other
+    record says it too. A record whose status `is_closed` no longer takes part.
     """
 
     name: str
@@ -47,12 +47,12 @@ class StatusStep(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """A record type: everything that differs between them. One more entry in KINDS makes one more type.
+    """A record type: everything in which it differs from others. One more entry in KINDS makes one more type.
 
-    `prefix` has three capital letters. `verb` is the operation that makes a record, as commit subjects say it, and with
-    a `help` the command that does. `defaults` are keys of the front matter that the type has beside those of all, with
-    their values when nobody says. `resolved` is the status that `memctl resolve` gives, "" if it gives none. `reason`
-    is the field that says why; "" where the first field says the most. `reasoning` are others that may do for it.
+    `prefix` has three capital letters. `verb` is the operation that makes a record, as in commit subjects, and with a
+    `help` also the command. `defaults` are front matter keys that only this type has, with their default values.
+    `resolved` is the status that `memctl resolve` gives, "" for none. `reason` is the field that says why; "" if the
+    first field says the most. `reasoning` are other fields that may stand for it.
     """
 
     name: str  # the value of `memory_type`
@@ -86,7 +86,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return frozenset(step.name for step in self.steps if step.is_closed)
 
     def step(self, status: str) -> StatusStep | None:
-        """A status of the type by its name, None for another's."""
+        """Return a status of the type by its name, None for another's."""
         return next((step for step in self.steps if step.name == status), None)
 
     @cached_property

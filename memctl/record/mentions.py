@@ -1,4 +1,4 @@
-"""What a text refers to: ids of records and § markers, outside of code."""
+"""References in a text: ids of records and § markers, outside of code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Mention(msgspec.Struct, frozen=True, array_like=True):
 
 
 def in_text(text: str, first_line: int = 1) -> list[Mention]:
-    """The references of a text in Markdown, each once for a line; `first_line` is the number of its first line."""
+    """Return the references of a text in Markdown, each once for a line; `first_line` is the number of its first
+    line."""
     if not any(beginning in text for beginning in _BEGINNINGS):  # twice as fast as the pattern
         return []
     return [Mention(line + first_line - 1, found) for line, found in _found(text)]
@@ -38,7 +39,7 @@ def in_text(text: str, first_line: int = 1) -> list[Mention]:
 
 @lru_cache(maxsize=8)  # one command asks for those of a page up to four times
 def _found(text: str) -> tuple[tuple[int, str], ...]:
-    """The line (1-based) and text of each reference, once for a line."""
+    """Return the line (1-based) and text of each reference, once for a line."""
     if "`" not in text and "~" not in text and "    " not in text and "\t" not in text:  # no code anywhere
         return tuple(dict.fromkeys(_in_prose(text)))
     found = []
@@ -50,7 +51,7 @@ def _found(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _in_prose(text: str) -> list[tuple[int, str]]:
-    """The references of a text without any code: five times as fast as looking at each line."""
+    """Return the references of a text without any code: five times as fast as looking at each line."""
     found, line, counted, end = [], 1, 0, 0
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()

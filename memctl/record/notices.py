@@ -1,6 +1,7 @@
-"""What tells a model that a pack is information: a notice in every pack (rules.md#formats), and no marks within it.
+"""The notice in every pack that says it is information (rules.md#formats), and escaping of what a model takes for
+markup.
 
-The notice is there in whole words, in the short form of the compressed formats, and for a clone that nobody trusts.
+The notice comes in whole words, in the short form of compressed formats, and for untrusted clones.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ _MODEL_TOKEN = lazy_regex(
 
 
 def escape_model_tokens(text: str) -> str:
-    """A text in which nothing passes for a turn, a tool or a tag of the host's: `</system>` becomes `&lt;/system>`.
+    """Return a text in which nothing passes for a turn, a tool or a tag of the host: `</system>` becomes
+    `&lt;/system>`.
 
-    A pack is put between such marks: what a record says must not end its place there. The marks are those of chat
-    templates that are published with models (`<|im_end|>`, `[INST]`, `<<SYS>>`, `<start_of_turn>`), the tags with which
-    hosts of agents wrap what they add, and those of memctl's own packs.
+    A pack is put between such marks, and a record's text must not end it there. The marks are those of published chat
+    templates (`<|im_end|>`, `[INST]`, `<<SYS>>`, `<start_of_turn>`), the tags with which hosts of agents wrap what they
+    add, and those of memctl's own packs.
     """
     if "<" not in text and "[" not in text:  # mostly: to compile the expression takes 1 ms
         return text

@@ -1,4 +1,4 @@
-"""Pages: what people write of levels 1 to 3, in `project.md`, `sections/` and `details/`.
+"""Pages: what people write for levels 1 to 3, in `project.md`, `sections/` and `details/`.
 
 They are read like records: front matter, and a body with headed sections. Levels and markers are those of
 rules.md#levels-of-pages: §1.0 the project, §2.N a section, §3.N the details of a section, §3.N.M a heading in them,
@@ -36,7 +36,7 @@ _NUMBERED = lazy_regex(r"§?([0-9]+(?:\.[0-9]+)*)[.:]? +(\S.*)")
 
 
 class PageKind(msgspec.Struct, frozen=True):
-    """One of the three levels that people write: its folder, its marker, the headed sections that mean something."""
+    """One of the three levels that people write: its folder, its marker, and the headings that are content fields."""
 
     name: str
     level: int
@@ -66,10 +66,10 @@ _BY_FOLDER = {kind.folder: kind for kind in (SECTION, DETAIL)}
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """One page as it was written. `path` is relative to `.memory/`; `body` is Markdown.
 
-    `completion_percentage` is the declared status, `weight` what a section counts in the project's; `paths` are globs
-    of the code a section covers, `code_refs` paths of files; `reviewed` says of files which content (the beginning of
-    the blob's id) the page was last found to agree with: `src/auth.py 1f0c9a2b7d3e`. `aliases` are markers that the
-    page had before another clone turned out to have given them out too.
+    `completion_percentage` is the declared progress, `weight` the section's weight in the project's progress. `paths`
+    are globs of the code that a section covers, `code_refs` paths of files. `reviewed` has for each file the content
+    (the beginning of the blob's id) with which the page was last found to agree: `src/auth.py 1f0c9a2b7d3e`. `aliases`
+    are earlier markers of the page, given up because another clone had given them out too.
     """
 
     id: str
@@ -127,15 +127,15 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         return (*((self.project,) if self.project else ()), *self.sections, *self.details)
 
     def details_of(self, section: str) -> tuple[Page, ...]:
-        """The pages of details that belong to a section."""
+        """Return the pages of details that belong to a section."""
         return tuple(self._details_by_section.get(section, ()))
 
     def find(self, marker: str) -> Page | None:
-        """The page with a marker; of several with the same, the first."""
+        """Return the page with a marker; of several with the same, the first."""
         return self._by_marker.get(marker)
 
     def named(self, name: str) -> Page:
-        """The section or page of details with a title, its slug, or a part of it, whatever the case of letters.
+        """Return the section or page of details with a title, its slug, or a part of it, ignoring case.
 
         Raises MemctlError if there is none, or if there are several; a section goes before details of the same title.
         """
@@ -150,12 +150,13 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
         raise MemctlError(f"there is no section {name!r}", f"there are {known}", USAGE, "not-found")
 
     def fault_of(self, marker: str) -> Fault | None:
-        """What is wrong with the page that a marker leads to, or that its heading is on, if that can't be read."""
+        """Return the fault of the unreadable page that a marker, or the heading it names, belongs to; None without
+        one."""
         number = ".".join(marker[1:].split(".")[:2])
         return next((fault for fault in self.faults if number_at(fault.path) == number), None)
 
     def markers(self) -> tuple[str, ...]:
-        """Every marker of levels 1 to 3 that leads somewhere."""
+        """Return every marker of levels 1 to 3 that leads somewhere."""
         parts = [heading.id for page in self.details for heading in parts_of(page)]
         return (PROJECT_ID, *(page.id for page in (*self.sections, *self.details)), *parts)
 
@@ -179,7 +180,7 @@ def _only(name: str, found: Sequence[Page]) -> Page:
 
 
 def kind_at(path: str) -> PageKind | None:
-    """The kind of page expected at a path below `.memory/`; None where no page belongs."""
+    """Return the kind of page expected at a path below `.memory/`; None where no page belongs."""
     if path == PROJECT_PATH:
         return PROJECT
     folder, _, name = path.partition("/")
@@ -188,7 +189,7 @@ def kind_at(path: str) -> PageKind | None:
 
 
 def number_at(path: str) -> str:
-    """The number that the name of a page's file gives it, whatever the file holds; "" if none."""
+    """Return the number in the name of a page's file, whatever the file holds; "" if there is none."""
     if path == PROJECT_PATH:
         return PROJECT_ID[1:]
     match = _BEGINS.match(path.rpartition("/")[2]) if kind_at(path) else None
@@ -211,7 +212,7 @@ def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) 
 
 
 def sort_key(marker: str) -> tuple[int, ...]:
-    """What to order markers of levels 1 to 3 by: §2.10 after §2.9."""
+    """Return the key that sorts markers of levels 1 to 3: §2.10 after §2.9."""
     return tuple(int(part) for part in re.findall("[0-9]+", marker))
 
 
@@ -243,7 +244,7 @@ _ALLOWED = {
 
 
 def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """What is wrong with the front matter of a page: pairs of field and message."""
+    """Return what is wrong with the front matter of a page: pairs of field and message."""
     return _wrong_types(values) or [*_wrong_markers(kind, values, path), *_wrong_values(values)]
 
 
@@ -293,19 +294,19 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def code_path(reference: str) -> str:
-    """The path in a code reference that may name a line, or lines: `src/auth.py:10-20`."""
+    """Return the path in a code reference that may name a line, or lines: `src/auth.py:10-20`."""
     match = _LINES.fullmatch(reference) if ":" in reference else None  # most name no line, and packs ask of thousands
     return match[1] if match else reference
 
 
 def code_lines(reference: str) -> tuple[str, tuple[int, int]] | None:
-    """The path, and the first and last line, that a code reference names; None if it names no lines."""
+    """Return the path, and the first and last line, that a code reference names; None if it names no lines."""
     match = _LINES.fullmatch(reference)
     return (match[1], (int(match[2]), int(match[3] or match[2]))) if match else None
 
 
 def last_line(reference: str) -> int:
-    """The last line that a code reference names, 0 if it names none."""
+    """Return the last line that a code reference names, 0 if it names none."""
     match = _LINES.fullmatch(reference)
     return int(match[3] or match[2]) if match else 0
 
@@ -319,7 +320,7 @@ def refuse_line_zero(references: Iterable[str]) -> None:
 
 
 def parts_of(page: Page) -> tuple[NumberedHeading, ...]:
-    """The headed parts of a page of details, each with its marker.
+    """Return the headed parts of a page of details, each with its marker.
 
     A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number; one without gets the next free
     one after the highest so far, so that a number once written down stays.
@@ -345,7 +346,7 @@ def _parts(marker: str, body: str) -> tuple[NumberedHeading, ...]:
 
 
 def _numbered(page: str, heading: str) -> tuple[int, str]:
-    """The number that a heading itself has below that of its page (0 if none), and its title without it."""
+    """Return a heading's own number below that of its page (0 if none), and its title without the number."""
     match = _NUMBERED.fullmatch(heading)
     if match and match[1].startswith(page + ".") and match[1].count(".") == page.count(".") + 1:
         return int(match[1].rpartition(".")[2]), match[2]

@@ -1,4 +1,4 @@
-"""Reading a record's file, and what is wrong with the values of a front matter."""
+"""Parse a record's file, and check the values of its front matter."""
 
 from __future__ import annotations
 
@@ -62,19 +62,20 @@ def parse(text: str, path: str) -> tuple[Record, str]:
 
 
 def build(values: Mapping[str, Any], path: str) -> Record:
-    """Make a record of values in which `problems` finds nothing; keys that are not memctl's are left aside."""
+    """Make a record from values without `problems`; keys that are not memctl's are ignored."""
     record, wrong = _read(values, path)
     assert record is not None, wrong
     return record
 
 
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
-    """What is wrong with the values of a front matter: pairs of field and message, in the order of the fields."""
+    """Return what is wrong with the values of a front matter: pairs of field and message, in the order of the
+    fields."""
     return _read(values, path)[1]
 
 
 def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tuple[str, str]]]:
-    """The record that the values of a front matter make, or None and what is wrong with them."""
+    """Return the record that the values make, or None, and what is wrong with them."""
     if None in values.values():
         values = {name: value for name, value in values.items() if value is not None}
     try:
@@ -90,7 +91,7 @@ def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tup
 
 
 def _times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """The times of a record that are not written in canonical form, so written; and what are no times."""
+    """Return a record's times in canonical form where they are not, and the values that are no times."""
     other: dict[str, str] = {}
     wrong: list[tuple[str, str]] = []
     for name in TIMES:
@@ -162,7 +163,7 @@ def refuse_transition(record: Record, status: str) -> None:
 
 
 def leads_out(path: str) -> bool:
-    """Whether a path in a record is not plainly one inside the repository."""
+    """Return whether a path in a record is not plainly inside the repository."""
     parts = path.split("/")
     return (
         not path.strip()
@@ -176,7 +177,7 @@ def leads_out(path: str) -> bool:
 
 
 def found_allowed(found: object, allowed: str) -> str:
-    """The wording of every complaint about a value."""
+    """Return the wording of every complaint about a value."""
     shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
     if len(shown) > 60:
         return f"found {shown[:57] + '…'!r} ({len(shown):,} characters), allowed is {allowed}"
@@ -184,7 +185,7 @@ def found_allowed(found: object, allowed: str) -> str:
 
 
 def only_counted(base: str, now: str) -> bool:
-    """Whether a version of a record's file differs from another in nothing but how often the record was read."""
+    """Return whether a record's file differs from another version only in how often the record was retrieved."""
     try:
         (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
     except Malformed:
@@ -196,7 +197,7 @@ def only_counted(base: str, now: str) -> bool:
 def wrong_types(
     values: Mapping[str, Any], form: type[msgspec.Struct], required: Iterable[str], allowed: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Which values are not of the types that the fields of a struct have, in their order, and what is missing."""
+    """Return the values whose type is not that of the struct's field, and the required fields that are missing."""
     wrong = [(name, "is missing") for name in required if values.get(name) is None]
     for field in msgspec.structs.fields(form):
         if (value := values.get(field.name)) is None or field.name == "path":

@@ -1,4 +1,4 @@
-"""A record: the fields of its front matter, their types and their order; `parser` says what else each may hold."""
+"""A record: the fields of its front matter, their types and order; `parser` checks what each may hold."""
 
 # Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
@@ -68,22 +68,24 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     @property
     def place(self) -> str:
-        """The page that the record belongs to: §2.N or §3.N for one of that section or below it, "" for none."""
+        """The page that the record belongs to: §2.N or §3.N, also for a heading below it; "" for none."""
         if self.section is None or self.section[1] not in "23":
             return ""
         return ".".join(self.section.split(".")[:2])
 
     @property
     def recorded(self) -> int | None:
-        """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says,
-        which has no time if the record was imported."""
+        """Return when the record was made, in Unix seconds; None if its date and its memory_id disagree.
+
+        The memory_id of an imported record has no time.
+        """
         from memctl.record import ids, timestamps  # for the cache: mostly it knows
 
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.made(self.memory_id)) <= _AFTERWARDS else None
 
     def is_expired(self, now: str) -> bool:
-        """Whether the record was meant to hold only until a time that is past, `now` being a canonical time."""
+        """Return whether the record's `expires_at` has passed at `now`, a canonical time."""
         return self.expires_at is not None and self.expires_at <= now
 
 

@@ -1,4 +1,4 @@
-"""Texts in which somebody says what another agent needs: each on one line, within a length, and none a stand-in."""
+"""Texts that another agent depends on: each on one line, within a length, and not a stand-in such as "TBD"."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\
 
 
 class Wrong(MemctlError):
-    """What somebody said can't be kept: `fields` are pairs of the field and what is wrong with it."""
+    """Raised for invalid input: `fields` are pairs of a field and what is wrong with it."""
 
     kind = "invalid-field"
 
@@ -40,7 +40,7 @@ class Wrong(MemctlError):
 
 
 def misfits(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
-    """What is wrong with values of the fields of a struct, for each field: its name, and why in words."""
+    """Return what is wrong with the values for a struct: pairs of field and message."""
     for field in msgspec.structs.fields(form):
         if field.name in values:
             try:
@@ -50,7 +50,7 @@ def misfits(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterator[t
 
 
 def _in_words(said: str) -> str:
-    """What msgspec says of a length, for people; other faults of values come from programs, which read types."""
+    """Return msgspec's message about a length in plain words; other faults come from programs, which read types."""
     found = _LENGTH.fullmatch(said)
     if found is None:
         return said
@@ -63,11 +63,11 @@ def _in_words(said: str) -> str:
 
 
 def refuse_stand_in(text: str, name: str) -> None:
-    """Raise MemctlError if a text, given for what is called `name`, is there and says nothing."""
+    """Raise MemctlError if the text for `name` is a stand-in such as "TBD"; an empty text passes."""
     if text.strip() and not is_said(text):
         raise MemctlError(f"{name}: {text.strip()!r} says nothing", "say it in words, or leave it out", USAGE)
 
 
 def is_said(text: str) -> bool:
-    """Whether a text says something: "TBD", "n/a" and "…" do not; "none" does."""
+    """Return whether a text is no stand-in: "TBD", "n/a" and "…" are; "none" is not."""
     return _STAND_IN.fullmatch(text.strip()) is None

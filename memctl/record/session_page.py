@@ -1,7 +1,7 @@
-"""The page of a session, `.memory/sessions/ID.md`, written and read back; its headings: rules.md#session-summary.
+"""The page of a session, `.memory/sessions/ID.md`: written and parsed. rules.md#session-summary has its headings.
 
-Every entry is one line of Markdown. What a person adds below a heading of their own is kept. A page that would grow too
-long for its files lists the latest of them and names `sessions/files/ID.md`, which lists them all: no path is ever
+Every entry is one line of Markdown. Text that a person adds under a heading of their own is kept. A page that would
+grow too long lists the latest of its files and names `sessions/files/ID.md`, which lists them all: no path is ever
 shortened or left out.
 """
 
@@ -44,7 +44,7 @@ _Text = Annotated[str, msgspec.Meta(max_length=1000)] | None
 
 
 class _Front(msgspec.Struct, frozen=True):
-    """What the front matter of a page may hold; keys of somebody's own are left alone."""
+    """The front matter of a page; other keys are left alone."""
 
     session_id: Annotated[str, msgspec.Meta(min_length=1)]
     project_id: _Text = None
@@ -71,7 +71,7 @@ class _Front(msgspec.Struct, frozen=True):
 
 
 class TrailRow(msgspec.Struct, frozen=True):
-    """A file of the trail: its exact path, what became of it (created, modified, deleted, read), and what changed."""
+    """A file of the session: its exact path, its action (created, modified, deleted, read), and what changed in it."""
 
     path: str
     action: str
@@ -79,7 +79,7 @@ class TrailRow(msgspec.Struct, frozen=True):
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    """A session's page: front matter, the files and the lines of each section, and what others have written there."""
+    """A session's page: front matter, the files and lines of each section, and text added by others."""
 
     values: Mapping[str, Any]
     files: Mapping[str, tuple[TrailRow, ...]] = {}
@@ -92,37 +92,37 @@ class SessionPage(msgspec.Struct, frozen=True):
 
     @property
     def trail(self) -> str:
-        """Where the file is that lists all files, below `.memory/`; "" if the page itself does."""
+        """The path below `.memory/` of the file that lists all files; "" if the page lists them itself."""
         return trail_of(self.id) if self.values.get(TRAIL) else ""
 
 
 def path_of(identifier: str) -> str:
-    """Where the page of a session is, below `.memory/`."""
+    """Return where the page of a session is, below `.memory/`."""
     return f"{FOLDER}/{identifier}.md"
 
 
 def trail_of(identifier: str) -> str:
-    """Where the list of a session's files is, if its page has no room for it."""
+    """Return where the list of a session's files is, if its page has no room for it."""
     return f"{FOLDER}/files/{identifier}.md"
 
 
 def is_page(path: str) -> bool:
-    """Whether a path below `.memory/` is one at which the page of a session is expected."""
+    """Return whether a path below `.memory/` is that of a session's page."""
     return (match := _PATH.fullmatch(path)) is not None and not match["files"]
 
 
 def is_trail(path: str) -> bool:
-    """Whether a path below `.memory/` is one at which the list of a session's files is expected."""
+    """Return whether a path below `.memory/` is that of the list of a session's files."""
     return (match := _PATH.fullmatch(path)) is not None and bool(match["files"])
 
 
 def is_list(page: SessionPage) -> bool:
-    """Whether something that was read as a page is the list of a session's files (`render_trail`)."""
+    """Return whether a parsed page is the list of a session's files (`render_trail`)."""
     return set(page.values) <= {"session_id", "files_accessed"}
 
 
 def render(page: SessionPage) -> str:
-    """The text of a page."""
+    """Return the text of a page."""
     parts = [f"## Session Summary — {page.id}\n"]
     for heading in _ORDER:
         body = _files_text(heading, page.files.get(heading, ())) if heading in _FILES else _lines_text(heading, page)
@@ -134,7 +134,7 @@ def render(page: SessionPage) -> str:
 
 
 def render_trail(page: SessionPage) -> str:
-    """The text of the file that lists all files of a page."""
+    """Return the text of the file that lists all files of a page."""
     parts = [f"## Files of Session — {page.id}\n"]
     parts += [f"### {heading}\n\n{_files_text(heading, rows)}\n" for heading, rows in page.files.items() if rows]
     count = sum(map(len, page.files.values()))
@@ -157,7 +157,7 @@ def _files_text(heading: str, rows: tuple[TrailRow, ...]) -> str:
 
 
 def _celled(span: str) -> str:
-    """A code span as a cell: every bar gets a backslash, so that one which the path itself has before a bar stays."""
+    """Return a code span for a table cell: every bar gets a backslash, also one that has a backslash before it."""
     return span.replace("|", "\\|")
 
 
@@ -171,7 +171,7 @@ def _lines_text(heading: str, page: SessionPage) -> str:
 
 
 def parse(text: str, path: str) -> SessionPage:
-    """Read a page, or the list of a session's files, back; raises InvalidRecord with all that is wrong with it."""
+    """Parse a page, or the list of a session's files; raises InvalidRecord with all its faults."""
     values, body = _opened(text, path)
     files: dict[str, tuple[TrailRow, ...]] = {}
     lines: dict[str, tuple[str, ...]] = {}
@@ -187,7 +187,7 @@ def parse(text: str, path: str) -> SessionPage:
 
 
 def head(text: str, path: str) -> SessionPage:
-    """A page without its sections, which takes a tenth of the time; raises InvalidRecord as `parse` does."""
+    """Parse a page's front matter alone, in a tenth of the time; raises InvalidRecord as `parse` does."""
     return SessionPage(_opened(text, path)[0])
 
 
@@ -200,7 +200,8 @@ def _opened(text: str, path: str) -> tuple[dict[str, Any], str]:
 
 
 def joined(page: SessionPage, trail: SessionPage) -> SessionPage:
-    """A page with the files that are listed beside it; what the page itself says of one is later."""
+    """Return a page with the files that the list beside it has; where both have one, the page's entry is later and
+    wins."""
     files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:
         rows = {row.path: row for row in trail.files.get(heading, ())}
@@ -210,7 +211,7 @@ def joined(page: SessionPage, trail: SessionPage) -> SessionPage:
 
 
 def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
-    """What is wrong with the front matter of a page: each field, and why."""
+    """Return what is wrong with the front matter of a page: each field, and why."""
     try:
         front = msgspec.convert(values, _Front)
     except msgspec.ValidationError as error:
@@ -229,7 +230,7 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
 
 
 def _sections(body: str) -> Iterator[tuple[str, str]]:
-    """The sections of a body with their headings; the page's own title belongs to none."""
+    """Yield the sections of a body with their headings; the page's own title belongs to none."""
     heading, gathered = "", list[str]()
     for stretch, outside in headings.stretches(body):
         place = 0
@@ -273,14 +274,14 @@ def _items(heading: str, section: str) -> Iterator[str]:
 
 
 def printable(path: str) -> str:
-    """A path on one line: what is no character that can be seen is written as an escape."""
+    """Return a path on one line; characters that can't be seen are written as escapes."""
     if path.isprintable():
         return path
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in path)
 
 
 def span(path: str) -> str:
-    """A path as a code span: exact, with spaces and backticks as they are."""
+    """Return a path as a code span that keeps its spaces and backticks."""
     path = printable(path)
     ticks = "`" * (max(map(len, re.findall("`+", path)), default=0) + 1) if "`" in path else "`"
     odd = path[:1] in "` " or path[-1:] in "` "

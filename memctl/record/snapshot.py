@@ -1,4 +1,4 @@
-"""A Snapshot: the whole memory as it is on the disk, in the index or at a revision; it never changes."""
+"""A Snapshot: the whole memory on the disk, in the index or at a revision; it never changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def body_of(text: str, path: str) -> str:
-    """The body of a file that was found to be a record; raises InvalidRecord if it has none any more."""
+    """Return the body of a file that was found to be a record; raises InvalidRecord if it has none any more."""
     try:
         return frontmatter.split(text)[1].removeprefix("\n")
     except Malformed as error:
@@ -25,7 +25,7 @@ def body_of(text: str, path: str) -> str:
 
 
 class Snapshot:
-    """A memory at one moment; whatever of it is asked for is read once."""
+    """A memory at one moment; each part is read once, when first used."""
 
     def __init__(self, source: Source, withheld: Withheld | None = None) -> None:
         self._source = source
@@ -38,7 +38,7 @@ class Snapshot:
 
     @cached_property
     def open_records(self) -> tuple[Record, ...]:
-        """The records that still take part, in the order of their paths: of an old memory the smaller part."""
+        """The records that still take part, in the order of their paths; in an old memory the smaller part."""
         if "_read" in vars(self):
             return tuple(record for record in self.records if record.is_open)
         return tuple(self._source.records(only_open=True)[0])
@@ -55,7 +55,7 @@ class Snapshot:
 
     @cached_property
     def faults(self) -> tuple[Fault, ...]:
-        """What is wrong with the files that are no valid records."""
+        """The faults of files that are no valid records."""
         return self._read[1] if "_read" in vars(self) else tuple(self.catalogue.faults())
 
     @cached_property
@@ -93,30 +93,32 @@ class Snapshot:
         return self._source.files()
 
     def body(self, record: Record) -> str:
-        """The body of a record, in Markdown."""
+        """Return the body of a record, in Markdown."""
         return body_of(self.read(record.path), record.path)
 
     def find(self, identifier: str) -> Record | None:
-        """The record with exactly this id or memory_id, or else the one that once had this id."""
+        """Return the record with exactly this id or memory_id, or else the one that once had this id."""
         if ids.kind_of(identifier) is None:
             return next((record for record in self.records if record.memory_id == identifier), None)
         return next(iter([*self.catalogue.named(identifier), *self.once_called(identifier)]), None)
 
     def once_called(self, identifier: str) -> list[Record]:
-        """The records that once had an id which is another's now."""
+        """Return the records that once had an id that now belongs to another."""
         return self.catalogue.renamed(identifier)
 
     def meant_under_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
-        """The record that a link of `record` means by an id which is another's now: the one that was called so once,
-        and has `record` under the `other_end` of the link. None if there is none."""
+        """Return the record that a link of `record` means by an id that now belongs to another, or None.
+
+        It is the one that once had the id and links back to `record` in its field `other_end`.
+        """
         names = {record.id, *record.aliases}
         return next((one for one in self.once_called(identifier) if names & set(getattr(one, other_end))), None)
 
     def resolve(self, reference: str) -> Record:
-        """The record that a person means by an id, an alias, or an unambiguous beginning of an id or memory_id.
+        """Return the record that a person means by an id, an alias, or an unambiguous beginning of an id or memory_id.
 
-        An id means the record that has it now; one that once had it is found by it only if no other has.
-        Raises MemctlError with near misses if there is none, or with the candidates if there are several.
+        An id means the record that has it now; a record that once had it is found only if no other has it. Raises
+        MemctlError with near misses if there is none, or with the candidates if there are several.
         """
         wanted = reference.strip().upper()
         if ids.kind_of(wanted) is None:
@@ -143,14 +145,14 @@ class Snapshot:
         )
 
     def called_elsewhere(self, name: str) -> list[Record]:
-        """The records that another tool calls by a name."""
+        """Return the records to which another tool gives a name."""
         from memctl.record.foreign_names import named  # nearly all are asked for by an id of ours
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
         return [one for one in self.records if one.path in paths and named(self.read(one.path), name)]
 
     def _refuse_broken(self, wanted: str) -> None:
-        """A record that exists but can't be read is not a record that does not exist."""
+        """Raise MemctlError if the wanted record exists and can't be read, so that it is not called missing."""
         faults = [f for f in self.faults if wanted and (ids.id_in_path(f.path) or "").startswith(wanted)]
         if faults:
             raise MemctlError(

@@ -52,36 +52,38 @@ class Texts(Protocol):
         """Have whoever asks be told something besides the answer, once."""
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
-        """What of some kinds has a text that matches a query, in no order. With `most` some may be missing, but none
-        of the so many whose texts match best."""
+        """Return what of some kinds has a text that matches a query, in no order. With `most` some may be missing, but
+        none of the so many whose texts match best."""
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
-        """What some entries are linked with: pairs of a number and the key of a record or of the page that one belongs
-        to."""
+        """Return what some entries are linked with: pairs of a number and the key of a record or of the page that one
+        belongs to."""
 
     def paths(self, query: str) -> list[str]:
-        """The path of each entry that matches a query; of a page's headings and a session's sections each is one."""
+        """Return the path of each entry that matches a query; of a page's headings and a session's sections each is
+        one."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
-        """The words of a query that occur nowhere, and what was looked for instead."""
+        """Return the words of a query that occur nowhere, and what was looked for instead."""
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
-        """The titles of some entries, by their numbers."""
+        """Return the titles of some entries, by their numbers."""
 
     def bodies(self, numbers: Sequence[int]) -> dict[int, str]:
-        """The texts of some entries below their titles, by their numbers."""
+        """Return the texts of some entries below their titles, by their numbers."""
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        """Where in the bodies of some entries the words of a query stand; an entry without any is left out."""
+        """Return where in the bodies of some entries the words of a query stand; an entry without any is left out."""
 
     def alike(self, path: str) -> dict[str, float]:
-        """The records that share telling words with one of them: how many, weighed, as a share of all its own."""
+        """Return the records that share telling words with one of them: how many, weighed, as a share of all its
+        own."""
 
     def everything(self) -> Iterable[tuple[str, str]]:
-        """The text of each record by its path."""
+        """Return the text of each record by its path."""
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """What was kept under keys that are digests of what it was made from."""
+        """Return what was kept under keys that are digests of what it was made from."""
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
         """Keep what takes long to make from a text, under a digest of all that it was made from."""
@@ -102,16 +104,16 @@ class Catalogue(Protocol):
     """
 
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
-        """The open records of a type, at a place or anywhere, most important first, then newest."""
+        """Return the open records of a type, at a place or anywhere, most important first, then newest."""
 
     def blocking(self, limit: int) -> list[Record]:
-        """The open issues of severity critical and high, the critical first, then newest."""
+        """Return the open issues of severity critical and high, the critical first, then newest."""
 
     def count(self, memory_type: str, place: str) -> int:
-        """How many open records of a type there are at a place."""
+        """Return how many open records of a type there are at a place."""
 
     def places(self) -> dict[str, int]:
-        """How many open records there are at each place, handoffs aside."""
+        """Return how many open records there are at each place, handoffs aside."""
 
     def tags(self) -> list[tuple[str, str, int]]:
         """For each tag and place, how many open records have it there."""
@@ -119,62 +121,63 @@ class Catalogue(Protocol):
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
     ) -> tuple[list[Record], int]:
-        """The first `limit` records (0: all) that meet all conditions, in one of the orders of `search.filters`, with
-        the retrievals of this clone; and how many meet them."""
+        """Return the first `limit` records (0: all) that meet all conditions, in one of the orders of `search.filters`,
+        with the retrievals of this clone; and how many meet them."""
 
     def named(self, identifier: str) -> list[Record]:
-        """The records that have an id, with the retrievals of this clone: several if clones gave it out twice."""
+        """Return the records that have an id, with the retrievals of this clone: several if clones gave it out
+        twice."""
 
     def renamed(self, identifier: str) -> list[Record]:
-        """The records that once had an id which is not theirs now."""
+        """Return the records that once had an id which is not theirs now."""
 
     def find(self, identifier: str) -> Record | None:
-        """The record whose file is named by an id."""
+        """Return the record whose file is named by an id."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        """The records at some paths, with the retrievals of this clone; those that are none are left out."""
+        """Return the records at some paths, with the retrievals of this clone; those that are none are left out."""
 
     def refused(self, conditions: Iterable[Condition]) -> set[str]:
-        """The paths of the records that do not meet all conditions."""
+        """Return the paths of the records that do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
-        """The record with the latest timestamp."""
+        """Return the record with the latest timestamp."""
 
     def titles(self, memory_type: str) -> list[str]:
-        """The titles of all records of a type."""
+        """Return the titles of all records of a type."""
 
     def recorded(self) -> list[int]:
-        """When records were recorded, in Unix seconds, earliest first; those brought in from elsewhere aside."""
+        """Return when records were recorded, in Unix seconds, earliest first; those brought in from elsewhere aside."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
-        """What the bodies of records refer to, by path."""
+        """Return what the bodies of records refer to, by path."""
 
     def heavy(self, weight: int) -> list[str]:
-        """The paths of records whose text weighs so much or more.
+        """Return the paths of records whose text weighs so much or more.
 
         An ASCII character weighs 1, others from 3 to 7: their bytes in UTF-8 twice, less 1.
         """
 
     def severe(self, place: str) -> list[Record]:
-        """The open issues of severity critical or high at a place."""
+        """Return the open issues of severity critical or high at a place."""
 
     def suspicious(self) -> list[str]:
-        """The paths of records in which something looks like a credential."""
+        """Return the paths of records in which something looks like a credential."""
 
     def is_clean(self, key: bytes) -> bool:
-        """Whether the text of a digest was found to hold no credential."""
+        """Return whether the text of a digest was found to hold no credential."""
 
     def keep_clean(self, keys: Sequence[bytes]) -> None:
         """Keep that the texts of some digests hold no credential."""
 
     def with_controls(self) -> list[str]:
-        """The paths of records in which a control character stands."""
+        """Return the paths of records in which a control character stands."""
 
     def faults(self) -> list[Fault]:
-        """What is wrong with the files that are no valid records."""
+        """Return what is wrong with the files that are no valid records."""
 
     def recall(self, key: bytes) -> bytes | None:
-        """What was kept under a key, if no record has changed since; None if nothing was."""
+        """Return what was kept under a key, if no record has changed since; None if nothing was."""
 
     def keep(self, key: bytes, value: bytes) -> None:
         """Keep what was found out, for as long as no record changes."""
@@ -190,14 +193,15 @@ class Files(Protocol):
         """Their paths below the worktree's top."""
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
-        """The ids of the contents of those of the paths that exist."""
+        """Return the ids of the contents of those of the paths that exist."""
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
         """The same, with files that Git ignores: of some files, faster than which of them Git has. Of a file whose very
         bytes have one of the `likely` ids, Git need not be asked what it would make of them."""
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
-        """The contents of those of the paths that exist and have at most `limit` bytes (None: as a record may have)."""
+        """Return the contents of those of the paths that exist and have at most `limit` bytes (None: as a record may
+        have)."""
 
 
 class Source(Protocol):
@@ -214,13 +218,14 @@ class Source(Protocol):
         """The memory's folder below the worktree's top."""
 
     def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
-        """All records in the order of their paths, or the open ones, and the faults of files that are no valid ones."""
+        """Return all records in the order of their paths, or the open ones, and the faults of files that are no valid
+        ones."""
 
     def read(self, path: str) -> str:
-        """The text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is no text."""
+        """Return the text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is no text."""
 
     def names(self, folder: str) -> list[str]:
-        """The paths of all files below a folder of the memory ("" for all of it)."""
+        """Return the paths of all files below a folder of the memory ("" for all of it)."""
 
     def texts(self) -> Texts: ...
 

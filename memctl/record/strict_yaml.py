@@ -1,7 +1,7 @@
-"""Front matter that is not in canonical form: any YAML that can be read in one way only.
+"""Front matter that is not in canonical form: any YAML that has only one reading.
 
-python-frontmatter drives YAML's C loader through a handler of ours, which refuses what YAML would read silently:
-duplicate keys, aliases, `no` as false, `010` as 8.
+python-frontmatter drives YAML's C loader through our handler, which refuses what YAML would read silently: duplicate
+keys, aliases, `no` as false, `010` as 8.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _StrictHandler(YAMLHandler):
 
 
 def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
-    """The values of a front matter without its fences; raises Malformed with the line in the file.
+    """Return the values of a front matter without its fences; raises Malformed with the line in the file.
 
     With `number_keys` a key below the first level may be a number, as in `0.75: progressive`.
     """
@@ -54,7 +54,7 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
 
 
 def key_lines(head: str) -> dict[int, str]:
-    """The line in the file on which each key of a front matter begins."""
+    """Return the line in the file on which each key of a front matter begins."""
     root = yaml.compose(head, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {} if root is None else {name.start_mark.line + 2: name.value for name, _ in root.value}
 
@@ -78,7 +78,7 @@ def _load(head: str, number_keys: bool) -> dict[str, Any]:
 
 
 def _refuse_tricks(events: Iterable[Any]) -> None:
-    """Aliases can make a small file huge, and deep nesting can exhaust the stack: neither has a place in a record."""
+    """Refuse aliases, which make a small file huge, and deep nesting, which exhausts the stack."""
     depth = 0
     for event in events:
         line = event.start_mark.line + 2 if event.start_mark else 1
@@ -93,7 +93,8 @@ def _refuse_tricks(events: Iterable[Any]) -> None:
 
 
 def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...]) -> Any:
-    """The value of a node; `keys` are the types that its own keys may have, `below` those of what it contains."""
+    """Return the value of a node; `keys` are the types that its own keys may have, `below` those of what it
+    contains."""
     line = node.start_mark.line + 2
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, key, below, below) for item in node.value]

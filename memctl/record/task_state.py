@@ -1,10 +1,10 @@
-"""The state of a task: what it is for, how far it is, and what whoever goes on with it has to know.
+"""The state of a task: its goal, its progress, and what whoever continues it has to know.
 
-It is one value wherever it is kept: in a checkpoint, in what hooks know of a session, in the files of a window's
-manager, and as the core of a handoff. What it has to hold: rules.md#checkpoints.
+It is one value everywhere: in a checkpoint, in the hooks' state of a session, in the files of a window's manager, and
+as the core of a handoff. rules.md#checkpoints lists what it contains.
 
-A step is planned, in progress, claimed or done (rules.md#checkpoints). It is done if something shows that it is: a task
-list, a commit, a check that passed, or a command. If only a sentence says so it is claimed.
+A step is planned, in progress, claimed or done (rules.md#checkpoints). It is done if there is evidence: a task list, a
+commit, a check that passed, or a command. If only a sentence says so, it is claimed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """A record of the memory as it was: enough to know it by, the rest is in the record."""
+    """A record of the memory at the time of the state: enough to identify it."""
 
     id: Line
     title: Line
@@ -55,9 +55,9 @@ class Noted(msgspec.Struct, frozen=True):
 
 
 class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that the work read or changed, and what became of it: created, modified, deleted or read, "" if unknown.
+    """A file that the work read or changed: created, modified, deleted or read, "" if unknown.
 
-    One outside of the repository is named from the home folder (`~/.claude/plans/pool.md`), if it is in there.
+    A file outside of the repository and below the home folder is named from there (`~/.claude/plans/pool.md`).
     """
 
     path: Annotated[str, msgspec.Meta(min_length=1)]
@@ -65,9 +65,9 @@ class TouchedFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """The worktree: the branch ("" if HEAD is detached), HEAD ("" before the first commit), what differs from HEAD.
+    """The worktree: the branch ("" if HEAD is detached), HEAD ("" before the first commit), and what differs from HEAD.
 
-    The memory's own files are not among these: memctl commits them by itself. `under_way` is a merge, a rebase, ….
+    The memory's own files are left out, since memctl commits them itself. `under_way` is a merge, a rebase, ….
     """
 
     branch: str = ""
@@ -133,7 +133,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
         return self.having(DONE)
 
     def having(self, *statuses: str) -> tuple[str, ...]:
-        """The steps of some statuses, as texts."""
+        """Return the texts of the steps with one of some statuses."""
         return tuple(step.text for step in self.steps if step.status in statuses)
 
     @property
@@ -146,17 +146,17 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to do: every step is done, and no next action is named but "none"."""
+        """Whether nothing is left to do: every step is done, and no next action but "none" is named."""
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 
     def noted(self, prefix: str) -> list[Noted]:
-        """The records whose ids begin with a prefix, such as "DEC"."""
+        """Return the records whose ids begin with a prefix, such as "DEC"."""
         return [one for one in self.records if one.id.startswith(prefix)]
 
     @property
     def blocking(self) -> list[Noted]:
-        """What of the memory stands in the way of work."""
+        """The records of the memory that block the work."""
         return [one for one in self.records if one.id == EVERYBODY or one.weight.startswith(BLOCKS)]
 
 
@@ -168,7 +168,7 @@ LISTS = (
 
 
 def key(item: str) -> str:
-    """What makes two steps or lines the same: their words, without case and what ends a sentence."""
+    """Return what makes two steps or lines the same: their words, without case and final punctuation."""
     return " ".join(item.split()).casefold().strip(_ENDS)
 
 
@@ -179,7 +179,7 @@ def steps(
     in_progress: Iterable[str] = (),
     planned: Iterable[str] = (),
 ) -> tuple[Step, ...]:
-    """Steps by their status, each once: one that is given twice is as far as it was said to be at most."""
+    """Return steps by their status, each once: one that is given twice is as far as it was said to be at most."""
     found: dict[str, Step] = {}
     given: tuple[tuple[Status, Iterable[str]], ...] = (
         (DONE, done),
@@ -194,7 +194,7 @@ def steps(
 
 
 def mixed(given: Iterable[Step]) -> list[str]:
-    """The steps that are given with more than one status."""
+    """Return the steps that are given with more than one status."""
     statuses: dict[str, set[str]] = {}
     for step in given:
         statuses.setdefault(key(step.text), set()).add(step.status)

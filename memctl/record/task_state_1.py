@@ -1,7 +1,7 @@
-"""The state of a task as memctl wrote it before it was one value: each form becomes the fields of a `TaskState`.
+"""Earlier forms of a task's state, converted to the fields of a `TaskState`.
 
-These are checkpoints of format 1, and the files of a window's manager; `hooks/session_state.py` reads its own. Their
-values are untrusted text: what does not have the shape of such a form is left as it is, and the reader refuses it.
+These are checkpoints of format 1 and the files of a window's manager; `hooks/session_state.py` reads its own. Their
+values are untrusted: what does not have the shape of such a form is returned unchanged, and the reader refuses it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WINDOW = {
 
 
 def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a checkpoint of format 1 as those of today's."""
+    """Return the fields of a checkpoint of format 1 in today's form."""
     values = {_RENAMED.get(name, name): value for name, value in given.items()}
     gone = {name: values.pop(name, ()) for name in (*_LISTS, *_RECORDS, "files_touched", "dirty_files")}
     asked = [text for text in _texts(gone["in_progress"]) if text.startswith(_ASKED)]
@@ -54,7 +54,7 @@ def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a state in a file of a window's manager."""
+    """Return the fields of a state from a file of a window's manager."""
     values = {name: given[old] for old, name in _WINDOW.items() if old in given and given[old] is not None}
     current = given.get("current_subtask")
     values["steps"] = _steps(
@@ -69,7 +69,7 @@ def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steps(lists: Mapping[str, list[str]]) -> list[dict[str, str]]:
-    """Steps by their status, each once; of one that stands in two lists that which is farther counts."""
+    """Return steps by their status, each once; of one that stands in two lists that which is farther counts."""
     found: dict[str, dict[str, str]] = {}
     for status in (DONE, CLAIMED, IN_PROGRESS, PLANNED):
         for text in lists.get(status, ()):

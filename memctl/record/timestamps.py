@@ -49,7 +49,7 @@ def parse(text: str) -> str:
 
 
 def is_moment(text: str) -> bool:
-    """Whether a text is a time that `parse` understands."""
+    """Return whether a text is a time that `parse` understands."""
     try:
         parse(text)
     except ValueError:
@@ -83,12 +83,12 @@ def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = 
 
 
 def days_between(earlier: str, later: str) -> float:
-    """Days from `earlier` to `later` (both canonical); negative if they are the other way round."""
+    """Return days from `earlier` to `later` (both canonical); negative if they are the other way round."""
     return (_naive(later) - _naive(earlier)).total_seconds() / 86400
 
 
 def days_before(moment: str, days: float) -> str:
-    """The canonical time `days` before `moment`, or the earliest there is."""
+    """Return the canonical time `days` before `moment`, or the earliest there is."""
     try:
         return _text(_naive(moment) - timedelta(days=days))
     except OverflowError:
@@ -96,7 +96,8 @@ def days_before(moment: str, days: float) -> str:
 
 
 def from_epoch(seconds: float) -> str:
-    """The canonical time of a Unix time stamp; one beyond the year 9999 is taken for the last moment of it."""
+    """Return the canonical time of a Unix time stamp; a time beyond the year 9999 becomes the last moment of that
+    year."""
     try:
         return _text(datetime.fromtimestamp(seconds, timezone.utc))
     except (OverflowError, ValueError, OSError):
@@ -104,7 +105,7 @@ def from_epoch(seconds: float) -> str:
 
 
 def to_epoch(moment: str) -> int:
-    """The Unix time stamp of a canonical time."""
+    """Return the Unix time stamp of a canonical time."""
     return int(_naive(moment).replace(tzinfo=timezone.utc).timestamp())
 
 

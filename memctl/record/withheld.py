@@ -1,4 +1,4 @@
-"""What a Snapshot leaves out, since an owner keeps it to some readers."""
+"""What a Snapshot leaves out because an owner restricts who may read it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memctl.record import ids
 
 
 class Withheld(msgspec.Struct, frozen=True):
-    """What is withheld from a reader, each with why.
+    """What is withheld from a reader, each with the reason.
 
-    `pages` are those of details, by marker, and `records` those placed in them, by path; `files` are the repository's,
-    by path. `paths` are files below `.memory/` that say what is in any of these. `globs` cover files that are withheld
-    whether they are there or not, each with the reason; `{}` in it stands for the file.
+    `pages` are pages of details, by marker; `records` those placed in them, by path; `files` those of the repository,
+    by path. `paths` are files below `.memory/` that quote any of these. `globs` cover files that are withheld whether
+    they exist or not, each with the reason; `{}` in it stands for the file.
     """
 
     pages: Mapping[str, str] = {}
@@ -25,7 +25,7 @@ class Withheld(msgspec.Struct, frozen=True):
     globs: tuple[tuple[tuple[str, ...], str], ...] = ()
 
     def among(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return those of some paths, of files there or gone, that are withheld, each with why."""
+        """Return those of some paths, of existing or deleted files, that are withheld, each with the reason."""
         if not self.globs:
             return {}
         from memctl.text.globs import Globs  # mostly nothing is withheld
@@ -46,7 +46,7 @@ class Withheld(msgspec.Struct, frozen=True):
         _refuse(next(named, None) if wanted else None)
 
     def refuse_file(self, path: str) -> None:
-        """Raise MemctlError if a file of the repository, there or gone, is withheld."""
+        """Raise MemctlError if a file of the repository, existing or deleted, is withheld."""
         _refuse(self.among([path]).get(path))
 
 

@@ -25,8 +25,7 @@ _PHRASES = {
     labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),
     labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
 }
-_RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECASE)
-_TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
+_TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
 # What a label names that is still to be decided.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
@@ -40,6 +39,7 @@ _NEXT = re.compile(
     r"|proceed|me to review|which (?:pr|branch|issue))\b",
     re.IGNORECASE,
 )
+_RECOMMENDED = re.compile(r" *\(recommended\)", re.IGNORECASE)
 _MEANT = re.compile(r"(?:can|could) you (?:clarify|explain|describe|say)\b|what do you mean\b", re.IGNORECASE)
 _LABELS = {
     "decision": labels.DECISION,
@@ -50,17 +50,18 @@ _LABELS = {
 _REPORT = 1_000  # characters of a message that reports what was seen
 _COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)? +")
+_TOPIC = 3  # words of a title that only says what was decided on
 _CELL = 5  # words of a cell that is a sentence
 _MOST_SAID = 3  # learnings or issues of a shorter message
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # why, where the agent asked
-_OVER = re.compile(r"\W*(?:resolved|fixed|closed|solved|done|won't fix)\b", re.IGNORECASE)
 _SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson"}
 _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
     ("next_actions", "substeps_remaining"), labels.NEXT
 )
 _SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
 _LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
+_PLACEHOLDER = "[Evicted: "  # how what stands for an evicted message begins (rules.md#window-eviction)
 _MOST = 200_000  # characters of what is said; more is pasted
 
 
@@ -92,7 +93,7 @@ class Extract(msgspec.Struct, frozen=True):
 
 def of_events(events: Iterable[Event]) -> list[Extract]:
     """All that was found, in its order, each thing once."""
-    events = list(events)
+    events = [_without_placeholders(event) for event in events]
     free: dict[int, list[Extract]] = {}
     for statement in dialogue.read(events):
         free.setdefault(statement.turn, []).append(_stated_freely(statement, events[statement.turn]))
@@ -110,6 +111,13 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
                 del found[key]  # said again: it counts from here
                 found[key] = one
     return [one for one in found.values() if not _is_part(one, found.values())]
+
+
+def _without_placeholders(event: Event) -> Event:
+    """An event without what stands for messages that were evicted: those are known by their own events."""
+    if _PLACEHOLDER not in event.text or event.kind == RESULT:
+        return event
+    return msgspec.structs.replace(event, text=re.sub(rf"{re.escape(_PLACEHOLDER)}[^\]]*\]", "", event.text))
 
 
 def _once(told: list[Extract], free: list[Extract]) -> Iterator[Extract]:
@@ -155,19 +163,19 @@ def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
 
 
 def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequence[Extract]:
-    """What an agent says under labels. Several learnings or issues of a report are one.
+    """What an agent says under labels. Several learnings or issues of a report are one, and so is a list of decisions.
 
     An issue that names its repair is none, nor is one that is counted (`Bug 2: …`) after the work on it.
     """
     made = [one for one in made if not _is_mended(one, is_worked=is_worked)]
     most = 1 if len(text) >= _REPORT else _MOST_SAID
     joined = list[Extract]()
-    for label in (labels.LEARNING, labels.ISSUE):
-        several = [one for one in made if one.label == label]
-        if len(several) > most:
+    for label, allowed in ((labels.LEARNING, most), (labels.ISSUE, most), (labels.DECISION, _MOST_SAID)):
+        several = [one for one in made if one.label == label and not (one.reason or one.alternatives)]
+        if len(several) > allowed:
             whole = "; ".join(one.text.rstrip(".") for one in several)[:_LONG]
             joined.append(msgspec.structs.replace(several[0], text=whole, statement=None))
-            made = [one for one in made if one.label != label]
+            made = [one for one in made if one not in several]
     return [*made, *joined]
 
 
@@ -192,7 +200,11 @@ def _of(made: Statement) -> Iterator[Extract]:
     if made.kind == labels.STATE:
         yield from _of_state(made)
         return
-    text = one_line(made.title or made.text(_SAYS_MOST.get(made.kind, "")))
+    text = one_line((made.title or made.text(_SAYS_MOST.get(made.kind, ""))).replace("**", ""))
+    text = text if made.kind == labels.DECISION else units.without_marks(text)
+    more = units.without_marks(made.text("decision")) if made.kind == labels.DECISION else ""
+    if more and len(text.split()) <= _TOPIC and len(more) <= _LONG // 2:
+        text = f"{text}: {more}" if text != more else text
     if is_nothing(text) or text.endswith(":") or (made.kind == labels.DECISION and _UNDECIDED.match(text)):
         return
     if made.kind == labels.DECISION:
@@ -200,7 +212,7 @@ def _of(made: Statement) -> Iterator[Extract]:
         alternatives = tuple(one_line(one) for one in made.items("alternatives_considered") if not is_nothing(one))
         yield Extract(labels.DECISION, text, True, "" if is_nothing(reason) else reason, alternatives)
     elif made.kind == labels.ISSUE:
-        if not (made.text("resolution") or _OVER.match(made.text("investigation_status"))):
+        if not (made.text("resolution") or cues.OVER.match(made.text("investigation_status"))):
             yield Extract(labels.ISSUE, text, True)
     elif made.kind in (labels.LEARNING, labels.DETAIL):
         yield Extract(labels.LEARNING, text, True)
@@ -270,7 +282,7 @@ def _each_sentence(text: str) -> Iterator[str]:
         if unit.form == units.TABLE:
             yield from _cells(unit.text)
         elif unit.form == units.SENTENCE and not lines.is_labelled(unit.text):
-            sentence = one_line(unit.text.replace("**", ""))
+            sentence = units.without_marks(unit.text)
             yield cues.NUMBERED.sub("", _MOMENT.sub("", sentence))
         else:
             yield ""
@@ -295,7 +307,7 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
         yield Extract(labels.LEARNING, sentence, False)
     else:
         for label, phrase in _PHRASES.items():
-            if phrase.search(sentence) and not (label == labels.ISSUE and _RESOLVED.search(sentence)):
+            if phrase.search(sentence) and not (label == labels.ISSUE and cues.OVER.search(sentence)):
                 yield Extract(label, sentence, False)
                 break
     if match := _PERCENT.search(sentence):
@@ -326,16 +338,13 @@ def _todos(event: Event) -> Iterator[Extract]:
 
 
 def _answered(event: Event) -> Iterator[Extract]:
-    """What the user chose when the agent asked (AskUserQuestion)."""
+    """What the user chose when the agent asked (AskUserQuestion): the answer, with the question behind it."""
     answers = event.details.get("answers")
     for question, answer in answers.items() if isinstance(answers, dict) else ():
-        if (
-            isinstance(answer, str)
-            and answer.strip()
-            and not _is_undecided(question, answer, _options(event, question))
-        ):
-            text = f"{one_line(question)} {one_line(answer)}"[:_LONG]
-            options = _options(event, question)
+        options = _options(event, question)
+        if isinstance(answer, str) and answer.strip() and not _is_undecided(question, answer, options):
+            *_, asked = [unit.text for unit in units.units(question) if unit.form == units.SENTENCE] or [question]
+            text = f"{_RECOMMENDED.sub('', one_line(answer))} ({one_line(asked)})"[:_LONG]
             rejected = tuple(one for one in options if one != answer) if answer in options else ()
             yield Extract(labels.DECISION, text, True, CHOSEN, rejected, PROMPT, event.moment, line=event.line)
 

@@ -12,17 +12,17 @@ from memctl.text.markdown import one_line
 
 _LONGEST = 600  # characters of a reason
 _TRAILER = lazy_regex(r"(?m)^(?:[A-Z][\w-]*-[\w-]+: .*|.{0,4}Generated with .*)$")
+_PREFIX = lazy_regex(r"(?i)\W*(?:\w+(?:\([^)\n]*\))?!?: )?")  # of Conventional Commits
 # A message that begins so is about work on the way, whatever its body says.
 _STEP = lazy_regex(
-    r"(?i)(?:\w+(?:\([^)\n]*\))?!?: )?(?:wip\b|fixup!|squash!|bump\b|release\b|(?:add|update|fix|improve|extend)s? "
-    r"(?:\w+ ){0,3}(?:tests?|coverage|docs?|documentation|comments?|changelog|typos?)\b|(?:docs?|tests?|chore)\b.*:)"
+    r"(?i)(?:wip|fixup!|squash!|bump|release|merge|revert)\b|(?:add|update|fix|improve|extend)s? (?:\w+ ){0,3}(?:tests?"
+    r"|coverage|docs?|documentation|comments?|changelog|typos?)\b|(?:docs?|tests?|chore)\b.*:"
 )
+_REVIEW = lazy_regex(r"(?i)address\w* (?:[\w-]+ ){0,3}(?:review|feedback|comments?)\b[^:]*:? *")
+_ITEM = lazy_regex(r"(?m)^[ \t]*[-*] +")
 _WHY = lazy_regex(
-    r"(?i)\b(?:because|since|so that|so (?:it|they|we|that|the|repos|users|existing|\w+ing)|to (?:avoid|prevent|keep"
-    r"|ensure|allow)"
-    r"|instead of|rather than|not just|no longer|without|avoid(?:s|ing)?|prevent(?:s|ing)?|reduc(?:es|ing|ed)"
-    r"|only|not (?:be )?\w+ed|twice|changes? from|in favou?r of|for (?:safety|consistency|compatibility)"
-    r"|keep(?:s|ing)? .+ (?:while|and)|to handle)\b"
+    r"(?i)\b(?:because|since|so that|instead of|rather than|in favou?r of|no longer"
+    r"|to (?:avoid|prevent|keep|ensure|allow)|without|avoids?|prevents?)\b"
 )
 
 
@@ -35,13 +35,23 @@ class Commit(msgspec.Struct, frozen=True):
 
 def is_step(title: str) -> bool:
     """Whether a title is about tests, documents or other work on the way."""
-    return _STEP.match(title) is not None
+    return _STEP.match(title, _prefix(title)) is not None or _STEP.match(title) is not None
+
+
+def _prefix(subject: str) -> int:
+    match = _PREFIX.match(subject)
+    return match.end() if match else 0
 
 
 def read(message: str) -> Commit | None:
-    """What the message of a commit decides and why, None if it does not say why or is about a mere step."""
+    """What the message of a commit decides and why, None if it does not say why or is about a mere step.
+
+    Of one that addresses a review it is the first thing that was done.
+    """
     subject, _, body = message.strip().partition("\n")
-    body = one_line(_TRAILER.sub("", body))[:_LONGEST]
-    if not body or is_step(subject) or not _WHY.search(body):
+    parts = [one_line(part) for part in _ITEM.split(_TRAILER.sub("", body)) if part.strip()]
+    text = "; ".join(part.rstrip(".") for part in parts)[:_LONGEST] if len(parts) > 1 else "".join(parts)[:_LONGEST]
+    if not text or is_step(subject) or not _WHY.search(text):
         return None
-    return Commit(one_line(subject), body)
+    what = _REVIEW.sub("", subject[_prefix(subject) :], count=1) or parts[0]
+    return Commit(what[:1].upper() + what[1:], text)

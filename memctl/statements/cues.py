@@ -158,7 +158,7 @@ UNDECIDED = r"\b(?:maybe|perhaps|possibly|probably|unclear|not sure|not (?:yet )
 DOUBT = (
     r"\b(?:if|whether|unless|until|should|could|might|may|would|suppose|imagine|assume"
     r"|haven't|hasn't|hadn't|have not|has not|not yet|never|how|what|when|once|before|where|who|ask|asks|asked|tell me"
-    rf"|let me|please|says?|don't know|wonder|think)\b|{UNDECIDED}"
+    rf"|let me|please|considering|weighing|says?|don't know|wonder|think)\b|{UNDECIDED}"
     r"|(?<!which is )(?<!that's )(?<!that is )(?<!this is )\bwhy\b"
 )
 CLAUSE = lazy_regex(r"[,;:(\u2014]\s|\b(?:so|and|but)\s")
@@ -178,3 +178,6 @@ FILLER = (
     r"|i(?:'ll| will) \w+(?: \w+){0,4}))*[.!:]*$"
     r"|^now i (?:understand|see|know|have)(?: \w+){0,4}[.!:]*$"
 )
+# What says of something that it is over, and beside these, in a review, that nothing is wrong.
+OVER = lazy_regex(r"\W*\b(?:fixed|resolved|addressed|closed|solved|done|won't fix)\b", re.IGNORECASE)
+FINE = lazy_regex(r"\b(?:intentional|correct|good|none|no longer|approved)\b", re.IGNORECASE)

@@ -6,7 +6,6 @@ place of what was said of it before, but an agent does not overrule the user. Wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import msgspec
@@ -17,20 +16,8 @@ from memctl.statements.topics import Topic
 USER, AGENT, COMMIT, EDIT, ACTION = "user", "agent", "commit", "edit", "action"
 DECISION, CONSTRAINT, LEARNING, ISSUE = "decision", "constraint", "learning", "issue"
 _CHOICES = (DECISION, CONSTRAINT)
-_LONGEST_TOPIC = 1_500  # characters of a message that is about one thing
-_MUSING = 120  # turns in which an agent that gives several causes without being asked looks for the one
 _LOOKED_BACK = 60  # statements with which a new one is compared
-_LONGEST_QUESTION = 1_500  # characters
 _SHORT = 300  # characters of a prompt that asks for one thing
-_ASKS = re.compile(
-    r"(?i)\?|\b(?:why|how|(?:can|could|would) you|check|look|(?:re)?view|find|explain|debug|analy[sz]e|investigate"
-    r"|research)\b"
-)
-_ASKS_DESIGN = re.compile(
-    r"(?i)\b(?:can|could|should|shall)(?:n't)? (?:we|it|this|that|there|[\w.-]+ be)\b|\bwhy (?:not|don't) (?:we|you"
-    r"|just)\b"
-    r"|\brather than\b|\b(?:easier|better|worth)\b|\bin theory\b|\bright thing\b|\bwhat if\b|\bwhat do you think\b"
-)
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -75,10 +62,9 @@ class _DialogueReader:
         self._begin("", -1)
 
     def _begin(self, prompt: str, number: int) -> None:
-        self._prompt, self._prompted = prompt[:_LONGEST_QUESTION], number
+        self._prompt, self._prompted = prompt, number
         self._last: Turn | None = None  # the agent's last message since the prompt
         self._is_edited = False  # whether files were changed since then
-        self._wish: int | None = None  # place of what the prompt wishes
 
     def take(self, turn: Turn) -> None:
         if turn.who == USER:
@@ -114,23 +100,21 @@ class _DialogueReader:
         if self._said is not None and wishes.is_assent(turn.text):
             wish = wishes.agreed(turn.text, self._said.text)
             if wish is not None:
-                self._unheeded = self._add(_of_wish(wish, turn), f"{wish.text} {self._said.text[-1_000:]}")
+                self._unheeded = self._add(_of_wish(wish, turn))
                 self._uncommitted = self._unheeded
         if wish is None and (wish := wishes.stated(turn.text)) is not None:
-            self._wish = self._add(_of_wish(wish, turn), turn.text)
-            if wish.kind == DECISION:
-                self._uncommitted = self._wish
+            place = self._add(_of_wish(wish, turn))
+            self._uncommitted = place if wish.kind == DECISION else self._uncommitted
         if wish is None and (symptom := wishes.reported(turn.text)):
-            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number), turn.text)
+            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
 
     def _take_message(self, turn: Turn) -> None:
         if findings.is_retraction(turn.text):
             self._take_back()
-        found = findings.cause(turn.text)
-        if found is not None:
-            self._add(FreeStatement(found.kind, found.text, AGENT, turn.number, found.reason), turn.text)
-        if (issue := findings.open_issue(turn.text)) is not None:
-            self._add(FreeStatement(ISSUE, issue.text, AGENT, turn.number), turn.text)
+        if cause := findings.cause(turn.text):
+            self._add(FreeStatement(LEARNING, cause, AGENT, turn.number))
+        if issue := findings.open_issue(turn.text):
+            self._add(FreeStatement(ISSUE, issue, AGENT, turn.number))
         self._said = self._last = turn
 
     def _take_commit(self, turn: Turn) -> None:
@@ -145,49 +129,18 @@ class _DialogueReader:
         elif not entry[0].reason:
             self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.body), entry[1])
 
-    def _asks_for_step(self) -> bool:
-        return len(self._prompt) < _SHORT and wishes.is_versioning(self._prompt)
-
     def _close_exchange(self) -> None:
-        """Take the last message before a prompt for the answer to the one before it, or for the report of the work."""
+        """Take the last message after work on files for the report of it, unless the prompt chose what to do."""
         last = self._last
-        if last is None:
+        if last is None or not self._is_edited:
             return
-        for place in self._symptoms if self._is_edited else ():
+        for place in self._symptoms:
             if place is not None:
                 self._found[place] = None
-        if self._asks_for_step():
+        if (len(self._prompt) < _SHORT and wishes.is_beside(self._prompt)) or self._has_chosen():
             return
-        if self._is_edited:
-            if (len(self._prompt) < _SHORT and wishes.is_beside(self._prompt)) or self._has_chosen():
-                return
-            found = findings.report(last.text)
-        else:
-            found = self._answer(last.text)
-        if found is None or any(
-            one is not None and one[0].turn == last.number and (one[0].kind in _CHOICES) == (found.kind in _CHOICES)
-            for one in self._found[-_LOOKED_BACK:]
-        ):
-            return
-        place = self._add(FreeStatement(found.kind, found.text, AGENT, last.number, found.reason), last.text)
-        if found.kind == DECISION:
-            self._uncommitted = place
-
-    def _answer(self, message: str) -> findings.Finding | None:
-        """What a message answers to the prompt: what to do, or what was found out."""
-        if "?" in self._prompt and _ASKS_DESIGN.search(self._prompt):
-            found = findings.verdict(message)
-            if found is not None:
-                self._drop_asked()
-            return found
-        is_asked = _ASKS.search(self._prompt) is not None
-        return findings.answer(message) if is_asked or findings.is_analysis(message) else None
-
-    def _drop_asked(self) -> None:
-        """Drop the wish that a prompt asked for: the answer to it holds."""
-        entry = self._found[self._wish] if self._wish is not None else None
-        if self._wish is not None and entry is not None and entry[0].text.endswith("?"):
-            self._found[self._wish] = None
+        if found := findings.report(last.text):
+            self._uncommitted = self._add(FreeStatement(DECISION, found, AGENT, last.number))
 
     def _has_chosen(self) -> bool:
         """Whether something was chosen since the prompt, or with it."""
@@ -204,29 +157,28 @@ class _DialogueReader:
                 self._found[place] = None
                 return
 
-    def _add(self, new: FreeStatement, told: str = "") -> int | None:
-        """Add a statement, in place of what was said of the same thing; `told` is what was said with it.
+    def _add(self, new: FreeStatement) -> int | None:
+        """Add a statement, in place of what was said of the same thing; one cause after the other is looked for.
 
         Returns its place, None if what was said before holds.
         """
         topic = Topic.of(f"{new.text} {new.reason}")
-        around = Topic.of(told) if told and len(told) <= _LONGEST_TOPIC else topic
         for place in range(len(self._found) - 1, max(len(self._found) - _LOOKED_BACK, 0) - 1, -1):
             entry = self._found[place]
             if entry is None or (entry[0].kind in _CHOICES) != (new.kind in _CHOICES):
                 continue
             old, known = entry
-            is_musing = old.kind == new.kind == LEARNING and self._prompted < old.turn and new.turn - old.turn < _MUSING
-            if not is_musing and not topic.is_same(known) and (old.turn != new.turn or old.kind != new.kind):
+            is_musing = old.kind == new.kind == LEARNING and self._prompted < old.turn
+            if not is_musing and not topic.is_same(known) and (old.turn, old.kind) != (new.turn, new.kind):
                 continue
             if old.by == USER and new.by != USER:
                 if not old.reason and new.reason:
                     self._found[place] = (msgspec.structs.replace(old, reason=new.reason), known)
                 return None
-            if old.turn == new.turn and old.kind == new.kind:
+            if (old.turn, old.kind) == (new.turn, new.kind):
                 return None
             self._found[place] = None
-        self._found.append((new, around))
+        self._found.append((new, topic))
         return len(self._found) - 1
 
 

@@ -144,7 +144,7 @@ _PHRASES = {
     VALIDATION: "validated|validation|validation criteria|validated by|verified|verified by|confirmation"
     "|how to validate|how to verify",
     CONTEXT: "context|situation|background|circumstances|assumptions|context and problem statement",
-    DESCRIPTION: "description|summary|details|symptom|symptoms|what happens|actual behaviour|actual behavior",
+    DESCRIPTION: "description|choice|summary|details|symptom|symptoms|what happens|actual behaviour|actual behavior",
     CRITERIA: "acceptance criteria|success criteria|criteria|definition of done",
     REPRODUCTION: "repro|reproduce|reproduction|repro steps|reproduction steps|steps to reproduce|how to reproduce"
     "|to reproduce",

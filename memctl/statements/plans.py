@@ -67,13 +67,13 @@ def _read(text: str) -> Plan | None:
                 steps.append(one_line(step[1]))
         elif unit.form == units.SENTENCE and title and _is_whole(unit.text):
             if not reason and _CONTEXT.match(unit.heading):
-                reason = one_line(unit.text)
+                reason = units.without_marks(unit.text)
             if _CAUSE.search(unit.text) or (not cause and _CAUSES.match(unit.heading)):
-                cause = one_line(unit.text)
+                cause = units.without_marks(unit.text)
     if not title:
         return None
     return Plan(one_line(title), tuple(steps[:_MOST_STEPS]), reason, cause or (reason if _MENDS.search(title) else ""))
 
 
 def _is_whole(sentence: str) -> bool:
-    return not sentence.endswith(":") and len(sentence) > len("A sentence.")
+    return sentence.rstrip('*_`"').endswith((".", "!")) and len(sentence) > len("A sentence.")

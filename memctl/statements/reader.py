@@ -172,7 +172,9 @@ class _Reader:
             return ""
         if label.role == found.kind or (found.kind == STATE and label.role == TASK):
             # A second label of the kind is the statement itself where the first was a heading with the title.
+            is_list = found.label.name.lower().endswith("s")  # "Decisions" names what follows
             is_itself = found.level > 0 and found.title is not None and not found.has(name) and not label.number
+            is_itself = is_itself and not (is_list and label.rest)
             return name if is_itself and (not label.rest or line.level != found.level) else ""
         is_near = not self._gap or found.level > 0
         if not is_near and label.role not in OWN.get(found.kind, ()):

@@ -29,6 +29,10 @@ _ABBREVIATION = re.compile(
 )
 _BEGINS = re.compile(r"\s{0,8}[A-Z0-9`*\"'(\[]")
 _GOES_ON = re.compile(r"[,(\u2014\u2013-]\s*$")
+_POINTS_BACK = re.compile(
+    r"\W*(?:(?:and|but|so|also|then|however|yet|still)\b,? )*(?!it turn)(?:this|that|it|these|those|they|here)\b",
+    re.IGNORECASE,
+)
 _NARROWEST = 72  # characters
 _PARAGRAPH = 40  # lines in which the width of one is looked for
 _MOST_ITEMS = 4  # that stand behind the sentence that announces them
@@ -64,7 +68,7 @@ def units(text: str) -> Iterator[Unit]:
 
 
 def sentences(text: str) -> Iterator[Unit]:
-    """The sentences of a text on one line each, without bold; one that ends in a colon has what it announces behind it.
+    """The sentences of a text, each on one line without marks; one that ends in a colon has what it announces with it.
 
     That is the beginnings of the items that follow, or the next sentence if none do; one that announces nothing is
     left out.
@@ -77,7 +81,7 @@ def sentences(text: str) -> Iterator[Unit]:
             opened = None
         if unit.form != SENTENCE:
             continue
-        unit = msgspec.structs.replace(unit, text=one_line(unit.text.replace("**", "").replace("__", "")))
+        unit = msgspec.structs.replace(unit, text=without_marks(unit.text))
         if opened is not None and (unit.item or not items):
             if len(items) < _MOST_ITEMS and not (items and unit.item == items[-1].item):
                 items.append(unit)
@@ -94,6 +98,18 @@ def sentences(text: str) -> Iterator[Unit]:
             yield unit
     if opened is not None:
         yield from _announced(opened, items)
+
+
+def without_marks(text: str) -> str:
+    """Return a text on one line, without marks of bold, and without the mark or number of an item before it."""
+    line = one_line(text.replace("**", ""))
+    match = _ITEM.match(line)
+    return line[match.end() :] if match else line
+
+
+def points_back(sentence: str) -> bool:
+    """Whether a sentence begins with what only the one before it explains, such as "But that is slow."."""
+    return _POINTS_BACK.match(sentence) is not None
 
 
 def _announced(opened: Unit, items: list[Unit]) -> Iterator[Unit]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.statements import findings, units
+from memctl.statements import units
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.words import STOP_WORDS, words_of
@@ -37,11 +37,10 @@ _LOOK = (
     r"|start (?:\w+ing|with)|subagents?|fix the bug|something like"
 )
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
-_OF_VERSIONING = lazy_regex(rf"(?i)\b(?:{_VERSIONING})\b")
 _OF_WORK_BESIDE = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
-    r"(?i)(?P<opening>(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
+    r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
     rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
     rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
     r"|(?P<contrast>\b(?:instead of|rather than)\b)|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we"
@@ -54,14 +53,6 @@ _DIRECTS = lazy_regex(
     r"(?i)\W*(?:(?:and|so|also|ok(?:ay)?|yes|no|please|just|then|but)\b[,:]? )*(?:instead of|rather than|use|make"
     r"|print|show|put"
     r"|keep|store|move|call|return|do|have|let|we|i|can|could|should|return|write|add|set|rename|replace|take|try)\b"
-)
-# After what opens a wish: it is no more than a look, or the next step.
-_NO_MORE = lazy_regex(
-    r"(?i)(?:see|look|check|say|start|wait|move|know|talk|discuss|think|understand|continue|try (?:again|it|that)"
-    r"|not forget"
-    r"|do (?:it|that|this)\b(?!:)|go\b(?! with)|work|have a|get back|figure|find|debug|brainstorm|first|already"
-    r"|generate"
-    r"|be (?:seeing|better|fine|ok|okay|good|working|there|done|ready|able|sure))\b|\W"
 )
 _DEMAND = lazy_regex(
     r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!know|think|see|worry|mind|have\b|need|want|understand|care|get\b"
@@ -77,7 +68,7 @@ _DEMANDED_STEP = lazy_regex(
     r"|always)\b)"
 )
 _HEDGED = lazy_regex(
-    r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|could be|might|not sure|i guess)\b"
+    r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess)\b"
 )
 _QUESTION = lazy_regex(
     r"(?i)^(?:q:|\W)*(?:and |but |so |hmm,? |also |ok(?:ay)?,? |e+m+\W+)*(?:(?:is|are|was|were|do|does|did|have|has"
@@ -91,12 +82,11 @@ _ASKED_FOR = lazy_regex(
 )
 _URL = lazy_regex(r"https?://\S+")
 _SYMPTOM = lazy_regex(
-    r"(?i)\bfail(?:s|ed|ing|ures?)?\b|\b(?:broken|breaks|crash\w*|bugs?|hangs|stuck|blow\w* up|too slow|inaccurate"
-    r"|lacks?)\b"
-    r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not)\b|\bnot (?:see|show|work|gett|handl|includ"
-    r"|match)\w*"
-    r"|\bseems? to\b|\bwe(?: are|'re) (?:seeing|getting)\b"
+    r"(?i)\bfail(?:s|ed|ing|ures?)?\b|\b(?:broken|breaks|crash(?:es|ed|ing)|bugs?|hangs|stuck|too slow)\b"
+    r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not) (?:work|show|happen|appear)\w*"
+    r"|\bnot (?:seeing|working|getting|showing)\b|\bwe(?: are|'re) (?:seeing|getting)\b"
 )
+_LEAST = 4  # words of a report of what is wrong
 _ASSENT = lazy_regex(
     r"(?i)\W*(?:ok(?:ay)?|yes|yep|yup|yeah|sure|sounds good|great|perfect|lgtm|agreed?|go ahead|do it|please do"
     r"|go for it|exactly|correct"
@@ -155,11 +145,6 @@ def is_step(text: str) -> bool:
     return _STEP.search(text) is not None
 
 
-def is_versioning(text: str) -> bool:
-    """Whether a text asks for a commit, a merge or the like, of which the answer tells nothing of the project."""
-    return _OF_VERSIONING.search(text) is not None
-
-
 def is_beside(text: str) -> bool:
     """Whether a text asks for tests, documents or versioning: what is done then is no choice."""
     return _OF_WORK_BESIDE.search(text) is not None
@@ -187,6 +172,7 @@ def reported(prompt: str) -> str:
         text = _URL.sub("", unit.text)
         if (
             _SYMPTOM.search(text[:_LONGEST])
+            and len(text.split()) >= _LEAST
             and not _HEDGED.search(text)
             and not _QUESTION.match(text)
             and not _ASKED_FOR.search(text)
@@ -206,8 +192,7 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
     for match in pattern.finditer(sentence[:_LONGEST]):
         if match.lastgroup == "contrast" and not _DIRECTS.match(sentence):
             continue  # it tells how something is
-        if match.lastgroup != "opening" or _NO_MORE.match(sentence, match.end()) is None:
-            return is_next.search(sentence[match.start() :]) is None
+        return is_next.search(sentence[match.start() :]) is None
     return False
 
 
@@ -221,7 +206,10 @@ def is_assent(prompt: str) -> bool:
 
 
 def agreed(prompt: str, proposed: str) -> Wish | None:
-    """What an assent agrees to: the options that it names, or what the message before offers; None for a mere step."""
+    """What an assent agrees to: the options that it names, or what the message before offers; None for a mere step.
+
+    A bare "yes" to several questions, or to one with an "or", says nothing: which of them it is for is not known.
+    """
     if named := _CHOICE.fullmatch(prompt):
         return _chosen(named["names"], proposed)
     if is_step(prompt):
@@ -230,17 +218,20 @@ def agreed(prompt: str, proposed: str) -> Wish | None:
         reason = _named(named["name"], proposed)
         return Wish(DECISION, one_line(prompt), reason) if reason or has_object(prompt) else None
     said = [unit.text for unit in units.sentences(proposed)]
-    offers = [found for sentence in said[-_LAST:] if sentence.endswith("?") and (found := _OFFER.search(sentence))]
+    asked = [sentence for sentence in said[-_LAST:] if sentence.endswith("?")]
+    is_bare = _ONLY_ASSENT.fullmatch(prompt) is not None
+    if is_bare and (len(asked) > 1 or " or " in "".join(asked)):
+        return None
+    offers = [found for sentence in asked if (found := _OFFER.search(sentence))]
     offer = next((text for found in offers[-1:] for text in found.groups() if text), "").rstrip("?")
     if is_step(" ".join(offer.split()[:_LAST])):
         return None
     if has_object(offer):
         return Wish(DECISION, offer[:1].upper() + offer[1:])
     text = _proposal(said)
-    if not text and offer and (answer := findings.answer(proposed)) is not None:
-        text = answer.text
-    if not _ONLY_ASSENT.fullmatch(prompt) and has_object(prompt) and offer:
-        return Wish(DECISION, one_line(prompt), text)
+    own = next((unit.text for unit in units.sentences(prompt) if has_object(unit.text)), "")
+    if not is_bare and own and offer:
+        return Wish(DECISION, own, text)
     return Wish(DECISION, text) if text else None
 
 
@@ -252,7 +243,7 @@ def _proposal(said: Sequence[str]) -> str:
 
 def _chosen(names: str, proposed: str) -> Wish | None:
     """The options that somebody names, and those that are not taken."""
-    options = {name.lower(): _bare(text) for name, text in _OPTION.findall(proposed)}
+    options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
     if not wanted or any(name not in options for name in wanted):
         return None
@@ -266,11 +257,7 @@ def _named(name: str, proposed: str) -> str:
         return ""
     said = (unit.text for unit in units.sentences(proposed))
     having = [sentence for sentence in said if name.lower() in sentence.lower() and not sentence.endswith("?")]
-    return _bare(having[-1])[:_LONGEST] if having else ""
-
-
-def _bare(option: str) -> str:
-    return one_line(option.replace("**", "").replace("`", "`")).strip(" :#*")
+    return having[-1][:_LONGEST] if having else ""
 
 
 def has_object(text: str) -> bool:

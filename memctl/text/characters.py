@@ -1,4 +1,5 @@
-"""Characters that do harm: control characters, which a terminal obeys, and halves of pairs that UTF-8 has not."""
+"""Harmful characters: control characters, which a terminal obeys, and halves of surrogate pairs, which UTF-8 can't
+encode."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ _ASCII = bytes([*range(9), *range(11, 32), 127])
 
 
 def first_in(text: str) -> str:
-    """The first control character of a text, "" if it has none."""
+    """Return the first control character of a text, "" if it has none."""
     # Every record is asked when it is read; of a text in ASCII this takes 8 µs for 2,400 characters, the pattern 20.
     if text.isascii():
         data = text.encode()
@@ -21,7 +22,7 @@ def first_in(text: str) -> str:
 
 
 def encodable(given: str) -> str:
-    """A text that can be written as UTF-8: half of a pair of UTF-16, which Python reads out of JSON, becomes `?`."""
+    """Return a text that can be encoded as UTF-8: half of a surrogate pair, which JSON may contain, becomes `?`."""
     try:
         given.encode()
     except UnicodeEncodeError:
@@ -30,12 +31,12 @@ def encodable(given: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """A text on one line, with nothing in it that would make a terminal do something."""
+    """Return a text on one line, without anything that a terminal would obey."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def redacted_line(text: str) -> str:
-    """Return a text on one line, without credentials and without characters that can't be seen."""
+    """Return a text on one line, without credentials and invisible characters."""
     from memctl.text.credentials import redact  # what every record is read with needs none of its rules
 
     return redact(printable_line(text))

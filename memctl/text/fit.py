@@ -1,4 +1,4 @@
-"""Fit texts into the room that there is: cut one, find how much fits, and know what hosts show of a hook's output."""
+"""Fit text into limited room: cut it, or find how much fits. The limits of hosts for a hook's output are here too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LIMIT = 9_500
 
 
 def length(text: str) -> int:
-    """Characters as JavaScript counts them, which hosts are written in: UTF-16 units, never fewer than Python's."""
+    """Return the length in UTF-16 units, as JavaScript counts, in which hosts are written; never less than Python's."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

@@ -1,9 +1,9 @@
-"""Patterns as in `.gitignore`, matched in time that grows with the lengths of pattern and path, not with their powers.
+"""Patterns as in `.gitignore`, matched in time linear in pattern and path instead of exponential.
 
-A pattern becomes a regular expression that never returns to a choice: between two `*` the leftmost match of what
-stands there is as good as any other, and a lookahead with a reference back to it keeps that match (the way in which
-`fnmatch` does it). What the signs mean is in gitignore(5) and in Git's wildmatch.c. One thing differs: a file can be
-taken in again (`!src/made.py`) below a folder that is left out, as it is in the lists of globs that pages have.
+A pattern becomes a regular expression that never backtracks: between two `*` the leftmost match is as good as any
+other, and a lookahead with a back reference keeps it (as `fnmatch` does it). The signs mean what gitignore(5) and Git's
+wildmatch.c say. One thing differs: a file can be included again (`!src/made.py`) below an excluded folder, as in the
+lists of globs that pages have.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANY_FOLDERS, _ANY, _SLASH = "(?:[^/]+/)*?", "[^/]*?", "/"
 
 
 class Globs:
-    """Patterns in their order, of which the last that fits a path decides."""
+    """Patterns in order; the last one that matches a path decides."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._patterns = [_Pattern(line) for line in lines]
@@ -39,9 +39,9 @@ class Globs:
         self._folders: dict[str, tuple[int, ...]] = {"": ()}
 
     def match(self, path: str) -> int | None:
-        """Return the place of the pattern by which the file at `path` is matched, None if it is not.
+        """Return the index of the pattern that decides about the file at `path`, None if none matches.
 
-        A file is matched by a pattern for it or for a folder above it.
+        A pattern matches a file by itself or through a folder above it.
         """
         folder, _, name = path.rpartition("/")
         exception = -1
@@ -54,7 +54,7 @@ class Globs:
         return None
 
     def _above(self, folder: str) -> tuple[int, ...]:
-        """The last pattern for a folder, then for those above it, as far as each is behind all before it."""
+        """Return the last pattern for a folder, then for those above it, as far as each is behind all before it."""
         missing = []
         while folder not in self._folders:
             missing.append(folder)
@@ -66,7 +66,7 @@ class Globs:
         return above
 
     def _last(self, path: str, name: str, is_folder: bool = False) -> tuple[int, ...]:
-        """The last pattern for a path, without regard to the folders above it; () if there is none."""
+        """Return the last pattern for a path, without regard to the folders above it; () if there is none."""
         if self._names.fullmatch(name) is None and self._paths.fullmatch(path) is None:
             return ()
         for place in range(len(self._patterns) - 1, -1, -1):
@@ -105,12 +105,12 @@ def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
 
 
 def is_pattern(line: str) -> bool:
-    """Whether a line is a pattern that a file can match."""
+    """Return whether a line is a pattern that a file can match."""
     return _Pattern(line).expression is not None
 
 
 def _trimmed(line: str) -> str:
-    """A line without the blanks at its end that no backslash keeps; "" for a comment."""
+    """Return a line without the blanks at its end that no backslash keeps; "" for a comment."""
     if line.startswith("#"):
         return ""
     kept = line.rstrip(" ")

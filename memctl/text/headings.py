@@ -1,4 +1,4 @@
-"""Headings and code in a text of Markdown, as CommonMark has them."""
+"""Headings and code in a Markdown text, as CommonMark defines them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
 class Heading(msgspec.Struct, frozen=True):
-    """A heading: its level, its text in Markdown, and where in the text it begins and what follows it begins."""
+    """A heading: its level, its text in Markdown, where it begins, and where the text after it begins."""
 
     level: int
     title: str
@@ -37,7 +37,7 @@ class Heading(msgspec.Struct, frozen=True):
 
 
 class HeadedPart(msgspec.Struct, frozen=True):
-    """A part of a body: its heading ("" for what precedes the first one), its text with the heading, and without."""
+    """A part of a body: its heading ("" before the first one), its text with the heading, and without."""
 
     heading: str
     text: str
@@ -58,7 +58,7 @@ def _is_odd(text: str) -> bool:
 
 
 def of(text: str) -> list[Heading]:
-    """The headings of a text as CommonMark has them, but for those in quotations and list items.
+    """Return the headings of a text as CommonMark has them, but for those in quotations and list items.
 
     A line in fenced code or in a comment is none; a line with `---` below it is one of level 2.
     """
@@ -66,7 +66,7 @@ def of(text: str) -> list[Heading]:
 
 
 def _by_lines(text: str) -> list[Heading]:
-    """The headings of a text in which only `#` at the beginning of a line makes one: ten times as fast."""
+    """Return the headings of a text in which only `#` at the beginning of a line makes one: ten times as fast."""
     found = []
     fence = ""
     for match in _FENCES_AND_HEADINGS.finditer(text):
@@ -88,7 +88,7 @@ def _by_markdown_it(text: str) -> list[Heading]:
 
 
 def _tokens(text: str) -> list[Token]:
-    """The blocks of a text."""
+    """Return the blocks of a text."""
     return _parser().parse(text.replace("\r", " "))
 
 
@@ -102,7 +102,7 @@ def _parser() -> MarkdownIt:
 
 
 def _title(line: str) -> str:
-    """The text of a heading, without the signs that open and close it."""
+    """Return the text of a heading, without the signs that open and close it."""
     title = line.lstrip("#").rstrip(" \t")
     text = title.rstrip("#")
     return (text if text[-1:] in ("", " ", "\t") else title).strip()
@@ -120,7 +120,7 @@ def split(body: str) -> tuple[HeadedPart, ...]:
 
 
 def take_title(text: str) -> tuple[str, str]:
-    """The heading of level 1 that a text begins with ("" if it does not), and the rest."""
+    """Return the heading of level 1 that a text begins with ("" if it does not), and the rest."""
     first = next(iter(of(text)), None)
     if first is None or first.level != 1 or not first.title or text[: first.start].strip():
         return "", text
@@ -128,7 +128,7 @@ def take_title(text: str) -> tuple[str, str]:
 
 
 def close_fence(text: str) -> str:
-    """The text, with code or a comment that it leaves open closed, so that what follows is not swallowed."""
+    """Return the text, with code or a comment that it leaves open closed, so that what follows is not swallowed."""
     if not _is_odd(text):
         fence = ""
         for match in _FENCES.finditer(text):
@@ -146,7 +146,7 @@ def close_fence(text: str) -> str:
 
 
 def stretches(text: str) -> Iterator[tuple[str, bool]]:
-    """The stretches of whole lines of a text, and of each whether it is outside of fenced code; `\\n` joins them.
+    """Yield stretches of whole lines, and whether each is outside of fenced code; joined by newlines they are the text.
 
     A fence that opens belongs to the code, one that closes does not.
     """
@@ -161,7 +161,7 @@ def stretches(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
-    """The lines of a text, and of each whether it is outside of fenced code; one that closes it is."""
+    """Return the lines of a text, and of each whether it is outside of fenced code; one that closes it is."""
     if not _is_odd(text):
         return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
     lines = text.split("\n")
@@ -176,7 +176,7 @@ def outside_fences(text: str) -> list[tuple[str, bool]]:
 
 
 def outside_code(text: str) -> list[tuple[str, bool]]:
-    """The lines of a text, and of each whether it is outside of fenced and of indented code."""
+    """Return the lines of a text, and of each whether it is outside of fenced and of indented code."""
     marked: list[tuple[str, bool]] = []
     is_list = is_code = False
     before = fence = ""
@@ -194,7 +194,7 @@ def outside_code(text: str) -> list[tuple[str, bool]]:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """The fence that is open after a line, given the one before it ("" for none)."""
+    """Return the fence that is open after a line, given the one before it ("" for none)."""
     match = _FENCE.match(line)
     if match is None:
         return fence

@@ -1,6 +1,6 @@
-"""Regular expressions that are compiled at their first use.
+"""Regular expressions compiled at first use.
 
-Compiling one takes 0.1 ms, and a command imports more of them than it uses: the hook of a prompt 60, and needs 20.
+Compiling one takes 0.1 ms, and a command imports more than it uses: the hook of a prompt imports 60 and uses 20.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ class _LazyRegex:
 
 
 def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return what works as `re.compile(pattern, flags)` does; a fault in the pattern shows at its first use."""
+    """Return an object that works like `re.compile(pattern, flags)`; a wrong pattern fails at first use."""
     return cast(re.Pattern[str], _LazyRegex(pattern, flags))

@@ -1,4 +1,4 @@
-"""Record text inside other Markdown: in a line of it, or below a heading, without ever leaving its place."""
+"""Embed a record's text in other Markdown, in a line or below a heading, so that it can't affect what is around it."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ def one_line(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """A text as part of one line of Markdown, its special characters escaped; code spans stay what they are."""
+    """Return a text for use within a line of Markdown: special characters are escaped, code spans stay."""
     text = one_line(text)
     line = outside_code(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part))
     return _OPENING.sub(r"\g<0>\\", line, count=1) if _OPENING.match(line) else line
 
 
 def without_escapes(line: str) -> str:
-    """A line of Markdown as it reads: `\\[a\\]` as `[a]`; the reverse of `inline`."""
+    r"""Return a line of Markdown as a reader sees it: `\[a\]` becomes `[a]`; the reverse of `inline`."""
     return _ESCAPE.sub(lambda found: found[2] or found[0], line)
 
 
 def cell(text: str) -> str:
-    """A text as a cell of a table."""
+    """Return a text as a cell of a table."""
     return in_cell(inline(text))
 
 
 def in_cell(line: str) -> str:
-    """A line of Markdown as a cell of a table: there a bar ends a cell even in code, but for a backslash."""
+    """Return a line of Markdown for a table cell, where an unescaped bar would end the cell even in code."""
     return re.sub(r"(?<!\\)\|", r"\|", line)
 
 
 def first_sentence(text: str) -> str:
-    """How a text begins, as one line: its first sentence, or as many words as fit into 160 characters."""
+    """Return the first sentence of a text on one line, or as many words as fit into 160 characters."""
     block = next((block for block in text.split("\n\n") if block.strip()), "")
     line = one_line(re.sub(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+", "", block))
     match = re.match(r".+?[.!?](?=\s+[^a-z\s]|$)", line)
@@ -67,21 +67,21 @@ def first_sentence(text: str) -> str:
 
 
 def target(path: str) -> str:
-    """A relative path as the target of a link."""
+    """Return a relative path as the target of a link."""
     from urllib.parse import quote  # 2 ms, which what makes no link has no time for
 
     return quote(path, safe="/")
 
 
 def code(text: str) -> str:
-    """A text as a code span, whatever backticks it has."""
+    """Return a text as a code span, whatever backticks it has."""
     text = one_line(text)
     ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{ticks}{text}{ticks}" if len(ticks) == 1 else f"{ticks} {text} {ticks}"
 
 
 def slug(heading: str, *, literal: bool = False) -> str:
-    """The anchor that hosting sites and editors give a heading: lower case, no punctuation, spaces as dashes.
+    """Return the anchor that hosting sites and editors give a heading: lower case, no punctuation, spaces as dashes.
 
     A `literal` heading is no Markdown: what looks like a link in it is shown as it is.
     """
@@ -90,7 +90,7 @@ def slug(heading: str, *, literal: bool = False) -> str:
 
 
 def visible(text: str) -> str:
-    """A text without the targets of its links: what a model needs, since it goes by § markers and ids."""
+    """Return a text without the targets of its links, which a model does not need: it goes by § markers and ids."""
     if "](" not in text:
         return text
 
@@ -102,7 +102,7 @@ def visible(text: str) -> str:
 
 
 def outside_code(line: str, change: Callable[[str], str]) -> str:
-    """A line with everything but its code spans changed."""
+    """Return a line with everything but its code spans changed."""
     if "`" not in line:
         return change(line)
     parts, end = [], 0
@@ -113,11 +113,11 @@ def outside_code(line: str, change: Callable[[str], str]) -> str:
 
 
 def contained(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
-    """A record's text such that nothing of it can stand beside the headings around it or swallow what follows.
+    """Return a record's text so that it can neither add headings beside those around it nor swallow what follows.
 
-    Its headings are lowered by `lowered_by` levels, and to no less than `lowered_to`. A text with anything that a
-    Markdown reader might take for more than that (raw HTML, underlined headings, code fences that are indented or
-    left open) is quoted, line by line.
+    Its headings are lowered by `lowered_by` levels, at least to `lowered_to`. A text with anything else that a Markdown
+    reader might take for structure (raw HTML, underlined headings, indented or unclosed code fences) is quoted line by
+    line.
     """
     stretches = list(headings.stretches(body))
     is_odd = any((_ODD if outside else _INDENTED_FENCE).search(text) for text, outside in stretches)

@@ -1,4 +1,4 @@
-"""Phrases that messages are made of: a number with its noun, the first of many names."""
+"""Phrases for messages: a number with its noun, the first of many names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines by which the output of a program is told from what people write: of logs, traces and diffs."""
+"""Lines that come from a program's output, such as logs, traces and diffs, and not from a person."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIFF_START = lazy_regex(r"(?:diff --git |index [0-9a-f]{7,}\.\.|--- \S|\+\+\+ \S
 
 
 def without_output(text: str) -> str:
-    """The lines of a text that are of no log, trace or diff; of a diff, all lines behind its first."""
+    """Return the lines of a text that do not belong to a log, trace or diff; of a diff only its first line stays."""
     kept = []
     is_diff = False
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""Files that never enter a model's context: binary ones, and those that hold, or by their names would hold, secrets."""
+"""Files that must not reach a model: binary ones, and those that hold secrets or are named like it."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _SECRET_NAMES = re.compile(
 
 
 def refusal(path: str, content: bytes, text: str) -> str:
-    """Why a file never enters, by its name, its bytes and the text that they are; "" if it may."""
+    """Return why a file must not reach a model, by its name, bytes or text; "" if it may."""
     if has_secret_name(path):
         return SECRET_NAME
     return BINARY if is_binary(content) else in_text(text)
 
 
 def in_text(text: str) -> str:
-    """Why a text never enters, "" if it may."""
+    """Return why a text must not reach a model; "" if it may."""
     spans = find(text)
     return f"{_CREDENTIAL} ({spans[0].rule})" if spans else ""
 
 
 def is_credential(reason: str) -> bool:
-    """Whether the reason why a file never enters is in its text: then it may still be named."""
+    """Return whether a `refusal` is about a credential in the text; such a file may still be named."""
     return reason.startswith(_CREDENTIAL)
 
 
 def without_credentials(text: str) -> str:
-    """A text without what looks like credentials in it."""
+    """Return a text without what looks like credentials in it."""
     for span in reversed(find(text)):
         text = f"{text[: span.start]} {text[span.end :]}"
     return text
 
 
 def has_secret_name(path: str) -> bool:
-    """Whether a file is called as files with secrets are, such as `.env`, `server.pem`, `id_rsa`, `credentials.json`.
+    """Return whether a file has a name that is typical of secrets: `.env`, `server.pem`, `id_rsa`, `credentials.json`.
 
-    `.env.example` and `id_rsa.pub` are not, and neither is code: `secrets.py`.
+    `.env.example` and `id_rsa.pub` do not, and neither does code such as `secrets.py`.
     """
     return _SECRET_NAMES.fullmatch(path.rpartition("/")[2]) is not None
 

@@ -1,7 +1,7 @@
-"""How alike texts are: which of several say the same, which lines of one only say again, and by which words.
+"""Similarity of texts: which are duplicates, which lines repeat, and which words they share.
 
-What is the same but for times, or more than 85 % alike, is a duplicate, and the most recent one stays
-(rules.md#compaction). Numbers are no noise: two runs of tests with another count of failures are two facts.
+A text that differs from a later one only in times, or is more than 85 % similar, is a duplicate, and the most recent
+one stays (rules.md#compaction). Numbers matter: two test runs with different counts of failures are two facts.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _WORD = lazy_regex(r"\w+")
 
 
 def normalised(text: str) -> str:
-    """A text without what differs between two that say the same: times, UUIDs, the width of space, case."""
+    """Return a text without what may differ between duplicates: times, UUIDs, whitespace, case."""
     return " ".join(_UUID.sub("", _TIME.sub("", text)).casefold().split())
 
 
 def similarity(one: str, other: str) -> float:
-    """How alike two texts are, from 0 to 1; short ones by characters, long ones by words.
+    """Return the similarity of two texts from 0 to 1, of short ones by characters and of long ones by words.
 
-    Of texts that are no duplicates it is an upper bound, which takes less time.
+    For texts that are no duplicates it is an upper bound, which is cheaper.
     """
     from difflib import SequenceMatcher  # 2 ms, which hooks that compare words need not take
 
@@ -56,9 +56,10 @@ def similarity(one: str, other: str) -> float:
 
 
 def duplicates(texts: Sequence[str]) -> dict[int, int]:
-    """Of texts in the order of time, the numbers of those that a later one says again, each with the number of that.
+    """Return the duplicates among texts in the order of time: index of each -> index of the later text that replaces
+    it.
 
-    Texts with other numbers in them are only duplicates if they are equal.
+    Texts with different numbers in them are duplicates only if they are equal.
     """
     plain = [normalised(text) for text in texts]
     exact: dict[str, int] = {}
@@ -83,7 +84,7 @@ def duplicates(texts: Sequence[str]) -> dict[int, int]:
 
 
 def consolidated(text: str) -> str:
-    """A text in which lines that come again right away, or differ in times alone, stand once with their count."""
+    """Return a text in which consecutive lines that are equal but for times become one line with their count."""
     lines = []
     for _, group in groupby(text.split("\n"), key=lambda line: normalised(line) or line):
         same = list(group)
@@ -99,13 +100,13 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _sketch(text: str) -> tuple[int, ...]:
-    """The smallest hashes of a text's runs of words: texts that are alike have some in common."""
+    """Return the smallest hashes of a text's word runs; similar texts share some of them."""
     words = text.split()
     return tuple(sorted({*_runs(words), *(map(_hash, words) if len(words) <= _RUN else ())})[:_SKETCH])
 
 
 def shingles(text: str) -> frozenset[int]:
-    """The runs of three words in a text, as numbers; none of a text that is very short."""
+    """Return the hashes of all runs of three words; none for a very short text."""
     words = _WORD.findall(text.casefold())
     return frozenset(_runs(words)) if len(words) >= _SHORT else frozenset()
 
@@ -119,7 +120,7 @@ def _hash(text: str) -> int:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine of two vectors, 0 for what has no direction or not the same number of dimensions."""
+    """Return the cosine of two vectors; 0 for a zero vector or different dimensions."""
     if len(one) != len(other):
         return 0.0
     lengths = math.hypot(*one) * math.hypot(*other)
@@ -129,7 +130,7 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def terms(text: str) -> set[str]:
-    """The words of a text that carry meaning, without their endings; camelCase and snake_case are taken apart."""
+    """Return the meaningful words of a text without their endings; camelCase and snake_case are split."""
     found = (
         part for word in _TERM.findall(text) for part in (_HUMP.findall(word) if word.isascii() else ()) or (word,)
     )
@@ -144,10 +145,10 @@ def _stem(word: str) -> str:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text in lower case, with their diacritics; identifiers stay whole but for `_`."""
+    """Return the words of a text in lower case, with diacritics; of identifiers only `_` is split."""
     return _PLAIN.findall(text.lower())
 
 
 def comparable(text: str) -> str:
-    """What is the same in a text with Markdown's marks and without: its words, one space apart."""
+    """Return the words of a text, joined by spaces: equal for a text with and without Markdown's marks."""
     return " ".join(plain_words(text))

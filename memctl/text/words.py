@@ -1,10 +1,10 @@
 """The words of a text and of the identifiers in it, as search and file ranking compare them.
 
-The pure half of what FTS5's tokenizer `unicode61` does: a word is a run of letters and digits, in lower case, without
-diacritics, so `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` fall apart by themselves. What unicode61
-leaves whole is taken apart here: `camelCase`, letters from digits, and runs of Chinese, Japanese or Korean characters,
-which are written without spaces, into pairs (the usual way to search them without a dictionary). Thai, Lao and Khmer
-have no spaces either and stay whole. Words are not stemmed here.
+This is FTS5's tokenizer `unicode61` in Python: a word is a run of letters and digits, in lower case, without
+diacritics, so that `snake_case`, `kebab-case`, `dotted.names` and `paths/of/files` are split. What unicode61 leaves
+whole is split here: `camelCase`, letters from digits, and runs of Chinese, Japanese or Korean characters, which have no
+spaces, into pairs (the usual way to search them without a dictionary). Thai, Lao and Khmer have no spaces either and
+stay whole. Words are not stemmed here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in their order; an identifier of several words is followed by each of them.
+    """Return the words of a text in their order; an identifier of several words is followed by each of them.
 
     `CardClient.pay_all` gives cardclient, card, client, pay, all.
     """
@@ -41,17 +41,17 @@ def words_of(text: str) -> list[str]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The beginnings of a text's words, without words that say nothing."""
+    """Return the stems of a text's words, without stop words."""
     return frozenset(word[:_STEM] for word in words_of(text) if word not in STOP_WORDS)
 
 
 def whole_words(text: str) -> list[str]:
-    """The words of a text as they are written, but for diacritics, in their order."""
+    """Return the words of a text as they are written, but for diacritics, in their order."""
     return _WORD.findall(folded(text))
 
 
 def beginning(text: str, most: int) -> str:
-    """A text up to so many different words that say something, and the parts of these."""
+    """Return the beginning of a text up to `most` different words that carry meaning, and the parts of these."""
     seen: set[str] = set()
     for match in _WORD.finditer(text):
         if len(seen) >= most:
@@ -61,9 +61,9 @@ def beginning(text: str, most: int) -> str:
 
 
 class InnerWords:
-    """The parts of words, for many texts: what a tokenizer that knows no identifiers misses.
+    """The parts of identifiers in many texts, which a tokenizer that knows no identifiers misses.
 
-    Texts are taken apart as bytes, and each word is looked at once: five times as fast as `words_of`.
+    Texts are split as bytes, and each word is split once: five times as fast as `words_of`.
     """
 
     def __init__(self) -> None:
@@ -71,19 +71,19 @@ class InnerWords:
         self._parts: dict[bytes, str] = {}  # those of the others, with spaces between
 
     def of(self, text: str) -> str:
-        """The parts of each word of a text that has parts, with spaces between."""
+        """Return the parts of each compound word of a text, joined by spaces."""
         words = set(text.encode().translate(_SPACED).split()) - self._plain
         found = [self._parts.get(word) or self._take_apart(word) for word in sorted(words)]
         return " ".join(filter(None, found))
 
     def all_words(self) -> set[str]:
-        """All words that were met and their parts, in lower case."""
+        """Return all words seen so far and their parts, in lower case."""
         odd = [word for word in self._plain if not word.isascii()] + list(self._parts)
         found = {each for word in odd for each in words_of(word.decode())}
         return found.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
 
     def _take_apart(self, word: bytes) -> str:
-        """The parts of what stands in UTF-8 between two ASCII characters that belong to no word."""
+        """Return the parts of what stands in UTF-8 between two ASCII characters that belong to no word."""
         parts = " ".join(part for whole in whole_words(word.decode()) for part in parts_of(whole))
         if parts:
             self._parts[word] = parts
@@ -93,7 +93,8 @@ class InnerWords:
 
 
 def parts_of(word: str) -> list[str]:
-    """The words that one word is made of, in lower case, but for single letters; none if it is a single word."""
+    """Return the words that a compound word consists of, in lower case, without single letters; none for a simple
+    word."""
     if word.isascii():
         parts = _ASCII_PART.findall(word)
         return [part.lower() for part in parts if len(part) > 1] if len(parts) > 1 else []
@@ -104,12 +105,12 @@ def parts_of(word: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """A text without diacritics: `é` is `e`, as unicode61 has it with `remove_diacritics 2`."""
+    """Return a text without diacritics: `é` becomes `e`, as in unicode61 with `remove_diacritics 2`."""
     return text if text.isascii() else _NOT_ASCII.sub(_without_marks, text)
 
 
 def _without_marks(run: re.Match[str]) -> str:
-    """A run of characters that are not ASCII without combining marks, but for those that make another kana."""
+    """Return a run of characters that are not ASCII without combining marks, but for those that make another kana."""
     import unicodedata  # most texts are ASCII
 
     kept = [c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"]
@@ -118,12 +119,12 @@ def _without_marks(run: re.Match[str]) -> str:
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """What splits a word into runs of unspaced script and runs of other characters."""
+    """Return what splits a word into runs of unspaced script and runs of other characters."""
     return re.compile(f"([{_UNSPACED}]+)|([^{_UNSPACED}]+)")
 
 
 def _pairs(unspaced: str, other: str) -> Iterator[str]:
-    """The pairs of characters that follow each other in a run of unspaced script; another run is itself."""
+    """Yield the pairs of characters that follow each other in a run of unspaced script; another run is itself."""
     if other:
         yield other.lower()
     else:
@@ -134,12 +135,15 @@ SHORTEST_GUESSED = 4  # letters; a shorter word has too many neighbours to guess
 _TWO_SLIPS = 8  # letters from which on two slips are forgiven; measured on bench/labelled against 6 and 7
 
 
-def nearest(word: str, candidates: Iterable[str]) -> list[str]:
-    """The candidates spelled most like a word, if any is near enough: one slip, or two in a word of 8 letters."""
+def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
+    """Return the candidates spelled most like a word: with one slip, or two in a word of 8 letters and more.
+
+    A changed letter counts as `changed` slips.
+    """
     limit = 1 if len(word) < _TWO_SLIPS else 2
     found: list[str] = []
     for candidate in candidates:
-        apart = distance(word, candidate, limit)
+        apart = distance(word, candidate, limit, changed)
         if apart < limit:
             limit, found = apart, []
         if apart == limit:
@@ -147,10 +151,10 @@ def nearest(word: str, candidates: Iterable[str]) -> list[str]:
     return found
 
 
-def distance(one: str, other: str, limit: int) -> int:
-    """How many letters must be put in, left out, changed or swapped with the next (optimal string alignment).
+def distance(one: str, other: str, limit: int, changed: int = 1) -> int:
+    """Return how many letters must be inserted, deleted, swapped with the next (optimal string alignment) or replaced.
 
-    More than `limit` is told as `limit + 1`, and found out sooner.
+    A replaced letter counts `changed` times. More than `limit` is returned as `limit + 1`, and found sooner.
     """
     if abs(len(one) - len(other)) > limit:
         return limit + 1
@@ -160,7 +164,7 @@ def distance(one: str, other: str, limit: int) -> int:
     for i, letter in enumerate(one, 1):
         last, before, row = before, row, [min(i, far)] + [far] * len(other)
         for j in range(max(1, i - limit), min(len(other), i + limit) + 1):
-            row[j] = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other[j - 1]))
+            row[j] = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + changed * (letter != other[j - 1]))
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == other[j - 1]:
                 row[j] = min(row[j], last[j - 2] + 1)
         if min(row) > limit:

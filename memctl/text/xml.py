@@ -1,6 +1,6 @@
-"""Writing XML: elements that hold texts, serialised by the standard library.
+"""Write XML: elements with text, serialised by the standard library.
 
-Nothing in a text can leave its element. What XML 1.0 can't hold at all, not even escaped, is replaced.
+No text can leave its element. Characters that XML 1.0 can't contain, not even escaped, are replaced.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ _FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: str) -> str:
-    """A text that a serialiser can write as XML."""
+    """Return a text that a serialiser can write as XML."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def element(tag: str, text: str) -> Element:
-    """An element that holds a text."""
+    """Return an element that holds a text."""
     made = Element(tag)
     made.text = clean(text)
     return made
@@ -38,7 +38,7 @@ def add_texts(parent: Element, values: Mapping[str, str]) -> None:
 
 
 def add_list(parent: Element, tag: str, item: str, values: Sequence[str]) -> None:
-    """Add one element with an element for each text in it; none if there are no texts."""
+    """Add one element with a child for each text; nothing if there are no texts."""
     if values:
         texts = SubElement(parent, tag)
         for value in values:
@@ -46,11 +46,11 @@ def add_list(parent: Element, tag: str, item: str, values: Sequence[str]) -> Non
 
 
 def written(root: Element) -> str:
-    """An element as text, on one line if its texts are."""
+    """Return an element as text, on one line if its texts are."""
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def indented(root: Element) -> str:
-    """An element as lines of text. None of its texts has line ends of its own."""
+    """Return an element as indented lines. Its texts have no line ends of their own."""
     ElementTree.indent(root)
     return written(root) + "\n"

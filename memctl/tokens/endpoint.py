@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.providers import posting
+from memctl.providers import http_post
 from memctl.store.cache import Cache, digest
 from memctl.text.credentials import describe, find, lines
 from memctl.tokens.count import Count
@@ -42,11 +42,11 @@ class Endpoint:
                 f"{model!r} is not the name of a Claude model", "give one as --model claude-sonnet-4-5", USAGE
             )
         self.model = model.strip()
-        self._key = posting.key(
+        self._key = http_post.key(
             environ.get("ANTHROPIC_API_KEY", ""), "ANTHROPIC_API_KEY", "set it to a key of yours; " + _hint()
         )
         base = environ.get("ANTHROPIC_BASE_URL", "").strip() or _BASE
-        self._url = f"{posting.address(base, 'ANTHROPIC_BASE_URL')}/v1/messages/count_tokens"
+        self._url = f"{http_post.address(base, 'ANTHROPIC_BASE_URL')}/v1/messages/count_tokens"
         self._cache = cache
 
     def count(self, text: str, *, allow_secret: bool = False) -> Count:
@@ -67,7 +67,7 @@ class Endpoint:
         headers = {"x-api-key": self._key, "anthropic-version": _VERSION}
         where = urlsplit(self._url).netloc
         try:
-            answer = posting.post(self._url, msgspec.json.encode(body), headers, _TIMEOUT, _LONGEST_ANSWER)
+            answer = http_post.post(self._url, msgspec.json.encode(body), headers, _TIMEOUT, _LONGEST_ANSWER)
             return msgspec.json.decode(answer, type=_Counted).input_tokens
         except HTTPError as error:
             with error:
@@ -83,7 +83,7 @@ class Endpoint:
             return MemctlError(
                 f"{where} sends on to another place ({code}); the key goes to no other", "mend ANTHROPIC_BASE_URL"
             )
-        message = self._without_key(posting.reason(answer))
+        message = self._without_key(http_post.reason(answer))
         return MemctlError(f"{where} refused ({code}): {message[:_LONGEST_MESSAGE]}", _hint())
 
     def _without_key(self, message: str) -> str:

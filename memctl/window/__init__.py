@@ -3,222 +3,33 @@
 Each folder here is one part; `tests/test_architecture.py` has their order. The orchestrator puts them behind five
 hooks, with its settings in `config`, the parts made from these in `subsystems`, and every decision in `audit`.
 
-This is the only door: commands and hooks import what is named here, and nothing else outside does.
+This is the only door: commands and hooks import what `__init__.pyi` names, and nothing else outside does.
 """
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    # isort: off
-    from memctl.record.task_state import TaskState as TaskState
-    from memctl.window import audit as audit, config as config, status as status
-    from memctl.window.budget import occupancy as occupancy, profiles as profiles
-    from memctl.window.compression import cascade as cascade
-    from memctl.window.health import alerts as alerts, fidelity as fidelity, questions as questions
-    from memctl.window.messages import reading as reading
-    from memctl.window.policy import (
-        advice as advice,
-        contexts as contexts,
-        measures as measures,
-        observations as observations,
-        performance as performance,
-        quality as quality,
-        rules as rules,
-        staleness as staleness,
-        summaries as summaries,
-    )
-    from memctl.window.preservation import checklist as checklist
-    from memctl.window.pressure import drawing as drawing, limits as limits
-    from memctl.window.audit import (
-        AuditLog as AuditLog,
-        AuditSink as AuditSink,
-        Decision as Decision,
-        Summary as Summary,
-    )
-    from memctl.window.budget.occupancy import Occupancy as Occupancy, Team as Team, TypeUsage as TypeUsage
-    from memctl.window.budget.profiles import (
-        PROFILES as PROFILES,
-        BudgetComponent as BudgetComponent,
-        Portion as Portion,
-        Profile as Profile,
-        profile as profile,
-    )
-    from memctl.window.budget.tracking import (
-        BudgetReport as BudgetReport,
-        ComponentBudget as ComponentBudget,
-        TokenBudgetManager as TokenBudgetManager,
-        Verdict as Verdict,
-    )
-    from memctl.window.compression.cascade import Cascade as Cascade, Reduction as Reduction, Step as Step
-    from memctl.window.compression.delegation import SubAgentAnswer as SubAgentAnswer
-    from memctl.window.compression.engine import CompressionEngine as CompressionEngine
-    from memctl.window.compression.notes import Notes as Notes
-    from memctl.window.compression.prompts import Instructions as Instructions
-    from memctl.window.compression.result import (
-        CompressionResult as CompressionResult,
-        CompressionStrategy as CompressionStrategy,
-    )
-    from memctl.window.compression.strategies import (
-        CASCADE as CASCADE,
-        KEPT_TURNS as KEPT_TURNS,
-        STRATEGIES as STRATEGIES,
-    )
-    from memctl.window.config import WindowConfig as WindowConfig
-    from memctl.window.eviction.engine import EvictionEngine as EvictionEngine, EvictionResult as EvictionResult
-    from memctl.window.eviction.policies import POLICIES as POLICIES, EvictionPolicy as EvictionPolicy
-    from memctl.window.eviction.scoring import (
-        EvictionScorer as EvictionScorer,
-        Scoring as Scoring,
-        ScoringInput as ScoringInput,
-    )
-    from memctl.window.eviction.simulation import Replay as Replay, Simulation as Simulation
-    from memctl.window.following import Follower as Follower
-    from memctl.window.health.alerts import (
-        METRICS as METRICS,
-        Alert as Alert,
-        AlertLevel as AlertLevel,
-        AlertThresholds as AlertThresholds,
-        HealthSnapshot as HealthSnapshot,
-    )
-    from memctl.window.health.fidelity import Fidelity as Fidelity, GradedQuestion as GradedQuestion
-    from memctl.window.health.monitor import ContextHealthMonitor as ContextHealthMonitor
-    from memctl.window.health.questions import Question as Question
-    from memctl.window.health.trends import Trend as Trend
-    from memctl.window.hook_results import (
-        Action as Action,
-        TaskEnd as TaskEnd,
-        ToolResult as ToolResult,
-        TurnStart as TurnStart,
-        WindowStatus as WindowStatus,
-    )
-    from memctl.window.messages.content import (
-        ContentBlock as ContentBlock,
-        ContentType as ContentType,
-        TokenCounter as TokenCounter,
-    )
-    from memctl.window.messages.conversation import Conversation as Conversation
-    from memctl.window.messages.reading import Opened as Opened
-    from memctl.window.messages.validity import validate as validate
-    from memctl.window.orchestrator import ContextWindowManager as ContextWindowManager
-    from memctl.window.policy.advice import Advice as Advice
-    from memctl.window.policy.formats import take_apart as take_apart
-    from memctl.window.policy.contexts import (
-        Context as Context,
-        ContextState as ContextState,
-        Debt as Debt,
-        Slice as Slice,
-    )
-    from memctl.window.policy.measures import Measures as Measures
-    from memctl.window.policy.performance import Performance as Performance
-    from memctl.window.policy.quality import QualityMetric as QualityMetric, Signal as Signal
-    from memctl.window.policy.rules import Facts as Facts, Judgement as Judgement
-    from memctl.window.policy.staleness import Over as Over
-    from memctl.window.preservation.checklist import Entry as Entry
-    from memctl.window.pressure.curve import Curve as Curve
-    from memctl.window.pressure.limits import Limit as Limit, compaction_point as compaction_point, limit_of as limit_of
-    from memctl.window.pressure.monitor import (
-        MODEL_REPORTED as MODEL_REPORTED,
-        ContextPressureMonitor as ContextPressureMonitor,
-        PressureReading as PressureReading,
-        PressureZone as PressureZone,
-        Thresholds as Thresholds,
-    )
-    from memctl.window.state.checkpoints import CrossWindowStateManager as CrossWindowStateManager
-    from memctl.window.state.files import StateFiles as StateFiles
-    from memctl.window.state.task import (
-        StateKeeper as StateKeeper,
-        Validation as Validation,
-    )
-    from memctl.window.status import SeenConversation as SeenConversation, Status as Status
-    from memctl.window.subsystems import LOG as LOG
-    # isort: on
 
-# The public names by the module that has them: whoever wants one of them does not pay for the rest.
-_NAMES = {
-    "audit": "AuditLog AuditSink Decision Summary",
-    "budget.occupancy": "Occupancy Team TypeUsage",
-    "budget.profiles": "PROFILES BudgetComponent Portion Profile profile",
-    "budget.tracking": "BudgetReport ComponentBudget TokenBudgetManager Verdict",
-    "compression.cascade": "Cascade Reduction Step",
-    "compression.delegation": "SubAgentAnswer",
-    "compression.engine": "CompressionEngine",
-    "compression.notes": "Notes",
-    "compression.prompts": "Instructions",
-    "compression.result": "CompressionResult CompressionStrategy",
-    "compression.strategies": "CASCADE KEPT_TURNS STRATEGIES",
-    "config": "WindowConfig",
-    "eviction.engine": "EvictionEngine EvictionResult",
-    "eviction.policies": "POLICIES EvictionPolicy",
-    "eviction.scoring": "EvictionScorer Scoring ScoringInput",
-    "eviction.simulation": "Replay Simulation",
-    "following": "Follower",
-    "health.alerts": "METRICS Alert AlertLevel AlertThresholds HealthSnapshot",
-    "health.fidelity": "Fidelity GradedQuestion",
-    "health.monitor": "ContextHealthMonitor",
-    "health.questions": "Question",
-    "health.trends": "Trend",
-    "hook_results": "Action TaskEnd ToolResult TurnStart WindowStatus",
-    "messages.content": "ContentBlock ContentType TokenCounter",
-    "messages.conversation": "Conversation",
-    "messages.reading": "Opened",
-    "messages.validity": "validate",
-    "orchestrator": "ContextWindowManager",
-    "policy.advice": "Advice",
-    "policy.formats": "take_apart",
-    "policy.contexts": "Context ContextState Debt Slice",
-    "policy.measures": "Measures",
-    "policy.performance": "Performance",
-    "policy.quality": "QualityMetric Signal",
-    "policy.rules": "Facts Judgement",
-    "policy.staleness": "Over",
-    "preservation.checklist": "Entry",
-    "pressure.curve": "Curve",
-    "pressure.limits": "Limit compaction_point limit_of",
-    "pressure.monitor": "MODEL_REPORTED ContextPressureMonitor PressureReading PressureZone Thresholds",
-    "state.checkpoints": "CrossWindowStateManager",
-    "state.files": "StateFiles",
-    "memctl.record.task_state": "TaskState",
-    "state.task": "StateKeeper Validation",
-    "status": "SeenConversation Status",
-    "subsystems": "LOG",
-}
-# Modules whose functions are public as `drawing.svg`: those that commands are made of.
-_PUBLIC_MODULES = (
-    "audit",
-    "budget.occupancy",
-    "budget.profiles",
-    "compression.cascade",
-    "config",
-    "health.alerts",
-    "health.fidelity",
-    "health.questions",
-    "messages.reading",
-    "policy.advice",
-    "policy.contexts",
-    "policy.measures",
-    "policy.rules",
-    "policy.quality",
-    "policy.staleness",
-    "policy.observations",
-    "policy.performance",
-    "policy.summaries",
-    "preservation.checklist",
-    "pressure.drawing",
-    "pressure.limits",
-    "status",
-)
-_PLACES = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}
-_PLACES |= {module.rpartition(".")[2]: (module, "") for module in _PUBLIC_MODULES}
+def _listed() -> dict[str, str]:
+    """Return the public names with the package or module that each is imported from, as the stub lists them."""
+    stub = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    imports = [line.partition(" ") for line in stub.split("\nfrom ")[1:]]
+    return {name: module for module, _, names in imports for name in re.findall(r"(\w+) as \1", names)}
 
-__all__ = sorted(_PLACES)
+
+_LISTED = _listed()
+__all__ = sorted(_LISTED)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    """Import a public name: whoever wants one of them does not pay for the rest."""
+    if name not in _LISTED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, inside = _PLACES[name]
-    found = import_module(module if module.startswith("memctl.") else f"{__name__}.{module}")
-    return getattr(found, inside) if inside else found
+    module = _LISTED[name]
+    if module == __name__ or hasattr(import_module(module), "__path__"):
+        return import_module(f"{module}.{name}")
+    return getattr(import_module(module), name)

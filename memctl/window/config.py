@@ -18,17 +18,16 @@ from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.text.words import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
-from memctl.window.compression.strategies import COMPACTION_FROM, STEPS, Step
-from memctl.window.eviction.policies import POLICIES, EvictionPolicy
-from memctl.window.eviction.weights import HybridWeights, check_sum
+from memctl.window.eviction.scoring import HybridWeights, TypeTtl, check_sum
 from memctl.window.health.alerts import METRICS, AlertThresholds, Fraction
 from memctl.window.messages.content import ContentType
 from memctl.window.pressure.monitor import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds
+from memctl.window.steps import COMPACTION_FROM, POLICIES, STEPS, EvictionPolicy, StepName
 
 _VALUES: Mapping[str, Sequence[str]] = {
     "eviction.policy": POLICIES,
     "eviction.protected_types": tuple(kind.value for kind in ContentType),
-    "compression.cascade": get_args(Step),
+    "compression.cascade": get_args(StepName),
 }
 Turns = Annotated[int, msgspec.Meta(ge=1)]
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
@@ -51,18 +50,6 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     thresholds: Thresholds = Thresholds()
     velocity_window: Turns = VELOCITY_WINDOW
     usual_growth: Annotated[int, msgspec.Meta(ge=0)] = 0
-
-
-class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """After how many turns a block of a type may go (rules.md#window-eviction)."""
-
-    system_prompt: Turns = 50
-    tool_definition: Turns = 50
-    user_message: Turns = 50
-    assistant_response: Turns = 30
-    thinking: Turns = 2
-    tool_result: Turns = 8
-    memory_injection: Turns = 20
 
 
 class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,7 +79,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     summarization_threshold_tokens: Tokens = 500
     compaction_utilization_threshold: Fraction = COMPACTION_FROM
-    cascade: dict[float, Step] = msgspec.field(default_factory=lambda: dict(STEPS))
+    cascade: dict[float, StepName] = msgspec.field(default_factory=lambda: dict(STEPS))
     notes_file: str = ""
     system_prompt: str = ""
     preserve: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.window.compression.cascade import Step
+from memctl.window.compression.result import Step
 from memctl.window.health.alerts import HealthSnapshot
 from memctl.window.health.trends import Trend
 from memctl.window.pressure.monitor import PressureReading, PressureZone

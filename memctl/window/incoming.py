@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from memctl.window.eviction.protection import fixed
 from memctl.window.messages.conversation import Conversation
 
 _RESERVE = 0.03  # of the window: what placeholders and the last calls take; what does not fit then is shortened late
@@ -33,7 +32,7 @@ class Room(msgspec.Struct):
     @classmethod
     def beside(cls, conversation: Conversation, window: int) -> Room:
         """The room beside a conversation; what was read may go, so that it is not counted."""
-        return cls(window, conversation.overhead + sum(b.token_count for b in fixed(conversation.blocks)))
+        return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
 
     def holds(self, tokens: int, *, is_again: bool = False) -> bool:
         """Whether a result of so many tokens reaches the model whole; a call made again has the reserve."""

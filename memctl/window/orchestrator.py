@@ -25,14 +25,11 @@ from memctl.record import argument_checks
 from memctl.record.task_state import TaskState
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.window import incoming, plan, subsystems
-from memctl.window.audit import Audit, sink_of
-from memctl.window.budget import accounting
+from memctl.window.budget import tracking
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
-from memctl.window.compression import strategies
-from memctl.window.compression.cascade import Cascade, Step
 from memctl.window.compression.engine import CompressionEngine, expect_result
-from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy
+from memctl.window.compression.result import Cascade, Step
 from memctl.window.config import WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.health.alerts import Alert, HealthSnapshot
@@ -43,11 +40,13 @@ from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.plan import Plan
 from memctl.window.pressure.monitor import LEAVE, ContextPressureMonitor, PressureReading, PressureZone
-from memctl.window.state.task import Archiving, StateKeeper
+from memctl.window.steps import EVICTION, LEAST_GAIN, SUB_AGENT
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
+    from memctl.window.audit import Audit
     from memctl.window.state.succession import Saved
+    from memctl.window.state.task import StateKeeper
 
 
 class ContextWindowManager:
@@ -86,7 +85,7 @@ class ContextWindowManager:
         self.compression_engine = compression_engine or subsystems.compression(self.config, counter)
         self.budget_manager = budget_manager or subsystems.budget(self.config)
         self.health_monitor = health_monitor or subsystems.health(self.config, now)
-        self.audit = None if audit is None else sink_of(audit, now)
+        self.audit = None if audit is None else subsystems.sink(audit, now)
         self._keeper = state_manager
         from memctl.window.state.succession import Succession  # what understands texts comes with it
 
@@ -99,7 +98,7 @@ class ContextWindowManager:
         self._last_used: Mapping[BudgetComponent, int] = {}
         self._keep = subsystems.keep_rules(self.config)
         self._conversation: Conversation | None = None  # as the model was last sent it
-        self._room = Room(int(self.config.max_context_tokens * accounting.answer_line(self.budget_manager)))
+        self._room = Room(int(self.config.max_context_tokens * tracking.answer_line(self.budget_manager)))
         self._outlined: set[str] = set()  # calls whose results were not given whole
         self._gone: dict[str, dict[str, Any]] = {}  # calls whose results were taken out since, and by what
         self._delegated: set[str] = set()
@@ -143,7 +142,7 @@ class ContextWindowManager:
         conversation = Conversation.parse(messages, self.counter, keep=self._keep)
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
-        accounting.settle(self.budget_manager, conversation)
+        tracking.settle(self.budget_manager, conversation)
         self._succession.observe(conversation.blocks)
         self._set_status(reading.zone)
         start = TurnStart(Action.NONE, messages, reading, before, before)
@@ -241,10 +240,11 @@ class ContextWindowManager:
         """When the task is done: its summary, the state kept and archived, and how the window's health went."""
         conversation = Conversation.parse(messages, self.counter, keep=self._keep)
         self.pressure_monitor.measure(conversation.tokens)
-        accounting.settle(self.budget_manager, conversation)
+        tracking.settle(self.budget_manager, conversation)
         saved = self._succession.save(conversation.blocks)
-        if saved.id and not saved.is_refused and isinstance(self._keeper, Archiving):
-            self._keeper.archive()
+        archive = getattr(self._keeper, "archive", None)
+        if saved.id and archive is not None:
+            archive()
         snapshot = self.health_monitor.collect(
             self.pressure_monitor, self.budget_manager, window_id=self.windows_created
         )
@@ -253,7 +253,8 @@ class ContextWindowManager:
                   details={"checkpoint": saved.id})  # fmt: skip
         from memctl.task import resume_text
 
-        return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, saved.why_not)
+        why_not = saved.why_not or ("" if saved.id else "nothing keeps a state: give a memory, or name a state_file")
+        return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
         """The ids of the blocks that would go first of the conversation as it was last seen, to free so many tokens
@@ -261,7 +262,7 @@ class ContextWindowManager:
         conversation = self._conversation
         if conversation is None:
             return ()
-        size = accounting.window(conversation, self.pressure_monitor.utilization())
+        size = tracking.window(conversation, self.pressure_monitor.utilization())
         wanted = free if free is not None else max(conversation.tokens - int(TARGET * size), 1)
         found = self.eviction_engine.evict(conversation.blocks, wanted, conversation.current_turn)
         return tuple(block.block_id for block in found.blocks_evicted)
@@ -283,49 +284,27 @@ class ContextWindowManager:
         """Do what a plan says, down to its target or as near as can be; in an emergency the window may be left."""
         from memctl.window.compression import cascade
 
-        self.compression_engine.about(self._succession.task_goal or self._succession.task(conversation.blocks))
-        done = cascade.run(self.compression_engine, conversation, made.target, made.steps, self.eviction_engine)
+        engine = self.compression_engine
+        engine.about(self._succession.task_goal or self._succession.task(conversation.blocks))
+        done = cascade.run(engine, conversation, made.target, made.steps, self.eviction_engine)
         if made.is_emergency:
-            done = cascade.unread(self.compression_engine, done, made.most)
-        answer = ""
-        if strategies.SUB_AGENT in made.steps and not done.is_reached:
-            done, answer = self._delegate(done)
+            done = cascade.unread(engine, done, made.most)
+        if SUB_AGENT in made.steps:
+            done = cascade.delegate(engine, done, self._succession.task_goal, self._delegated)
         least = self.config.eviction.clear_at_least
         if not made.is_emergency and conversation.tokens - done.tokens < least:
             self._sees(conversation, start.utilization_before)
             why = f"it would clear {conversation.tokens - done.tokens:,} tokens, and clear_at_least is {least:,}"
             self._fruitless_at = conversation.tokens
             return msgspec.structs.replace(start, reason=why)
-        is_compacted = any(one.name == CompressionStrategy.COMPACTION.value for one in done.steps)
-        is_hard = made.is_emergency and (start.utilization_before >= ORANGE_AT or is_compacted)
+        is_hard = made.is_emergency and (start.utilization_before >= ORANGE_AT or done.is_compacted)
         action = Action.EMERGENCY_COMPACTION if is_hard else Action.MANAGE
         after = self._after(conversation, done, msgspec.structs.replace(start, action=action, reason=made.reason))
         if is_hard and after.utilization_after >= LEAVE:
-            return self._leave(conversation.with_text(answer, self.counter) if answer else conversation, after)
+            return self._leave(
+                conversation.with_text(done.answer, self.counter) if done.answer else conversation, after
+            )
         return after
-
-    def _delegate(self, done: Cascade) -> tuple[Cascade, str]:
-        """Give the first open subtask that is worth it to a sub-agent; its summary, which goes behind the last message,
-        beside what came of the cascade."""
-        from memctl.window.compression import cascade, delegation
-
-        engine, conversation = self.compression_engine, done.conversation
-        if engine.dispatcher is None:
-            return done, ""
-        subtask, context, why = delegation.choose(conversation.blocks, self._succession.task_goal, self._delegated)
-        wanted = conversation.tokens - done.target
-        if not subtask:
-            size = conversation.tokens
-            step = Step(strategies.SUB_AGENT, size, size, wanted, refused=why)
-            return Cascade(conversation, done.target, (*done.steps, step)), ""
-        self._delegated.add(subtask)
-        made = engine.dispatch_to_sub_agent(subtask, context)
-        step = msgspec.structs.replace(cascade.step_of(made, wanted), name=strategies.SUB_AGENT, note=subtask)
-        text = ""
-        if not made.refused:
-            text = f"[Summary of a sub-agent that did: {subtask}]\n{made.compressed_content}"
-            conversation = conversation.with_text(text, self.counter)
-        return Cascade(conversation, done.target, (*done.steps, step)), text
 
     def _after(self, before: Conversation, done: Cascade, start: TurnStart) -> TurnStart:
         """Take a managed conversation over: budgets, pressure, health, audit."""
@@ -335,7 +314,7 @@ class ContextWindowManager:
         self._fruitless_at = before.tokens if is_fruitless else 0
         if gained:
             self.pressure_monitor.update(-round(gained * start.reading.current_tokens / max(before.tokens, 1)))
-        accounting.settle(self.budget_manager, after)
+        tracking.settle(self.budget_manager, after)
         self.health_monitor.record_eviction(done.evicted)
         for step in done.steps:
             self._take_step(before, step, done.target, start.reason)
@@ -363,7 +342,7 @@ class ContextWindowManager:
         """Note what a step did: for health, for the audit, and to tell when something of it is asked for again."""
         from memctl.window.preservation.events import arguments_of
 
-        if not step.refused and step.name not in (strategies.EVICTION, strategies.SUB_AGENT):
+        if not step.refused and step.name not in (EVICTION, SUB_AGENT):
             self.health_monitor.record_compression(step.before, step.after)
             self.health_monitor.record_fidelity(step.fidelity)
         calls = {"asked": step.llm_calls, "used": step.llm_used, "refused": step.llm_refused}
@@ -396,7 +375,7 @@ class ContextWindowManager:
         """Save the state for a new window. Raises MemctlError for a task that no window of this size has room for."""
         saved = self._succession.save(conversation.blocks)
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
-        blocks, size = conversation.blocks, accounting.window(conversation, start.utilization_before)
+        blocks, size = conversation.blocks, tracking.window(conversation, start.utilization_before)
         from memctl.window.state.succession import room as room_beside
 
         room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
@@ -421,8 +400,8 @@ class ContextWindowManager:
     def _sees(self, conversation: Conversation, utilization: float) -> None:
         """Keep the conversation as the model is sent it: results that come next are judged by it."""
         self._conversation = conversation
-        size = accounting.window(conversation, utilization) if utilization else self.config.max_context_tokens
-        self._room = Room.beside(conversation, int(size * accounting.answer_line(self.budget_manager)))
+        size = tracking.window(conversation, utilization) if utilization else self.config.max_context_tokens
+        self._room = Room.beside(conversation, int(size * tracking.answer_line(self.budget_manager)))
 
     def _again_at(self) -> int:
         """The tokens from which on management is tried again that has just gained nothing; 0 if it has not."""
@@ -461,6 +440,7 @@ class ContextWindowManager:
         budget.on_hard_violation = _both(budget.on_hard_violation, limit("hard"))
         health.on_alert = _both(health.on_alert, alarm)
         if (model := self.compression_engine.model) is not None:
+            self.eviction_engine.merge = self.eviction_engine.merge or model.merged
             model.watch = _both(model.watch, lambda why: self._log("model", "failed", reason=f"{model.name}: {why}"))
 
     def _log(self, event: str, decision: str, **more: Any) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import msgspec
 
 from memctl.tokens.model_windows import ORANGE_AT, TARGET, YELLOW_AT
-from memctl.window.budget import accounting
+from memctl.window.budget import tracking
 from memctl.window.budget.tracking import TokenBudgetManager
-from memctl.window.compression import strategies
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.messages.conversation import Conversation
 from memctl.window.pressure.monitor import PressureReading, PressureZone, Thresholds
+from memctl.window.steps import ALL, EVICTION, RESULTS, SUB_AGENT
 
 EMERGENCY = 0.95  # of what can be filled; rules.md#window-manager
 SOON = 2  # turns until red, below which old results go although the zone is yellow
@@ -49,14 +49,14 @@ def made_for(
 ) -> Plan | None:
     """The plan for a conversation at a reading; None if nothing is to go. At least `clear_at_least` tokens go."""
     utilization = reading.current_tokens / reading.max_tokens
-    size = accounting.window(conversation, utilization)
-    managed = accounting.managed_window(conversation, utilization, budgets)
-    most = int(size * min(accounting.answer_line(budgets), EMERGENCY))
+    size = tracking.window(conversation, utilization)
+    managed = tracking.managed_window(conversation, utilization, budgets)
+    most = int(size * min(tracking.answer_line(budgets), EMERGENCY))
     is_emergency = utilization >= EMERGENCY or budgets.needs_emergency_compaction
     if is_emergency:
         short = "less than 4,000 tokens are left for the answer"
         reason = f"{EMERGENCY:.0%} are filled" if utilization >= EMERGENCY else short
-        steps: tuple[str, ...] = (*strategies.ALL, strategies.SUB_AGENT)
+        steps: tuple[str, ...] = (*ALL, SUB_AGENT)
         target = _target(managed, conversation, most)
     elif reading.zone in (PressureZone.ORANGE, PressureZone.RED):
         reason = f"{reading.zone.value} zone"
@@ -64,7 +64,7 @@ def made_for(
         target = _target(managed, conversation, most)
     elif reading.zone is PressureZone.YELLOW and (turns := turns_until_red(reading, thresholds)) < SOON:
         reason = f"red in {turns:.1f} turns at {reading.velocity_tokens_per_turn:,.0f} tokens a turn"
-        steps = (strategies.RESULTS, strategies.EVICTION)
+        steps = (RESULTS, EVICTION)
         share = conversation.tokens / max(reading.current_tokens, 1)
         room = thresholds.red * reading.max_tokens - SOON * reading.velocity_tokens_per_turn
         target = max(min(int(TARGET * managed), int(room * share)), int(YELLOW_AT * managed))

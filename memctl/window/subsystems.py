@@ -16,7 +16,6 @@ from memctl.window import config as configuration
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import Notes
-from memctl.window.compression.strategies import SUB_AGENT
 from memctl.window.config import CrossWindow, WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.scoring import Scoring
@@ -25,10 +24,12 @@ from memctl.window.health.monitor import ContextHealthMonitor
 from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Keep
 from memctl.window.pressure.monitor import ContextPressureMonitor
+from memctl.window.steps import SUB_AGENT
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
     from memctl.store.memory import Memory
+    from memctl.window.audit import Audit, AuditSink
     from memctl.window.compression.delegation import Dispatcher
     from memctl.window.compression.model import Ask
     from memctl.window.state.task import StateKeeper
@@ -53,6 +54,13 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
     from memctl.tokens.families import family_of
 
     return Counter(family_of(given or (memory.config.model if memory else "claude")))
+
+
+def sink(given: Audit, now: Callable[[], str]) -> AuditSink:
+    """What takes decisions, as `audit.sink_of` makes it."""
+    from memctl.window import audit
+
+    return audit.sink_of(given, now)
 
 
 def keep_rules(config: WindowConfig) -> Keep | None:
@@ -93,7 +101,7 @@ def compression(
     dispatcher: Dispatcher | None = None,
 ) -> CompressionEngine:
     """The compression engine of a configuration; without a provider everything is made by rules."""
-    from memctl.window.compression.prompts import Instructions
+    from memctl.window.compression.model import Instructions
 
     given = config.compression
     return CompressionEngine(

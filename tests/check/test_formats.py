@@ -284,3 +284,9 @@ def test_a_terminal_gets_no_control_characters(hand: Hand) -> None:
     os.close(ours)
     assert "\N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}.txt" in shown
     assert "\x1b[31mred" not in shown
+
+
+def test_sarif_says_where_memctl_is_described_if_it_has_a_page() -> None:
+    logs = [formats.as_sarif(Report((), 0), in_memory, "1", home) for home in ("", "https://a.example")]
+    drivers = [msgspec.json.decode(log)["runs"][0]["tool"]["driver"] for log in logs]
+    assert ["informationUri" in driver for driver in drivers] == [False, True]

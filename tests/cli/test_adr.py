@@ -77,7 +77,7 @@ def test_an_export_overwrites_an_edit_only_by_force(memctl: Memctl, folder: Path
     assert failed.out == ""
     assert (folder / "0001-first.md").read_text() == FIRST + "\nMore.\n"
     assert not (folder / "0002-second.md").exists()
-    data = memctl("export", "adr", str(folder), "--force", "--json").data
+    data = memctl("export", "adr", str(folder), "--force", "--json").data["files"]
     assert data == [
         {"id": "DEC-2024-01-08-001", "file": "0001-first.md", "state": "edited"},
         {"id": "DEC-2025-11-04-001", "file": "0002-second.md", "state": "new"},

@@ -595,10 +595,10 @@ def test_all_rules_are_listed(memctl: Memctl, tmp_path: Path) -> None:
 def test_rules_are_explained_as_json(memctl: Memctl) -> None:
     envelope = memctl("check", "--explain", "all", "--json").json
     assert envelope["kind"] == "rules"
-    assert [rule["code"] for rule in envelope["data"]] == list(RULES)
+    assert [rule["code"] for rule in envelope["data"]["rules"]] == list(RULES)
     fields = {"code", "name", "severity", "summary", "explanation", "is_mended"}
-    assert all(set(rule) == fields for rule in envelope["data"])
-    assert [rule["code"] for rule in memctl("check", "--explain", "MEM107", "--json").data] == ["MEM107"]
+    assert all(set(rule) == fields for rule in envelope["data"]["rules"])
+    assert [rule["code"] for rule in memctl("check", "--explain", "MEM107", "--json").data["rules"]] == ["MEM107"]
 
 
 def test_the_names_of_rules_are_given_out_once() -> None:

@@ -207,13 +207,13 @@ def test_the_index_shows_every_marker_and_what_it_costs(shop: Path, memctl: Memc
     ]  # fmt: skip
     tree = memctl("index", "--json", "--tokens")
     assert tree.json["kind"] == "index"
-    assert [f"{item['tokens']:,}" for item in tree.data] == [row[1] for row in rows[1:]]
-    assert all("text" not in item for item in tree.data)
-    assert [(item["marker"], item["parent"]) for item in tree.data] == [
+    assert [f"{item['tokens']:,}" for item in tree.data["places"]] == [row[1] for row in rows[1:]]
+    assert all("text" not in item for item in tree.data["places"])
+    assert [(item["marker"], item["parent"]) for item in tree.data["places"]] == [
         ("§1.0", None), ("§2.1", "§1.0"), ("§3.1", "§2.1"), ("§3.1.1", "§3.1"), ("§3.1.2", "§3.1"),
     ]  # fmt: skip
-    assert "tokens" not in memctl("index", "--json").data[0]
-    assert [item["marker"] for item in memctl("index", "--json", "--at", "HEAD~3").data] == ["§1.0", "§2.1"]
+    assert "tokens" not in memctl("index", "--json").data["places"][0]
+    assert [item["marker"] for item in memctl("index", "--json", "--at", "HEAD~3").data["places"]] == ["§1.0", "§2.1"]
     assert "Tokens" not in memctl("index", "--at", "HEAD~3").out
 
 
@@ -250,7 +250,8 @@ def test_a_page_that_can_not_be_read_keeps_no_other_from_being_shown(shop: Path,
         found = memctl("index", *args, code=1)
         assert "§3.1.2" in found.out
         assert "warning: .memory/project.md:1: title: is missing\n" in found.err
-    assert [item["marker"] for item in memctl("index", "--json", code=1).data] == ["§2.1", "§3.1", "§3.1.1", "§3.1.2"]
+    places = memctl("index", "--json", code=1).data["places"]
+    assert [item["marker"] for item in places] == ["§2.1", "§3.1", "§3.1.1", "§3.1.2"]
     assert memctl("index", "--at", "HEAD").err == ""
     assert memctl("show", "§4.auth.jwt").err == ""
 

@@ -162,7 +162,7 @@ def test_check_says_who_may_write_and_read(memctl: Memctl, bob: Memctl) -> None:
     memctl("detail", "add", "Cards", "--section", "2.1")
     memctl("own", "acquire", "2.1", "--reader", "elena")
     assert memctl("own", "check", "2.1", "3.1", "src/pay/a.py").out.count(": yes, §2.1 is owned by claude") == 3
-    refused = bob("own", "check", "2.1", "2.2", "src/pay/a.py", "src/search/a.py", "--json", code=1).data
+    refused = bob("own", "check", "2.1", "2.2", "src/pay/a.py", "src/search/a.py", "--json", code=1).data["places"]
     assert [row["granted"] for row in refused] == [False, True, False, True]
     assert refused[0]["ownerships"][0]["owner_agent_id"] == "claude"
     assert bob("own", "check", "2.1", "--read").out.startswith("2.1: yes")

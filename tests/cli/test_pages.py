@@ -96,7 +96,7 @@ def test_every_command_shows_carries_out_or_holds_what_it_does(
     assert (held["commit"], held["pending"]) == (None, "no commit was asked for")
     assert commits(pages) == int(git(pages, "rev-list", "--count", "HEAD"))
     assert git(pages, "rev-parse", "HEAD") == before[2]
-    assert memctl("commit", "--json").data[0]["op"] == op
+    assert memctl("commit", "--json").data["commits"][0]["op"] == op
 
     git(pages, "reset", "-q", "--hard", "HEAD~1")
     done = memctl(*args, "--json")
@@ -121,12 +121,13 @@ def test_pages_are_listed_for_people_and_programs(pages: Path, memctl: Memctl) -
     assert memctl("detail", "list").out == "§3.1    Cards  of §2.1\n"
     found = memctl("section", "list", "--json")
     assert found.json["kind"] == "sections"
-    assert [page["id"] for page in found.data] == ["§2.1", "§2.10"]
-    assert found.data[0]["path"] == ".memory/sections/2.1-payment.md"
-    assert (found.data[0]["paths"], found.data[0]["kind"], found.data[0]["weight"]) == (["src/**"], "section", 1)
-    assert "Takes money." in found.data[0]["body"]
-    assert [page["id"] for page in memctl("section", "list", "--json", "--at", "HEAD~1").data] == ["§2.1"]
-    assert memctl("detail", "list", "--json", "--at", "HEAD~2").data == []
+    assert [page["id"] for page in found.data["sections"]] == ["§2.1", "§2.10"]
+    first = found.data["sections"][0]
+    assert first["path"] == ".memory/sections/2.1-payment.md"
+    assert (first["paths"], first["kind"], first["weight"]) == (["src/**"], "section", 1)
+    assert "Takes money." in first["body"]
+    assert [page["id"] for page in memctl("section", "list", "--json", "--at", "HEAD~1").data["sections"]] == ["§2.1"]
+    assert memctl("detail", "list", "--json", "--at", "HEAD~2").data == {"total": 0, "details": []}
 
 
 def test_an_empty_list_says_how_to_begin(repo: Path, memctl: Memctl) -> None:
@@ -140,7 +141,7 @@ def test_pages_that_can_not_be_read_are_named_and_the_others_listed(pages: Path,
     assert listed.out.startswith("§2.1")
     assert "warning: .memory/sections/2.2-broken.md:1: title: is missing" in listed.err
     found = memctl("section", "list", "--json", code=1)
-    assert [page["id"] for page in found.data] == ["§2.1"]
+    assert [page["id"] for page in found.data["sections"]] == ["§2.1"]
     assert found.json["faults"] == [
         {"path": ".memory/sections/2.2-broken.md", "line": 1, "field": "title", "message": "is missing"}
     ]

@@ -167,7 +167,9 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
     made = Transcript(repo)
     made.prompt("Choose.")
     made.says("DECISION: One thing\n\nDECISION: Another thing\n\nLesson: Third thing is a charm")
-    before = [(one["number"], one["title"]) for one in written(memctl, repo, made, "--review", "--json").data]
+    before = [
+        (one["number"], one["title"]) for one in written(memctl, repo, made, "--review", "--json").data["proposals"]
+    ]
     left = written(memctl, repo, made, "--accept", "1").err
     assert "2 records are proposed" in left
     only = memctl("list", "--json").data["records"]
@@ -177,7 +179,7 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
     assert memctl("list", "--json").data["records"] == only
     shown = written(memctl, repo, made, "--review")
     assert f"{before[0][1]}  (already recorded: {only[0]['id']})" in shown.out
-    after = written(memctl, repo, made, "--review", "--json").data
+    after = written(memctl, repo, made, "--review", "--json").data["proposals"]
     assert [(one["number"], one["title"]) for one in after] == before
     assert [one["record"] for one in after] == [only[0]["id"], "", ""]
     written(memctl, repo, made, "--accept", "1,3")
@@ -190,7 +192,7 @@ def test_what_says_nothing_is_not_proposed(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt("Choose.")
     made.says("DECISION: TBD\n\nDECISION: One thing\n\nTODO: unknown\n\nLesson: ...")
-    proposed = written(memctl, repo, made, "--review", "--json").data
+    proposed = written(memctl, repo, made, "--review", "--json").data["proposals"]
     assert [one["title"] for one in proposed] == ["One thing"]
     written(memctl, repo, made, "--accept", "all")
 
@@ -291,7 +293,7 @@ def test_a_started_session_is_summed_up_from_git_when_it_ends(
     (repo / "app.py").write_text("changed\n")
     status = memctl("session", "status").out
     assert "refunds  claude, since 2025-11-04T14:32:00Z" in status
-    assert memctl("session", "status", "--json").data[0]["id"] == "refunds"
+    assert memctl("session", "status", "--json").data["sessions"][0]["id"] == "refunds"
     assert "is under way since" in memctl("session", "start", code=1).err
     memctl("session", "end")
     page = memctl("session", "show", "ref").out
@@ -303,7 +305,7 @@ def test_a_started_session_is_summed_up_from_git_when_it_ends(
     assert "no session is under way" in memctl("session", "status").err
     assert "no session 'refunds' is under way" in memctl("session", "end", code=1).err
     assert memctl("session", "list").out.split()[0] == "refunds"
-    assert memctl("session", "list", "--json").data[0]["path"] == ".memory/sessions/refunds.md"
+    assert memctl("session", "list", "--json").data["sessions"][0]["path"] == ".memory/sessions/refunds.md"
     assert memctl("session", "show", "refunds", "--json").data["files"]["Files Modified"][0]["action"] == "created"
     assert "1 session summed up, the last ended 2025-11-04T14:32:00Z" in memctl("rehydrate").out
 

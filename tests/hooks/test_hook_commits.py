@@ -125,7 +125,7 @@ def test_after_a_compaction_the_state_is_given_back(records: Session) -> None:
 def test_every_reader_finds_them(records: Session, memctl: Memctl) -> None:
     work(records)
     repo = records.repo
-    assert [one["session_id"] for one in memctl("session", "list", "--json").data] == [records.name]
+    assert [one["session_id"] for one in memctl("session", "list", "--json").data["sessions"]] == [records.name]
     assert PRIVATE in memctl("session", "show", records.name).out
     assert PRIVATE in memctl("checkpoint", "list").out
     assert PRIVATE in memctl("checkpoint", "show").out
@@ -160,7 +160,7 @@ def test_at_a_revision_they_are_as_they_were_then(
     work(Session(records.repo, records.file, "later"))
 
     def seen(*at: str) -> list[str]:
-        return [one["session_id"] for one in memctl("session", "list", "--json", *at).data]
+        return [one["session_id"] for one in memctl("session", "list", "--json", *at).data["sessions"]]
 
     assert sorted(seen()) == [records.name, "later"]
     assert seen("--at", "HEAD") == [records.name]
@@ -291,5 +291,5 @@ def test_reading_pages_of_the_branch_starts_no_more_of_git(
         return spawn(args, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(journal, "_spawn", watch)
-    assert json.loads(memctl("session", "list", "--json").out)["data"]
+    assert json.loads(memctl("session", "list", "--json").out)["data"]["sessions"]
     assert set(asked) <= {"status"}

@@ -86,3 +86,36 @@ def test_several_findings_of_a_long_report_are_one() -> None:
 def test_an_answer_that_only_says_what_was_meant_decides_nothing() -> None:
     asked = {"questions": [], "answers": {"Can you clarify what you mean by totals?": "those of a day"}}
     assert extraction.of_events([Event(RESULT, "x", call="q", details=asked)]) == []
+
+
+def test_what_stands_for_an_evicted_message_states_nothing() -> None:
+    marker = (
+        "[Evicted: assistant_response from turn 1.\nIt said: We chose SQLite because it needs no server.\nWhole: x]"
+    )
+    assert found(marker) == []
+    assert found(f"We decided to keep one queue.\n\n{marker}") == [("decision", "We decided to keep one queue")]
+
+
+def test_a_list_of_decisions_without_reasons_is_one_and_a_table_is_read_by_its_rows() -> None:
+    table = "## Design Decisions\n\n| Decision | Choice |\n|---|---|\n| Lock | one for each shop |\n"
+    assert found(table) == [("decision", "Lock: one for each shop")]
+    rows = "".join(f"| Part {name} | stays in the {name} service |\n" for name in ("till", "stock", "mail", "bank"))
+    ((label, text),) = found(table + rows)
+    assert label == "decision"
+    assert text.startswith("Lock: one for each shop; Part till: stays in the till service; Part stock: ")
+
+
+def test_a_yes_to_several_questions_is_an_assent_to_none_of_them() -> None:
+    def chosen(asked: str) -> list[str]:
+        return [one.text for one in extraction.of_events([Event(ANSWER, asked), Event(PROMPT, "yes"), EDIT])]
+
+    assert chosen("Should I cache the prices of each shop?") == ["Cache the prices of each shop"]
+    assert chosen("Should I cache the prices of each shop, or read them each time?") == []
+    assert chosen("Should I cache the prices of each shop? Should we drop the old table of prices?") == []
+
+
+def test_a_sentence_that_points_back_takes_the_one_before_it() -> None:
+    asked = Event(PROMPT, "go through the mailer")
+    text = "The limit of `send_all` is not read anywhere. But that is a pre-existing issue and out of scope here."
+    assert [one.text for one in extraction.of_events([asked, Event(ANSWER, text)])] == [text]
+    assert extraction.of_events([asked, Event(ANSWER, "But that is a pre-existing issue and out of scope here.")]) == []

@@ -44,13 +44,13 @@ def test_a_killed_end_is_finished_by_the_next_without_a_double(
         shutil.copytree(started, victim, symlinks=True)
         if run_until(step, victim, *command) == 0:
             break
-        if memctl("session", "status", "--json", where=victim).data:
+        if memctl("session", "status", "--json", where=victim).data["sessions"]:
             memctl(*command, where=victim)
         assert [r["title"] for r in memctl("list", "--json", where=victim).data["records"]] == records, f"step {step}"
         assert (victim / ".memory/sessions/refunds.md").read_text() == page, f"step {step}"
         assert git(victim, "log", "--format=%B").count("Memctl-Op: summarize\n") == 1, f"step {step}"
         assert git(victim, "status", "--porcelain") == "", f"step {step}"
-        assert memctl("session", "status", "--json", where=victim).data == []
+        assert memctl("session", "status", "--json", where=victim).data["sessions"] == []
         shutil.rmtree(victim)
     assert step > 30
 
@@ -79,7 +79,7 @@ def test_an_end_that_was_refused_has_not_begun(started: Path, memctl: Memctl) ->
 
 def test_a_dry_run_ends_nothing(started: Path, memctl: Memctl) -> None:
     memctl("session", "end", "--dry-run")
-    found = memctl("session", "status", "--json").data
+    found = memctl("session", "status", "--json").data["sessions"]
     assert [(one["id"]) for one in found] == ["refunds"]
 
 

@@ -128,7 +128,7 @@ def test_what_the_user_chose_when_asked_is_a_decision() -> None:
     made = Transcript()
     made.prompt("Ask me.")
     made.call("AskUserQuestion", questions=[], details={"answers": {"Which database?": "SQLite"}})
-    assert [one.text for one in summed_up(made).found] == ["Which database? SQLite"]
+    assert [one.text for one in summed_up(made).found] == ["SQLite (Which database?)"]
 
 
 def test_lines_that_stand_there_twice_count_once() -> None:

@@ -139,7 +139,7 @@ def test_an_approved_plan_is_read_as_a_given_one_and_any_other_prompt_is_none() 
 
 def test_the_commit_that_carries_a_plan_out_is_no_second_decision() -> None:
     first = (COMMIT, "Sort refunds by time\n\nSo that a shop gets them in the order of payment.")
-    second = (COMMIT, "Keep the old column\n\nReports read `seq` directly, so dropping it would break them.")
+    second = (COMMIT, "Keep the old column\n\nReports would break without it.")
     assert [text for kind, text, _ in said((USER, PLAN), first, second) if kind == DECISION] == [
         "Fix the order of refunds: Sort by `paid_at`; Drop the `seq` column",
         "Keep the old column",
@@ -169,8 +169,6 @@ def test_a_commit_decides_something_if_its_body_says_why(message: str, is_decisi
         ("I see the issue now. `close()` is called twice. Let me mend it.", "`close()` is called twice."),
         ("The key insight is that ids repeat. Actually, wait. The problem is that `next_id` is shared by all shops.",
          "The problem is that `next_id` is shared by all shops."),
-        ("Confirmed. The timer does NOT survive a restart of the worker.",
-         "The timer does NOT survive a restart of the worker."),
     ],
 )  # fmt: skip
 def test_a_cause_is_learned_and_of_several_the_last(message: str, text: str) -> None:
@@ -199,28 +197,6 @@ def test_a_cause_that_is_taken_back_is_gone_and_a_later_one_takes_its_place() ->
     right = (AGENT, "The problem is that `Clock.now` counts in local time.")
     assert said(wrong, (USER, "still late"), (AGENT, "So the issue is something else. I go on.")) == []
     assert said(wrong, right) == [(LEARNING, "The problem is that `Clock.now` counts in local time.", AGENT)]
-
-
-def test_the_last_message_of_a_turn_answers_the_question_that_it_began_with() -> None:
-    question = (USER, "why are two mails sent for one order?")
-    answer = "The mailer calls `send_all` from both hooks, so each order is sent twice."
-    assert said(question, (AGENT, "Let me look."), (ACTION, ""), (AGENT, answer)) == [(LEARNING, answer, AGENT)]
-    assert said(question, (AGENT, answer), (AGENT, "Let me check `send_all` first.")) == []
-    assert said((USER, "send them once"), (AGENT, "Done. `send_all` is now only called once.")) == []
-
-
-def test_what_an_agent_refuses_with_a_reason_is_its_decision() -> None:
-    (found,) = dialogue.read(
-        [
-            Turn(USER, "rather than a new table, could we put it into `orders`?", 1),
-            Turn(AGENT, "That would be risky. `orders` is locked for the whole import. So it stays apart.", 2),
-        ]
-    )
-    assert (found.kind, found.text, found.reason) == (
-        DECISION,
-        "That would be risky.",
-        "`orders` is locked for the whole import.",
-    )
 
 
 REPORT = """\
@@ -264,7 +240,7 @@ def test_a_commit_after_a_choice_says_why_and_is_no_second_one() -> None:
     [
         "the export of the shop hangs for large orders",
         "I'm not seeing the new column in the export",
-        "hmm, the import seems to skip every second shop",
+        "hmm, the import fails for every second shop",
     ],
 )
 def test_what_a_user_reports_is_an_issue_until_files_are_changed_for_it(prompt: str) -> None:
@@ -319,5 +295,5 @@ def test_a_long_text_is_read_in_no_time(unit: str) -> None:
     dialogue.read([Turn(USER, unit * 30 + "?"), Turn(AGENT, text), Turn(COMMIT, f"a\n\n{text}"), Turn(USER, "yes")])
     wishes.stated(text)
     wishes.is_assent(unit * 30)
-    findings.answer(text)
+    findings.report(text)
     assert time.process_time() - started < SECONDS

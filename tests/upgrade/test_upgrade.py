@@ -183,7 +183,7 @@ def test_reads_find_what_was_left(memctl: Memctl, repo: Path) -> None:
     assert "A shop that takes cards" in memctl("rehydrate").out
     assert memctl("checkpoint", "show", "--json").data["checkpoint_id"].startswith("main-w1-v3-")
     assert "TASK: Refunds" in memctl("checkpoint", "resume").out
-    assert {page["session_id"] for page in memctl("session", "list", "--json").data} >= {SESSION, "talk"}
+    assert {page["session_id"] for page in memctl("session", "list", "--json").data["sessions"]} >= {SESSION, "talk"}
     assert "| `src/card.py` |" in memctl("session", "show", SESSION).out
     shared = memctl("coordination", "show", "--json").out
     for words in ("Refunds", "Write the refund worker", "Staging is down", "elena, until noon"):
@@ -407,7 +407,7 @@ def test_the_other_hosts_sessions_begin_and_end(
             (settled / "app.py").write_text("print('sold')\n")
             memctl("learn", "Sold", "--lesson", "Cards sell")
     assert "Adopt PostgreSQL" in json.dumps(answers[0])
-    assert "other-1" in {page["session_id"] for page in memctl("session", "list", "--json").data}
+    assert "other-1" in {page["session_id"] for page in memctl("session", "list", "--json").data["sessions"]}
     assert memctl("hook", "log", "--faults", "--json").data["faults"] == []
 
 
@@ -437,6 +437,7 @@ def test_a_memory_of_a_newer_format_is_refused_in_words_by_every_command(memctl:
     assert {name for group in all_commands().values() for name in group} - {one[0] for one in given} <= needs_none | {
         "completion",
         "demo",
+        "schema",
         "guide",
     }
     config = repo / ".memory" / "config.yaml"

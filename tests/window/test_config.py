@@ -12,8 +12,8 @@ from memctl.record import config as project
 from memctl.window import config, subsystems
 from memctl.window.budget.profiles import DEFAULT, profile
 from memctl.window.budget.tracking import TokenBudgetManager
-from memctl.window.compression.strategies import called_for
 from memctl.window.config import WindowConfig
+from memctl.window.steps import steps_at
 
 # Every key, with its default (rules.md#window-manager).
 SETTINGS = """\
@@ -111,11 +111,11 @@ def test_the_defaults_fit_the_budget_manager() -> None:
 def test_the_cascade_has_numbers_for_keys_and_begins_with_its_first_step() -> None:
     """See rules.md#window-compression."""
     steps = WindowConfig().compression.cascade
-    assert called_for(0.74, steps) == []
-    assert called_for(0.75, steps) == ["tool_result_summarization"]
-    assert called_for(0.93, steps) == ["tool_result_summarization", "progressive", "conversation_compaction"]
+    assert steps_at(0.74, steps) == []
+    assert steps_at(0.75, steps) == ["tool_result_summarization"]
+    assert steps_at(0.93, steps) == ["tool_result_summarization", "progressive", "conversation_compaction"]
     own = config.parse("compression:\n  cascade:\n    1: sub_agent\n    0.5: progressive\n", "x").compression
-    assert called_for(1.0, own.cascade) == ["progressive", "sub_agent"]
+    assert steps_at(1.0, own.cascade) == ["progressive", "sub_agent"]
 
 
 def test_a_key_twice_is_refused_however_it_is_written() -> None:

@@ -1,9 +1,9 @@
-"""Finding credentials in a text, and taking them out.
+"""Find credentials in a text, and redact them.
 
-A text is looked at in windows, and in each the rules are tried of which a word is there. Offsets are kept by looking at
-a copy in which every character that is not ASCII is one question mark.
+A text is searched in windows, and in each window only with the rules of which a word occurs there. The search runs on a
+copy of the same length in which every character that is not ASCII is a question mark, so that offsets agree.
 
-Blocks are credentials of many lines, or longer than a line is looked at: private keys and signed tokens.
+Blocks are credentials of several lines, or longer than the window of a line: private keys and signed tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FEWEST = 16  # characters of a line of a key
 
 
 def _blocks(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Where the blocks of a rule begin and end; a private key that is cut off ends with its last line."""
+    """Yield where the blocks of a rule begin and end; a private key that is cut off ends with its last line."""
     if rule.words[0] in _KEYS:
         yield from _private_keys(flat, rule)
     else:
@@ -34,7 +34,7 @@ def _blocks(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 
 def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Where the shape of a rule is: around its word, which is found ten times as fast as the shape."""
+    """Yield where the shape of a rule is: around its word, which is found ten times as fast as the shape."""
     word = rule.words[0]
     place, done = flat.find(word), 0
     while place >= 0:
@@ -50,7 +50,8 @@ def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 @cache
 def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Where a key ends; a line of a key, with what a quotation, a diff or JSON puts around it; what every key has."""
+    """Return where a key ends; a line of a key, with what a quotation, a diff or JSON puts around it; what every key
+    has."""
     end = r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}"
     line = (
         r"(?:\\[nrt\\]|[\s\"'`>|,;+*#\\]){0,40}"
@@ -75,7 +76,7 @@ def _private_keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_lines(flat: str, start: int, limit: int, line: re.Pattern[str]) -> int:
-    """Where the last of the lines of a key ends that follow a place; a short line is the last one."""
+    """Return where the last of the lines of a key ends that follow a place; a short line is the last one."""
     end = start
     while match := line.match(flat, end, limit):
         if len(match[1]) < _FEWEST and (end == start or match[1].islower()):
@@ -110,7 +111,7 @@ class Span(NamedTuple):
 def find(text: str, *, strict: bool = False) -> list[Span]:
     """Return the credentials in a text, in their order; none overlaps another.
 
-    `strict` is for what nobody reads before it is committed: there a word that looks like a random key is one, too.
+    `strict` is for text that nobody reads before it is committed: a word that looks like a random key then counts too.
     """
     flat = _flat(text)
     found = list(_by_rules(flat))
@@ -123,13 +124,14 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
 
 
 def is_in(text: str) -> bool:
-    """Whether `find` would find a credential in a text; it is looked at up to the first one."""
+    """Return whether `find` would find a credential; it stops at the first one."""
     flat = _flat(text)
     return any(start < end and "\0" not in flat[start:end] for start, end, _ in _by_rules(flat))
 
 
 def redact(text: str, *, strict: bool = True) -> str:
-    """Return a text with a mark for each credential, such as `[redacted: GitHub token]`, which is no credential."""
+    """Return a text with each credential replaced by a mark such as `[redacted: GitHub token]`, which is no credential
+    itself."""
     for _ in range(_PASSES):
         spans = find(text, strict=strict)
         if not spans:
@@ -141,7 +143,7 @@ def redact(text: str, *, strict: bool = True) -> str:
 
 
 def describe(text: str, span: Span) -> str:
-    """Say of a place in a text that it looks like a credential: which, and how it begins, never more than 4 characters.
+    """Describe a credential for a message, with at most its first 4 characters.
 
     `looks like a credential (GitHub token, ghp_…)`; of a short value less is shown.
     """
@@ -150,7 +152,7 @@ def describe(text: str, span: Span) -> str:
 
 
 def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
-    """Return the number of the line on which each of some credentials begins, in the order of the text."""
+    """Return the number of the line on which each credential begins."""
     number = 1
     done = 0
     for span in spans:
@@ -160,12 +162,12 @@ def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
 
 
 def _flat(text: str) -> str:
-    """A text of the same length in ASCII, without the marks of what was redacted."""
+    """Return a text of the same length in ASCII, with the marks of earlier redactions blanked."""
     return _without_marks(text if text.isascii() else text.encode("ascii", "replace").decode())
 
 
 def _without_marks(flat: str) -> str:
-    """A text whose marks are made of NUL: nothing that has one is a credential."""
+    """Return a text whose marks are made of NUL: nothing that has one is a credential."""
     if not any(mark in flat for mark in _MARKS):
         return flat
     return mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)
@@ -209,7 +211,7 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _rules_for(part: str, lower: str) -> list[CredentialRule]:
-    """The rules of which a word is in a part of a text; `lower` is the same in small letters."""
+    """Return the rules of which a word is in a part of a text; `lower` is the same in small letters."""
     by_start, short, capitals = _by_word()
     found: dict[int, CredentialRule] = {}
     data = lower.encode("ascii")
@@ -233,8 +235,8 @@ def _by_word() -> tuple[
     dict[bool, dict[str, dict[int, CredentialRule]]],
     dict[int, CredentialRule],
 ]:
-    """The rules by the first four letters of their words, in small letters and as a number; those by shorter words,
-    of which capitals count or not; and those for any long word with capitals."""
+    """Return the rules by the first four letters of their words, in small letters and as a number; those by shorter
+    words, of which capitals count or not; and those for any long word with capitals."""
     by_start: dict[int, list[tuple[str, CredentialRule]]] = {}
     short: dict[bool, dict[str, dict[int, CredentialRule]]] = {True: {}, False: {}}
     capitals: dict[int, CredentialRule] = {}
@@ -274,7 +276,7 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
 
 @cache
 def _other_values() -> re.Pattern[str]:
-    """The rest of a name that says that its value is something else than the secret."""
+    """Return the rest of a name that says that its value is something else than the secret."""
     return re.compile(
         r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
         r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
@@ -284,7 +286,7 @@ def _other_values() -> re.Pattern[str]:
 
 
 def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
-    """Where the credential of a match is; None if it is judged, and by the rule's kind is none."""
+    """Return where the credential of a match is; None if the rule's kind judges it to be none."""
     if rule.kind == rules.TOKEN:
         return _token_span(flat, rule, match)
     start, end = match.span(match.lastindex or 0)
@@ -308,7 +310,8 @@ def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool
 
 @cache
 def _escape() -> re.Pattern[str]:
-    """What ends in a letter or digit and is part of no word: an escape of JSON, C, a URL or a mail, and a colour."""
+    """Return what ends in a letter or digit and is part of no word: an escape of JSON, C, a URL or a mail, and a
+    colour."""
     return re.compile(
         r"(?:\\[abefnrtv0]|\\u[\da-f]{4}|\\x[\da-f]{2}|[%=][\da-f]{2}|\[[\d;]{0,16}[a-z])\Z", re.ASCII | re.IGNORECASE
     )
@@ -326,7 +329,8 @@ def _token_span(flat: str, rule: CredentialRule, match: re.Match[str]) -> tuple[
 
 
 def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
-    """Whether a token is one even within a word: `ghp_` or a longer prefix with a sign at its end, then a random key.
+    """Return whether a token is one even within a word: `ghp_` or a longer prefix with a sign at its end, then a random
+    key.
 
     Hexadecimal digits are none, `monkey-0123…` may be a name and a hash; letters alone are in any text in base64.
     """
@@ -340,13 +344,14 @@ def _is_hexadecimal(text: str) -> bool:
 
 
 def _is_sample(token: str) -> bool:
-    """Whether a token only shows what tokens look like, as those do that end in EXAMPLE."""
+    """Return whether a token only shows what tokens look like, such as one that ends in EXAMPLE."""
     low = token.lower()
     return any(word in low for word in ("xxxx", "example", "****", "....", "your-", "your_", "redacted", "placeholder"))
 
 
 def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
-    """Where a value without quotes ends: in code at a comma or bracket, after `NAME=` of a shell at the next blank."""
+    """Return where a value without quotes ends: in code at a comma or bracket, after `NAME=` of a shell at the next
+    blank."""
     value = flat[start:end]
     name = flat[match.start() : match.end("rest")]
     if flat[start - 1 : start] == "=" and name.isupper():
@@ -357,7 +362,8 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
 
 
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
-    """Whether a password is the name of its user, or of its variable, as those of services in development are."""
+    """Return whether a password is the name of its user, or of its variable, as those of services in development
+    are."""
     if rule.kind == rules.VARIABLE:
         if flat[match.start(match.lastindex or 0) - 1] == "`" and " " in value:
             return True  # a command of which a shell takes the output
@@ -366,7 +372,7 @@ def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: s
 
 
 def _merged(flat: str, found: list[tuple[int, int, int]]) -> list[Span]:
-    """Candidates as spans that do not overlap: where some do, all that they cover, by the name of the first rule."""
+    """Merge overlapping candidates into spans, each named by the first rule that matched."""
     names = [*(rule.name for rule in rules.table()), RANDOM]
     merged: list[tuple[int, int, int]] = []
     for start, end, place in sorted(one for one in found if one[0] < one[1] and "\0" not in flat[one[0] : one[1]]):

@@ -1,4 +1,4 @@
-"""The rules by which credentials are found, read from `rules.txt`, whose head says what its columns are."""
+"""The rules that find credentials, read from `rules.txt`, whose head explains its columns."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
 
 
 class CredentialRule:
-    """One rule; `place` is its place in the table: where two rules find the same text, the earlier one gives the name.
+    """One rule. `place` is its place in the table: if two rules find the same text, the earlier one names it.
 
-    `words` are those of which one must be in a text. The pattern is compiled when it is used first.
+    One of `words` must occur in the text. The pattern is compiled at first use.
     """
 
     __slots__ = ("_pattern", "example", "kind", "name", "origin", "place", "shape", "words")
@@ -63,12 +63,12 @@ class CredentialRule:
 
     @property
     def has_case(self) -> bool:
-        """Whether capital letters count: if not, the pattern is for texts in small letters."""
+        """Whether case matters; if not, the pattern is for text in lower case."""
         return self.kind in (BLOCK, TOKEN, VARIABLE)
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """The expression that finds candidates: of each the last group that took part is the value, if there is one."""
+        """The expression that finds candidates; the last group that matched is the value, if there is one."""
         if self._pattern is None:
             shape = re.sub(_AFTER, _behind, self.shape)
             for mark, part in _PARTS.items():
@@ -82,7 +82,7 @@ class CredentialRule:
 
 
 def _behind(match: re.Match[str]) -> str:
-    """What holds at the end of a word that is behind one of some others, joined to it or not."""
+    """Return what holds at the end of a word that is behind one of some others, joined to it or not."""
     word = match[1]
     places = (f"(?<={before}{word})|(?<={before}[ _.-]{word})" for before in match[2].split("|"))
     return f"{word}(?:{'|'.join(places)})"
@@ -90,7 +90,7 @@ def _behind(match: re.Match[str]) -> str:
 
 @cache
 def table() -> tuple[CredentialRule, ...]:
-    """Every rule, in the order of the file."""
+    """Return every rule, in the order of the file."""
     rules: list[CredentialRule] = []
     kind = ""
     for line in _FILE.read_text(encoding="utf-8").splitlines():

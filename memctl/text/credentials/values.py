@@ -33,7 +33,7 @@ _FAMILIAR = (
 
 
 def familiarity(word: str) -> tuple[float, float]:
-    """How many pairs of neighbours in a word are familiar, and how many count: `getUserName2` has 8 of 10."""
+    """Return how many pairs of neighbours in a word are familiar, and how many count: `getUserName2` has 8 of 10."""
     familiar = counted = 0.0
     known = _familiar()
     for part in _parts().split(word):
@@ -50,7 +50,7 @@ def familiarity(word: str) -> tuple[float, float]:
 
 
 def is_random(word: str, fewest: int = _FEWEST_PAIRS) -> bool:
-    """Whether a word looks like a random key: too few of its pairs of letters are familiar."""
+    """Return whether a word looks like a random key: too few of its pairs of letters are familiar."""
     if len(set(word)) < _FEWEST_CHARACTERS or "EXAMPLE" in word:
         return False
     familiar, counted = familiarity(word)
@@ -69,7 +69,8 @@ def _familiar() -> frozenset[str]:
 
 @cache
 def _word_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """What may be a key; ids, hashes and images, which are none; a component of a path that people have named."""
+    """Return what may be a key; ids, hashes and images, which are none; a component of a path that people have
+    named."""
     start, end = r"(?<![A-Za-z0-9_+/-])", r"(?![A-Za-z0-9])"
     known = (
         r"[0-9a-fA-F]{8}(?:[-_][0-9a-fA-F]{4}){3}[-_][0-9a-fA-F]{12}",  # UUID
@@ -92,7 +93,7 @@ def _word_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]
 
 
 def random_words(text: str) -> Iterator[tuple[int, int]]:
-    """Where in a text words of 20 and more characters stand that look like random keys.
+    """Yield where in a text words of 20 and more characters stand that look like random keys.
 
     Ids of Git, of memctl and of models' APIs, UUIDs and integrity hashes are none. Of a path or a URL, only a component
     that is a key by itself counts.
@@ -112,7 +113,8 @@ def random_words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_path_word(text: str, start: int, word: str) -> bool:
-    """Whether a word with slashes is a path or part of a URL: it begins like one, or a component is made of words."""
+    """Return whether a word with slashes is a path or part of a URL: it begins like one, or a component is made of
+    words."""
     if text[start - 1 : start] in ("/", ".", "~", "@"):
         return True
     named = _word_patterns()[2]
@@ -141,7 +143,7 @@ _WORDS = (
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """What values are made of, by name; compiled when the first value is judged."""
+    """Return what values are made of, by name; compiled when the first value is judged."""
     shapes = {
         # Empty, <x>, {x}, $X, ${{ x }}, %s, @X@, xxxx, one character again and again; and words that say so themselves.
         # YAML's tags, Symfony's %env(X)%.
@@ -185,12 +187,13 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def is_mixed(value: str) -> bool:
-    """Whether a value has both letters and digits."""
+    """Return whether a value has both letters and digits."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value stands for one that is not told: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`, `changeme`."""
+    """Return whether a value stands for one that is not told: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`,
+    `changeme`."""
     if _patterns()["placeholder"].fullmatch(value) or _patterns()["hint"].search(value):
         return True
     if len(value) > _LONGEST_PLACEHOLDER:
@@ -200,7 +203,8 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_given(value: str, quoted: bool) -> bool:
-    """Whether a variable's value is one: no placeholder, no call, no path, and no piece of code between two quotes."""
+    """Return whether a variable's value is one: no placeholder, no call, no path, and no piece of code between two
+    quotes."""
     if value != value.strip() or is_placeholder(value):
         return False
     if len(value) < _LEAST_PASSWORD and value.isdigit():
@@ -209,7 +213,7 @@ def is_given(value: str, quoted: bool) -> bool:
 
 
 def is_word(value: str, quoted: bool) -> bool:
-    """Whether a value may be a password that is a word, as `sommer`: no description, no name, no code."""
+    """Return whether a value may be a password that is a word, as `sommer`: no description, no name, no code."""
     value = _judged(value, quoted).strip("*")
     if len(value) < _LEAST_WORD or value.isdigit() or not _may_be_secret(value, quoted):
         return False
@@ -217,7 +221,7 @@ def is_word(value: str, quoted: bool) -> bool:
 
 
 def is_password(value: str, quoted: bool) -> bool:
-    """Whether a value may be a password: six characters with digits or signs, or some words joined by dashes."""
+    """Return whether a value may be a password: six characters with digits or signs, or some words joined by dashes."""
     value = _judged(value, quoted)
     if len(value) < _LEAST_PASSWORD or not _may_be_secret(value, quoted):
         return False
@@ -231,7 +235,8 @@ def is_password(value: str, quoted: bool) -> bool:
 
 
 def is_setting(value: str, quoted: bool) -> bool:
-    """Whether a value may be a weak secret, as `kitten42`: letters and digits, and no type, reference or identifier."""
+    """Return whether a value may be a weak secret, as `kitten42`: letters and digits, and no type, reference or
+    identifier."""
     value = _judged(value, quoted)
     if len(value) < _LEAST_PASSWORD or not is_mixed(value) or not _may_be_secret(value, quoted):
         return False
@@ -243,7 +248,8 @@ def is_setting(value: str, quoted: bool) -> bool:
 
 
 def is_in_prose(value: str, quoted: bool) -> bool:
-    """Whether a value is clearly a password, where nothing but a word before it says so: no word, name or version."""
+    """Return whether a value is clearly a password, where nothing but a word before it says so: no word, name or
+    version."""
     value = _judged(value, quoted).strip("*")
     if (
         len(value) < _LEAST_PROSE
@@ -262,7 +268,7 @@ def is_in_prose(value: str, quoted: bool) -> bool:
 
 
 def is_key(value: str, quoted: bool) -> bool:
-    """Whether a value may be a key: letters and digits by turns, many signs, a UUID, or random."""
+    """Return whether a value may be a key: letters and digits by turns, many signs, a UUID, or random."""
     value = _judged(value, quoted)
     if len(value) < _LEAST_KEY or not _may_be_secret(value, quoted):
         return False
@@ -272,7 +278,7 @@ def is_key(value: str, quoted: bool) -> bool:
 
 
 def is_random_value(value: str, quoted: bool) -> bool:
-    """Whether a value is as random as a key; a UUID is an id of something more often than a token."""
+    """Return whether a value is as random as a key; a UUID is an id of something more often than a token."""
     value = _judged(value, quoted)
     if len(value) < _LEAST_RANDOM or not _may_be_secret(value, quoted):
         return False
@@ -280,7 +286,7 @@ def is_random_value(value: str, quoted: bool) -> bool:
 
 
 def is_in_header(value: str, quoted: bool) -> bool:
-    """Whether what an `Authorization` header has is more than a word: it has digits, or capitals within it."""
+    """Return whether what an `Authorization` header has is more than a word: it has digits, or capitals within it."""
     value = _judged(value, quoted)
     if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted):
         return False
@@ -294,7 +300,7 @@ def _judged(value: str, quoted: bool) -> str:
 
 
 def _may_be_secret(value: str, quoted: bool) -> bool:
-    """Whether a value is no placeholder, no code, no sentence and no name of a file or an algorithm."""
+    """Return whether a value is no placeholder, no code, no sentence and no name of a file or an algorithm."""
     if " " in value or is_placeholder(value) or _patterns()["name"].fullmatch(value):
         return False
     if quoted:

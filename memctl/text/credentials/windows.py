@@ -1,6 +1,6 @@
-"""Where in a text credentials may be: around long words that no one would write, and around names of secrets.
+"""Where in a text credentials may be: around long words that nobody would write, and around names of secrets.
 
-Only there the rules are tried, so that ordinary text costs little, and no expression ever sees more than a few thousand
+The rules are tried only there, so that ordinary text costs little and no expression sees more than a few thousand
 characters at once.
 """
 
@@ -48,7 +48,7 @@ def _harmless() -> re.Pattern[bytes]:
 
 @cache
 def _hints() -> dict[str, re.Pattern[str]]:
-    """What tells of a value near the name of a secret, or of one without a name."""
+    """Return the patterns that hint at a secret: the name of one near a value, or a value without a name."""
     shapes = {
         # Behind a name: a word with a digit, or a sign and up to two words.
         "value": r"[a-z_]{0,20}[ \t]{1,2}[\"'`]?((?=[^\s]{0,39}\d)[^\s\"'`\\]{5,40})"
@@ -65,7 +65,7 @@ def _hints() -> dict[str, re.Pattern[str]]:
 
 
 def windows(flat: str, lower: str) -> Iterator[tuple[int, int]]:
-    """The parts of a text in which a credential may be: some whole lines, or pieces of long ones that overlap."""
+    """Yield the parts of a text in which a credential may be: some whole lines, or pieces of long ones that overlap."""
     done = first = last = 0
     for place in sorted(_places(flat, lower)):
         if place < done:
@@ -113,7 +113,7 @@ def _places(flat: str, lower: str) -> Iterator[int]:
 
 
 def _said(lower: str) -> Iterator[str]:
-    """The phrases of which each word is in a text: its distinct words are far shorter than itself.
+    """Return the phrases of which each word is in a text: its distinct words are far shorter than itself.
 
     They are gathered from pieces, which overlap by more than a phrase has characters.
     """
@@ -125,7 +125,7 @@ def _said(lower: str) -> Iterator[str]:
 
 
 def _lines_of_block(text: str, start: int) -> Iterator[int]:
-    """Where the next lines begin, as far as a variable's declaration in Terraform is long."""
+    """Yield where the next lines begin, as far as a variable's declaration in Terraform is long."""
     for _ in range(_BLOCK_LINES):
         start = text.find("\n", start) + 1
         if not start:
@@ -134,7 +134,7 @@ def _lines_of_block(text: str, start: int) -> Iterator[int]:
 
 
 def _odd_words(flat: str) -> Iterator[int]:
-    """Where words of 20 and more characters stand that are no names, ids or paths."""
+    """Yield where words of 20 and more characters stand that are no names, ids or paths."""
     is_harmless = _harmless().fullmatch
     data = flat.encode("ascii")
     marked = data.translate(_WORDS) + b" "

@@ -16,15 +16,15 @@ import msgspec
 
 from memctl.tokens.messages import PER_MESSAGE
 from memctl.transcript.messages import SYSTEM_ROLES, body_key, is_answer, is_items
-from memctl.window.compression import digest, prompts, worded
+from memctl.window.compression import digest, model
 from memctl.window.compression.digest import Digest
-from memctl.window.compression.model import Model, calls_counted
-from memctl.window.compression.result import LEAST_GAIN, CompressionStep, CompressionStrategy, refusal, result_of
-from memctl.window.compression.strategies import KEPT_TURNS
+from memctl.window.compression.model import Model
+from memctl.window.compression.result import CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation, Lines
 from memctl.window.preservation import digest_text, essentials, events
 from memctl.window.preservation.essentials import Essential
+from memctl.window.steps import KEPT_TURNS, LEAST_GAIN
 
 _SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many of findings that need not stay
 _STRATEGY = CompressionStrategy.COMPACTION
@@ -33,16 +33,15 @@ _STRATEGY = CompressionStrategy.COMPACTION
 def compact(
     conversation: Conversation,
     counter: TokenCounter,
-    *,
     kept_turns: int = KEPT_TURNS,
-    model: Model | None = None,
+    by: Model | None = None,
     earlier: Sequence[Essential] = (),
     target: int | None = None,
 ) -> CompressionStep:
     """Put a digest in the place of all but the last turns; refused if something is lost or less than 10 % gained.
 
     `kept_turns` stay at least, and as many more as `target` tokens have room for. `earlier` is as in
-    `essentials.of_blocks`.
+    `essentials.of_blocks`. A model that the digest is `by` is asked once; rules make it if its own loses something.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     by_rules = partial(_by_rules, conversation, counter, wanted)
@@ -51,27 +50,28 @@ def compact(
         kept, made = _roomy(conversation, kept_turns, made, target, by_rules)
     cut = _cut(conversation, kept)
     replaced = _replaced(conversation, cut)
-    if model is None or len(replaced) < 2:
+    if by is None or len(replaced) < 2:
         return made
-    model.begin()
-    words = model.compaction(prompts.compaction(replaced))
-    said = f"{digest_text.head_by(model.name)}\n\n{words}"
+    by.begin()
+    words = by.compaction(replaced)
+    said = f"{digest_text.head_by(by.name)}\n\n{words}"
     step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, replaced) if words else made
-    fits = target is None or kept == kept_turns or step.conversation.tokens <= target
     if not words:
-        note = model.failure or "it said nothing"
+        note = by.failure or "it said nothing"
     elif step.result.refused:
         note = step.result.refused
-    elif not worded.is_of(words, "\n".join(block.content for block in replaced)):
+    elif not model.is_about(words, "\n".join(block.content for block in replaced)):
         note = "what it says is of something else"
+    elif target is not None and kept != kept_turns and step.conversation.tokens > target:
+        note = "what it says leaves more than the target"
     else:
-        note = "" if fits else "what it says leaves more than the target"
-    model.judged(used=not note, refused=bool(note and words))
-    counted = calls_counted(model)
+        note = ""
+    by.count(used=not note, refused=bool(note and words))
+    counted = by.counted()
     if note:
+        step = made
         counted["metadata"] = {**made.result.metadata, "provider": note, "note": "made by rules instead"}
-    chosen = made if note else step
-    return CompressionStep(chosen.conversation, msgspec.structs.replace(chosen.result, **counted))
+    return CompressionStep(step.conversation, msgspec.structs.replace(step.result, **counted))
 
 
 def _by_rules(

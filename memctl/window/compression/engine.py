@@ -10,25 +10,22 @@ import msgspec
 from memctl.record import argument_checks
 from memctl.window.compression.notes import MAX_TOKENS, Notes
 from memctl.window.compression.result import (
-    LEAST_GAIN,
     CompressionResult,
     CompressionStep,
     CompressionStrategy,
     refusal,
     result_of,
 )
-from memctl.window.compression.strategies import COMPACTION_FROM, EVICTION, KEPT_TURNS, STEPS, called_for
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation, check
-from memctl.window.results.key_line import LARGE
+from memctl.window.steps import COMPACTION_FROM, EVICTION, KEPT_TURNS, LARGE, LEAST_GAIN, STEPS, steps_at
 
 # What compresses is imported when it is called for: most turns of a loop compress nothing.
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
-    from memctl.window.compression.cascade import Cascade
     from memctl.window.compression.delegation import Dispatcher
-    from memctl.window.compression.model import Ask, Model
-    from memctl.window.compression.prompts import Instructions
+    from memctl.window.compression.model import Ask, Instructions, Model
+    from memctl.window.compression.result import Cascade
     from memctl.window.eviction.engine import EvictionEngine
     from memctl.window.preservation.essentials import Essential
 
@@ -90,9 +87,7 @@ class CompressionEngine:
 
         Refused if it has no more than the threshold's tokens, or if nothing worth it can be saved.
         """
-        from memctl.window.compression import worded
-        from memctl.window.compression.model import calls_counted
-        from memctl.window.compression.prompts import Text
+        from memctl.window.compression.model import Text, counted, result_by
         from memctl.window.results import summary
 
         expect_result(tool_name, output, arguments)
@@ -102,15 +97,15 @@ class CompressionEngine:
         if self.model is not None:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"
-            asked = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
-            answer = self.model.shorter([asked]).get("1", "")
-            said = worded.result(answer, self.model.name, tool_name, arguments or {}, output, needed) if answer else ""
+            text = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
+            answer = self.model.shorter([text]).get("1", "")
+            said = result_by(answer, self.model.name, tool_name, arguments or {}, output, needed) if answer else ""
             tokens = self._count(said)
             is_used = bool(said) and tokens <= before * (1 - LEAST_GAIN)
-            self.model.judged(used=is_used, refused=bool(answer) and not is_used)
+            self.model.count(used=is_used, refused=bool(answer) and not is_used)
             if is_used:
-                return result_of(strategy, before, tokens, said, **calls_counted(self.model))
-        calls = calls_counted(self.model)
+                return result_of(strategy, before, tokens, said, **counted(self.model))
+        calls = counted(self.model)
         made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed, whole=whole)
         if made is None:
             return refusal(strategy, before, "it would save less than 10 %", output, **calls)
@@ -151,14 +146,8 @@ class CompressionEngine:
 
         check(conversation)
         argument_checks.numbers_or_none(target=target)
-        return compaction.compact(
-            conversation,
-            self.counter,
-            kept_turns=self._kept_turns,
-            model=self.model,
-            earlier=earlier,
-            target=target,
-        )
+        kept = self._kept_turns
+        return compaction.compact(conversation, self.counter, kept, self.model, earlier, target)
 
     def about(self, goal: str) -> None:
         """Tell the model what the task is, from now on."""
@@ -201,7 +190,7 @@ class CompressionEngine:
 
     def steps_at(self, utilization: float) -> list[str]:
         """The steps that a utilisation allows; eviction goes with any."""
-        return [*called_for(utilization, self._cascade, self._compaction_from), EVICTION]
+        return [*steps_at(utilization, self._cascade, self._compaction_from), EVICTION]
 
     def _count(self, text: str) -> int:
         return self.counter.tokens(text, "log")

@@ -1,15 +1,18 @@
-"""What a compression came to, and the names of the strategies (rules.md#window-compression)."""
+"""What a compression returns, of one text and of a conversation (rules.md#window-compression)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.window.messages.conversation import Conversation
-from memctl.window.results.key_line import LEAST_GAIN as LEAST_GAIN
+from memctl.window.eviction.engine import ChangedBlock
+from memctl.window.steps import COMPACTION, EVICTION
+
+if TYPE_CHECKING:
+    from memctl.window.messages.conversation import Conversation
 
 
 class CompressionStrategy(Enum):
@@ -23,11 +26,11 @@ class CompressionStrategy(Enum):
 
 
 class CompressionResult(msgspec.Struct, frozen=True):
-    """One compression: tokens before and after, their ratio (before / after), the text that came of it.
+    """One compression: tokens before and after, their ratio (before / after), and the shorter text.
 
     `fidelity_score` is the share of what must survive that did (0 to 1), None where nothing had to. `llm_calls_used` is
     how often a model was asked, the next two how many of the texts that it gave were used and refused. A compression
-    that was `refused` changed nothing: the reason stands there, tokens are equal, and the ratio is 1.
+    that is `refused`, which says why, changed nothing: tokens are equal, and the ratio is 1.
     """
 
     strategy: CompressionStrategy
@@ -48,6 +51,60 @@ class CompressionResult(msgspec.Struct, frozen=True):
         return self.original_tokens - self.compressed_tokens
 
 
+class Step(msgspec.Struct, frozen=True):
+    """A step of the cascade, in tokens: `wanted` is how many were to be freed when it began.
+
+    `refused` says why nothing was changed, `note` what else is to be known. `fidelity` is the share of what must
+    survive that did (0 to 1), `blocks` how many were changed, None for a compaction. `llm_calls` is how often a model
+    was asked, `llm_used` and `llm_refused` how many of its texts were. `changes` has each block that was changed, with
+    its score if a `policy` chose it.
+    """
+
+    name: str
+    before: int
+    after: int
+    wanted: int
+    refused: str = ""
+    note: str = ""
+    fidelity: float | None = None
+    blocks: int | None = None
+    llm_calls: int = 0
+    llm_used: int = 0
+    llm_refused: int = 0
+    policy: str = ""
+    changes: tuple[ChangedBlock, ...] = ()
+
+
+class Cascade(msgspec.Struct, frozen=True):
+    """What is left of a conversation after steps, the size that it was to have in tokens, and the steps.
+
+    `answer` is the summary of a sub-agent, which stands behind the last message.
+    """
+
+    conversation: Conversation
+    target: int
+    steps: tuple[Step, ...] = ()
+    answer: str = ""
+
+    @property
+    def tokens(self) -> int:
+        return self.conversation.tokens
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the conversation has no more tokens than it was to have."""
+        return self.tokens <= self.target
+
+    @property
+    def is_compacted(self) -> bool:
+        return any(step.name in (CompressionStrategy.COMPACTION.value, COMPACTION) for step in self.steps)
+
+    @property
+    def evicted(self) -> int:
+        """How many blocks were evicted."""
+        return sum(step.blocks or 0 for step in self.steps if step.name == EVICTION)
+
+
 class CompressionStep(msgspec.Struct, frozen=True):
     """A conversation after a compression of it, and what the compression came to."""
 
@@ -56,10 +113,25 @@ class CompressionStep(msgspec.Struct, frozen=True):
 
 
 def result_of(strategy: CompressionStrategy, before: int, after: int, content: str, **more: Any) -> CompressionResult:
-    """A result with its ratio."""
+    """Return a result with its ratio."""
     return CompressionResult(strategy, before, after, round(before / max(after, 1), 2), content, **more)
 
 
 def refusal(strategy: CompressionStrategy, tokens: int, why: str, content: str = "", **more: Any) -> CompressionResult:
-    """A compression that was not made."""
+    """Return a compression that was not made."""
     return CompressionResult(strategy, tokens, tokens, 1.0, content, refused=why, **more)
+
+
+def step_of(result: CompressionResult, wanted: int, changes: tuple[ChangedBlock, ...] = (), **other: Any) -> Step:
+    """Return a compression as a step; `other` fields take the place of its own."""
+    is_compaction = result.strategy is CompressionStrategy.COMPACTION
+    fields: dict[str, Any] = {
+        "name": result.strategy.value,
+        "note": ", ".join(str(result.metadata[key]) for key in ("provider", "note") if key in result.metadata),
+        "blocks": None if is_compaction else len(result.metadata.get("blocks", ())),
+    }
+    return Step(
+        before=result.original_tokens, after=result.compressed_tokens, wanted=wanted, refused=result.refused,
+        fidelity=result.fidelity_score, llm_calls=result.llm_calls_used, llm_used=result.llm_answers_used,
+        llm_refused=result.llm_answers_refused, changes=changes, **{**fields, **other},
+    )  # fmt: skip

@@ -1,182 +1,196 @@
-"""What could go: units that stand or fall together, with what would stand in their place and what that saves."""
+"""What may go: which blocks never do (rules.md#window-eviction), and of the others units that go together, with what
+takes their place and what that saves."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from memctl.window.eviction import merging
-from memctl.window.eviction.placeholders import MOST_OUTLINE, Evicted, is_placeholder, placeholder, shortened
+from memctl.window.eviction import placeholders, similarity
+from memctl.window.eviction.placeholders import Evicted
 from memctl.window.eviction.similarity import Similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
 from memctl.window.messages.editing import GONE
 from memctl.window.results.key_line import key_line
 
+ALWAYS = ("system_prompt",)  # `protected_types` by default
+_OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING, ContentType.TOOL_RESULT)
 WhereKept = Callable[[ContentBlock], str]
+Score = Callable[[ContentBlock], float]
+
+
+def turn_of(blocks: Sequence[ContentBlock]) -> int:
+    """Return the turn of the request to be made next, by the blocks: one after the model's last, or the user's."""
+    turns = (block.turn_created + (block.content_type in _OF_MODEL) for block in blocks)
+    return max([1, *turns])
+
+
+def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collection[str] = ALWAYS) -> dict[str, str]:
+    """Return the ids of the blocks that have to stay, each with the reason.
+
+    A conversation counts turns so that a result of the turn before the current one is not answered yet.
+    """
+    turns = [block.turn_created for block in blocks if block.content_type is ContentType.USER_MESSAGE]
+    used = {block.tool_name for block in blocks if block.is_call or block.content_type is ContentType.TOOL_RESULT}
+    found: dict[str, str] = {}
+    for block in blocks:
+        type_ = block.content_type
+        is_last = block.turn_created >= current_turn - 1
+        if type_.value in types:
+            found[block.block_id] = f"{type_.value} is a protected type"
+        elif block.do_not_evict:
+            found[block.block_id] = "it is marked to stay"
+        elif type_ is ContentType.TOOL_DEFINITION and (block.tool_name in used or not block.tool_name):
+            found[block.block_id] = "the tool is in use"
+        elif type_ is ContentType.USER_MESSAGE and block.turn_created == min(turns):
+            found[block.block_id] = "it is the original task"
+        elif type_ is ContentType.USER_MESSAGE and block.turn_created == max(turns):
+            found[block.block_id] = "it is the user's current message"
+        elif type_ is ContentType.TOOL_RESULT and is_last:
+            found[block.block_id] = "the model has not answered it yet"
+        elif type_ in _OF_MODEL and is_last:
+            found[block.block_id] = "it is the last answer"
+    return found
 
 
 class EvictionUnit(msgspec.Struct, frozen=True):
     """Blocks that can only go together, the texts for their places (None: nothing), and how worth keeping they are.
 
-    `gain` is in tokens, what stands in their place already taken off.
+    `gain` is in tokens, the texts already taken off. Merged blocks are alike, and the last one's text stands for all.
     """
 
     blocks: tuple[ContentBlock, ...]
     texts: Mapping[str, str | None]
     gain: int
     score: float
+    is_merged: bool = False
 
     @property
     def order(self) -> tuple[object, ...]:
         """Lowest score first, then the oldest, then by id; definitions of tools only when nothing else is left."""
         first = self.blocks[0]
         is_definition = first.content_type is ContentType.TOOL_DEFINITION
-        return is_definition, round(self.score, 9), first.turn_created, natural(first.block_id)
+        return is_definition, round(self.score, 9), first.turn_created, _natural(first.block_id)
 
 
-def natural(identifier: str) -> tuple[tuple[str, int], ...]:
+def _natural(identifier: str) -> tuple[tuple[str, int], ...]:
     """A key that sorts `9.2` before `10.1`."""
     return tuple((text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d{0,18})", identifier))
 
 
-class Candidates:
-    """Makes units out of the blocks that may go, and says of the others why they may not.
+class Placing(msgspec.Struct, frozen=True):
+    """How the places of blocks that go are filled; sizes are tokens.
 
-    `known` are placeholders that were made before, by the block's text and all else that they depend on.
+    `known` are placeholders that were made before, by all that they depend on.
     """
 
-    def __init__(
-        self,
-        blocks: Sequence[ContentBlock],
-        counter: TokenCounter,
-        similar: Mapping[str, Similar],
-        *,
-        placeholder_tokens: int,
-        outline_share: float,
-        minimum_gain: int,
-        where_kept: WhereKept | None,
-        is_merging: bool,
-        known: dict[tuple[Any, ...], str | None],
-    ) -> None:
+    counter: TokenCounter
+    placeholder: int
+    outline_share: float
+    least_gain: int
+    where_kept: WhereKept | None
+    known: dict[tuple[Any, ...], str | None]
+
+
+class Candidates:
+    """Makes units of the blocks that may go; `kept` says of the others why they may not."""
+
+    def __init__(self, blocks: Sequence[ContentBlock], similar: Mapping[str, Similar], placing: Placing) -> None:
         self._blocks = blocks
-        self._counter = counter
         self._similar = similar
-        self._most = placeholder_tokens
-        self._outline = outline_share
-        self._least = minimum_gain
-        self._is_merging = is_merging
-        self._where_kept = where_kept
-        self._known = known
+        self._how = placing
         self._sizes = Counter(block.message for block in blocks)
         self._by_id = {block.block_id: block for block in blocks}
         self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
         self.kept: dict[str, str] = {}
 
-    def units(self, held: Mapping[str, str], score: Callable[[ContentBlock], float]) -> list[EvictionUnit]:
-        """The units that may go, in the order in which they go; `held` is what has to stay, and why."""
+    def units(self, held: Mapping[str, str], score: Score, *, is_merging: bool) -> list[EvictionUnit]:
+        """Return the units that may go, in the order in which they go; `held` is what has to stay, and why."""
         self.kept = dict(held)
-        found = []
-        merged = self._merged(held, score) if self._is_merging else []
-        taken = {block.block_id for unit in merged for block in unit.blocks}
-        found += merged
-        for group in self._groups():
-            if group[0].block_id in taken:
-                continue
-            if all(block.block_id not in held for block in group):
-                unit = self._unit(group, score)
-                if unit is not None:
-                    found.append(unit)
-            elif reason := next((held[block.block_id] for block in group if block.block_id in held), ""):
-                self.kept.update({block.block_id: reason for block in group if block.block_id not in held})
-        return sorted(found, key=lambda unit: unit.order)
-
-    def _merged(self, held: Mapping[str, str], score: Callable[[ContentBlock], float]) -> list[EvictionUnit]:
-        """Units of blocks that become one line: the last of them has it, the others a word."""
-
-        def may_go(block: ContentBlock) -> bool:
-            return not (block.block_id in held or block.is_call or is_placeholder(block, self._largest))
-
-        results = [block for block in self._blocks if block.content_type is ContentType.TOOL_RESULT]
-        calls = {block.block_id: self._calls[block.call_id] for block in results if block.call_id in self._calls}
-        asked = {name: f"{call.tool_name} {call.content}" for name, call in calls.items()}
-        units = []
-        for group in merging.joined(self._blocks, self._similar, asked, may_go):
-            text = merging.line(group, calls.get(group[-1].block_id), 2 * self._most, self._counter)
-            if text is None:
-                continue
-            texts = {block.block_id: GONE for block in group} | {group[-1].block_id: text}
-            left = sum(recount(block, texts[block.block_id], self._counter) for block in group)
-            gain = sum(block.token_count for block in group) - left
-            if gain >= self._least:
-                units.append(EvictionUnit(group, texts, gain, min(map(score, group))))
-        return units
-
-    @property
-    def _largest(self) -> int:
-        """The tokens of the largest placeholder."""
-        return self._most + MOST_OUTLINE
-
-    def _groups(self) -> list[tuple[ContentBlock, ...]]:
-        """Blocks that go together: the thinking of one message; every other block goes alone."""
-        groups: dict[object, list[ContentBlock]] = {}
+        found = self._merged(held, score) if is_merging else []
+        taken = {block.block_id for unit in found for block in unit.blocks}
+        groups: dict[object, list[ContentBlock]] = {}  # the thinking of one message; every other block is alone
         for block in self._blocks:
             is_thought = block.content_type is ContentType.THINKING and block.message >= 0
             groups.setdefault(("message", block.message) if is_thought else block.block_id, []).append(block)
-        return [tuple(group) for group in groups.values()]
+        for group in groups.values():
+            if group[0].block_id in taken:
+                continue
+            if reason := next((held[block.block_id] for block in group if block.block_id in held), ""):
+                self.kept.update({block.block_id: reason for block in group if block.block_id not in held})
+            elif unit := self._unit(tuple(group), score):
+                found.append(unit)
+        return sorted(found, key=lambda unit: unit.order)
 
-    def _unit(self, group: tuple[ContentBlock, ...], score: Callable[[ContentBlock], float]) -> EvictionUnit | None:
+    def call_of(self, block: ContentBlock) -> ContentBlock | None:
+        """Return the call that a block is the result of."""
+        return self._calls.get(block.call_id) if block.content_type is ContentType.TOOL_RESULT else None
+
+    def merged_unit(self, group: Sequence[ContentBlock], score: float, said: str = "") -> EvictionUnit | None:
+        """Return the unit of alike blocks of which the last has a line and the others a word; None if little is saved.
+
+        `said` is what a model says of them.
+        """
+        most = 2 * self._how.placeholder
+        text = placeholders.merged(group, self.call_of(group[-1]), most, self._how.counter, said)
+        if text is None:
+            return None
+        texts = {block.block_id: GONE for block in group} | {group[-1].block_id: text}
+        gain = sum(block.token_count - recount(block, texts[block.block_id], self._how.counter) for block in group)
+        return EvictionUnit(tuple(group), texts, gain, score, True) if gain >= self._how.least_gain else None
+
+    def _merged(self, held: Mapping[str, str], score: Score) -> list[EvictionUnit]:
+        def may_go(block: ContentBlock) -> bool:
+            return not (block.block_id in held or block.is_call or self._is_placeholder(block))
+
+        calls = {block.block_id: call for block in self._blocks if (call := self.call_of(block))}
+        asked = {name: f"{call.tool_name} {call.content}" for name, call in calls.items()}
+        groups = similarity.groups(self._blocks, self._similar, asked, may_go)
+        return [unit for group in groups if (unit := self.merged_unit(group, min(map(score, group))))]
+
+    def _is_placeholder(self, block: ContentBlock) -> bool:
+        return placeholders.is_placeholder(block, self._how.placeholder + placeholders.MOST_OUTLINE)
+
+    def _unit(self, group: tuple[ContentBlock, ...], score: Score) -> EvictionUnit | None:
         tokens = sum(block.token_count for block in group)
-        if is_placeholder(group[0], self._largest):
-            why = "it was evicted before"
-        else:
-            texts, left = self._texts(group) if tokens >= self._least else (None, 0)
-            if texts is not None and tokens - left >= self._least:
+        why = "it was evicted before"
+        if not self._is_placeholder(group[0]):
+            texts, left = self._texts(group) if tokens >= self._how.least_gain else (None, 0)
+            if texts is not None and tokens - left >= self._how.least_gain:
                 return EvictionUnit(group, texts, tokens - left, min(map(score, group)))
-            why = f"it would free fewer than {self._least} tokens"
+            why = f"it would free fewer than {self._how.least_gain} tokens"
         self.kept.update({block.block_id: why for block in group})
         return None
 
     def _texts(self, group: Sequence[ContentBlock]) -> tuple[dict[str, str | None] | None, int]:
-        """What stands in the place of a unit, and its tokens; None if nothing does that is small enough."""
-        block = group[0]
+        """What takes the place of a unit, and its tokens; None if nothing does that is small enough."""
+        block, counter = group[0], self._how.counter
         if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION):
             is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
-            left = count(GONE, ContentType.ASSISTANT_RESPONSE, self._counter) if is_alone else 0
+            left = count(GONE, ContentType.ASSISTANT_RESPONSE, counter) if is_alone else 0
             return {one.block_id: None for one in group}, left
-        text = shortened(block, self._counter) if block.is_call else self._placeholder(block)
-        if text is None:
-            return None, 0
-        return {block.block_id: text}, recount(block, text, self._counter)
+        text = placeholders.shortened(block, counter) if block.is_call else self._placeholder(block)
+        return (None, 0) if text is None else ({block.block_id: text}, recount(block, text, counter))
 
     def _placeholder(self, block: ContentBlock) -> str | None:
-        if self._most == 0:
+        how = self._how
+        if how.placeholder == 0:
             return GONE
-        call = self._calls.get(block.call_id) if block.content_type is ContentType.TOOL_RESULT else None
-        same_as = self._same_as(block)
-        asked = call.content if call else ""
-        key = (
-            block.content,
-            block.block_id,
-            block.turn_created,
-            block.metadata.get("line"),
-            asked,
-            same_as,
-            self._most,
-        )
-        if key not in self._known:
-            kept_at = self._where_kept(block) if self._where_kept else ""
-            evicted = Evicted(block, call, kept_at, same_as)
-            self._known[key] = placeholder(evicted, self._most, self._counter, self._outline)
-        return self._known[key]
+        call, same_as = self.call_of(block), self._same_as(block)
+        asked, line = call.content if call else "", block.metadata.get("line")
+        key = (block.content, block.block_id, block.turn_created, line, asked, same_as, how.placeholder)
+        if key not in how.known:
+            evicted = Evicted(block, call, how.where_kept(block) if how.where_kept else "", same_as)
+            how.known[key] = placeholders.placeholder(evicted, how.placeholder, how.counter, how.outline_share)
+        return how.known[key]
 
     def _same_as(self, block: ContentBlock) -> str:
         """The newer block that says nearly the same, and what only this one says: true also when that one goes."""
-        similar = self._similar.get(block.block_id)
-        if similar is None:
+        if (similar := self._similar.get(block.block_id)) is None:
             return ""
         newer = self._by_id[similar.to]
         known = set(newer.content.split("\n"))

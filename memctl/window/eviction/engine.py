@@ -1,34 +1,33 @@
 """Eviction: taking out of a context window what it can spare (rules.md#window-eviction).
 
-Nothing vanishes without a word: a placeholder says what was there and how to get it back. What has to stay stays
-(`protection`), and a target that is out of reach is said to be.
+A placeholder says what was there and how to get it back. What has to stay stays, and a result says if its target is
+out of reach.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
-from memctl.window.eviction.policies import EvictionPolicy
-from memctl.window.eviction.protection import ALWAYS, protected, turn_of
 from memctl.window.eviction.references import names_in, referenced
-from memctl.window.eviction.scoring import SCORERS, EvictionScorer, Scoring, ScoringInput
-from memctl.window.eviction.similarity import Similar, similar
-from memctl.window.eviction.text_cache import TextCache
+from memctl.window.eviction.scoring import SCORES, EvictionScorer, Scoring, ScoringInput
+from memctl.window.eviction.similarity import Embed, Similar, TextCache, similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
+from memctl.window.steps import EvictionPolicy
 
 if TYPE_CHECKING:
     from memctl.window.eviction.candidates import Candidates, EvictionUnit, WhereKept
     from memctl.window.messages.conversation import Conversation
 
 OUTLINE_SHARE = 0.06  # of the tokens of a large result: what of it stays beside its placeholder
-PLACEHOLDER_TOKENS = 50  # at most; rules.md#window-eviction
+PLACEHOLDER_TOKENS = 50  # at most
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
 _ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees little more than is wanted
@@ -36,6 +35,9 @@ _ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees li
 _WEIGHED = (EvictionPolicy.PRIORITY, EvictionPolicy.HYBRID)
 # Policies that go by how alike blocks are; for the others they are not compared, which takes as long as all the rest.
 _COMPARING = (EvictionPolicy.SEMANTIC_MERGE, EvictionPolicy.HYBRID)
+# What several alike texts say, by their tool: a list of (tool, texts) -> for each a text, "" if there is none.
+Merge = Callable[[Sequence[tuple[str, Sequence[str]]]], Sequence[str]]
+E_ = TypeVar("E_", bound=Enum)
 
 
 class KeptBlock(msgspec.Struct, frozen=True):
@@ -47,8 +49,8 @@ class KeptBlock(msgspec.Struct, frozen=True):
     score: float | None = None
 
 
-class Gone(msgspec.Struct, frozen=True):
-    """A block that goes: its tokens before and after, the turn it is of, and the score that a policy gave it."""
+class ChangedBlock(msgspec.Struct, frozen=True):
+    """A block that goes or becomes shorter: its tokens before and after, its turn, and the score that a policy gave."""
 
     block_id: str
     content_type: ContentType
@@ -60,7 +62,7 @@ class Gone(msgspec.Struct, frozen=True):
 
 
 class EvictionResult(msgspec.Struct, frozen=True):
-    """What an eviction came to. Tokens are those of the blocks, placeholders included.
+    """What an eviction does. Tokens are those of the blocks, placeholders included.
 
     `replacements` is for `Conversation.replace`: the new text of each block that goes by its id, None for nothing.
     `evictions` and `kept` say of every block what becomes of it and why, for an audit. `policy_name` is what scored: a
@@ -75,7 +77,7 @@ class EvictionResult(msgspec.Struct, frozen=True):
     placeholders_generated: int
     replacements: dict[str, str | None]
     target_free_tokens: int
-    evictions: list[Gone]
+    evictions: list[ChangedBlock]
     kept: list[KeptBlock]
     similar_by: str = ""
     policy_name: str = ""
@@ -100,6 +102,8 @@ class EvictionEngine:
     `counter` counts the tokens of placeholders and has to be the one that counted the blocks; the default counts for
     current Claude models. `where_kept` says where the host keeps a block that goes, for its placeholder. With
     `placeholder_max_tokens` 0 no placeholders are made; `outline_share` of a large result's tokens stay beside its own.
+    For `semantic_merge`, `embed` gives the vectors of texts and `merge` what several alike texts say; without them
+    likeness is that of words, and the line that stands for all is made by rules.
     """
 
     def __init__(
@@ -109,31 +113,33 @@ class EvictionEngine:
         counter: TokenCounter | None = None,
         numbers: Scoring | None = None,
         scorer: EvictionScorer | None = None,
-        protected_types: Collection[ContentType | str] = ALWAYS,
+        protected_types: Collection[ContentType | str] = (ContentType.SYSTEM_PROMPT,),
         placeholder_max_tokens: int = PLACEHOLDER_TOKENS,
         outline_share: float = OUTLINE_SHARE,
         minimum_gain: int = MINIMUM_GAIN,
         where_kept: WhereKept | None = None,
+        embed: Embed | None = None,
+        merge: Merge | None = None,
     ) -> None:
         argument_checks.numbers(placeholder_max_tokens=placeholder_max_tokens, minimum_gain=minimum_gain)
         self.counter = counter or _default_counter()
         self.numbers = numbers or Scoring()
-        self.protected_types = tuple(map(_type, protected_types))
-        self.placeholder_max_tokens = placeholder_max_tokens
-        self.outline_share = outline_share
-        self.minimum_gain = max(1, minimum_gain)
-        self.where_kept = where_kept
-        self.policy = _policy(policy)
-        self.scorer: EvictionScorer = scorer or SCORERS[self.policy]()
+        self.embed, self.merge = embed, merge
+        types = [_member(ContentType, one, "content type", "types") for one in protected_types]
+        self._protected = tuple(one.value for one in types)
+        self._sizes = placeholder_max_tokens, outline_share, max(1, minimum_gain)
+        self._where_kept = where_kept
+        self._placeholders: dict[tuple[Any, ...], str | None] = {}
         self._names = TextCache(names_in)
         self._runs = TextCache(shingles)
         self._terms: TextCache[set[str]] = TextCache(terms)
-        self._placeholders: dict[tuple[Any, ...], str | None] = {}
+        self.policy = _member(EvictionPolicy, policy, "eviction policy", "policies")
+        self._scorer = scorer
 
     def set_policy(self, policy: EvictionPolicy | str) -> None:
-        """Go by another policy from now on; raises MemctlError for one that is not known."""
-        self.policy = _policy(policy)
-        self.scorer = SCORERS[self.policy]()
+        """Evict by another policy from now on; raises MemctlError for one that is not known."""
+        self.policy = _member(EvictionPolicy, policy, "eviction policy", "policies")
+        self._scorer = None
 
     def evict(
         self,
@@ -155,16 +161,24 @@ class EvictionEngine:
         argument_checks.texts(task=task or "")
         argument_checks.instance(spared, Mapping, "spared", "a mapping of ids to reasons")
         check_blocks(blocks)
+        from memctl.window.eviction.candidates import Candidates, Placing, protected, turn_of
+
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks, self._names)
-        alike = similar(known, runs=self._runs) if self.policy in _COMPARING or not self._is_own else {}
+        own, is_merging = self._scorer, self.policy is EvictionPolicy.SEMANTIC_MERGE and self._scorer is None
+        is_compared = own is not None or self.policy in _COMPARING
+        embed = self.embed if is_merging else None
+        alike = similar(known, runs=self._runs, embed=embed) if is_compared else {}
         task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE and b.content), "")
         situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
-        candidates = self._candidates(known, alike)
-        held = {**spared, **protected(known, turn, self.protected_types)}
-        units = candidates.units(held, lambda block: self.scorer.score(block, situation))
-        is_weighed = self.policy in _WEIGHED and self._is_own
-        chosen = _chosen(units, target_free_tokens, 1.0 if is_weighed else _ABOUT_AS_GOOD)
+        score = own.score if own is not None else SCORES[self.policy]
+        duplicates = {name: one for name, one in alike.items() if one.share > self.numbers.similarity_threshold}
+        placing = Placing(self.counter, *self._sizes, self._where_kept, {} if self._where_kept else self._placeholders)
+        candidates = Candidates(known, duplicates, placing)
+        held = {**spared, **protected(known, turn, self._protected)}
+        units = candidates.units(held, lambda block: score(block, situation), is_merging=is_merging)
+        slack = 1.0 if own is None and self.policy in _WEIGHED else _ABOUT_AS_GOOD
+        chosen = self._merged(_chosen(units, target_free_tokens, slack), candidates)
         self._forget(blocks)
         return self._result(known, units, chosen, candidates.kept, target_free_tokens, alike)
 
@@ -178,6 +192,16 @@ class EvictionEngine:
         result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **given)
         return conversation.replace(result.replacements), result
 
+    def _merged(self, chosen: list[EvictionUnit], candidates: Candidates) -> list[EvictionUnit]:
+        """The chosen units, those of alike blocks with what a model says of them."""
+        asked = [unit for unit in chosen if unit.is_merged]
+        if self.merge is None or not asked:
+            return chosen
+        said = self.merge([(unit.blocks[-1].tool_name, [one.content for one in unit.blocks]) for unit in asked])
+        told = {id(unit): candidates.merged_unit(unit.blocks, unit.score, text)
+                for unit, text in zip(asked, said, strict=True) if text}  # fmt: skip
+        return [told.get(id(unit)) or unit for unit in chosen]
+
     def _forget(self, blocks: Sequence[ContentBlock]) -> None:
         """Keep what was found out about these blocks, and no more."""
         texts = {block.content for block in blocks}
@@ -185,27 +209,6 @@ class EvictionEngine:
             cache.keep(texts)
         if len(self._placeholders) > 2 * len(blocks):
             self._placeholders = {key: text for key, text in self._placeholders.items() if key[0] in texts}
-
-    @property
-    def _is_own(self) -> bool:
-        """Whether the scorer is the policy's own, and not one that the host plugged in."""
-        return isinstance(self.scorer, SCORERS[self.policy])
-
-    def _candidates(self, blocks: Sequence[ContentBlock], alike: dict[str, Similar]) -> Candidates:
-        from memctl.window.eviction.candidates import Candidates
-
-        threshold = self.numbers.similarity_threshold
-        return Candidates(
-            blocks,
-            self.counter,
-            {block_id: found for block_id, found in alike.items() if found.share > threshold},
-            placeholder_tokens=self.placeholder_max_tokens,
-            outline_share=self.outline_share,
-            minimum_gain=self.minimum_gain,
-            where_kept=self.where_kept,
-            is_merging=self.policy is EvictionPolicy.SEMANTIC_MERGE and self._is_own,
-            known={} if self.where_kept else self._placeholders,
-        )
 
     def _result(
         self,
@@ -220,6 +223,7 @@ class EvictionEngine:
         scores = {block.block_id: unit.score for unit in units for block in unit.blocks}
         replacements = {block_id: text for unit in chosen for block_id, text in unit.texts.items()}
         freed = sum(unit.gain for unit in chosen)
+        why = "it is worth more than what goes"
         return EvictionResult(
             blocks_evicted=[block for unit in chosen for block in unit.blocks],
             tokens_freed=freed,
@@ -228,38 +232,30 @@ class EvictionEngine:
             placeholders_generated=sum(text is not None for text in replacements.values()),
             replacements=replacements,
             target_free_tokens=target,
-            evictions=[_gone(unit, block) for unit in chosen for block in unit.blocks],
+            evictions=[_changed(unit, block) for unit in chosen for block in unit.blocks],
             kept=[
-                KeptBlock(block.block_id, block.token_count, _why(block, kept), scores.get(block.block_id))
-                for block in blocks
-                if block.block_id not in gone
+                KeptBlock(one.block_id, one.token_count, kept.get(one.block_id, why), scores.get(one.block_id))
+                for one in blocks
+                if one.block_id not in gone
             ],
             similar_by=" and ".join(sorted({found.by for found in alike.values()})),
-            policy_name=self.policy.value if self._is_own else type(self.scorer).__name__,
+            policy_name=self.policy.value if self._scorer is None else type(self._scorer).__name__,
         )
 
 
-def _policy(given: EvictionPolicy | str) -> EvictionPolicy:
+def _member(kind: type[E_], given: E_ | str, what: str, plural: str) -> E_:
     try:
-        return EvictionPolicy(given)
+        return kind(given)
     except ValueError:
-        known = ", ".join(one.value for one in EvictionPolicy)
-        raise MemctlError(f"there is no eviction policy {given!r}", f"policies are {known}", USAGE) from None
+        known = ", ".join(str(one.value) for one in kind)
+        raise MemctlError(f"there is no {what} {given!r}", f"{plural} are {known}", USAGE) from None
 
 
-def _type(given: ContentType | str) -> str:
-    try:
-        return ContentType(given).value
-    except ValueError:
-        known = ", ".join(one.value for one in ContentType)
-        raise MemctlError(f"there is no content type {given!r}", f"types are {known}", USAGE) from None
-
-
-def _chosen(units: list[EvictionUnit], target: int, spared: float) -> list[EvictionUnit]:
+def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[EvictionUnit]:
     """The first units that free the target together, with as little more as may be.
 
     The last of them may be another that is about as worth keeping and frees less. What the last makes needless stays,
-    the most worth keeping first, if its score is at most `spared` below that of the last.
+    the most worth keeping first, if its score is at most `slack` below that of the last.
     """
     chosen: list[EvictionUnit] = []
     need, last = target, 0.0
@@ -272,28 +268,17 @@ def _chosen(units: list[EvictionUnit], target: int, spared: float) -> list[Evict
         chosen.append(unit)
         need, last = need - unit.gain, unit.score
     for unit in sorted(chosen, key=lambda u: u.order, reverse=True):
-        if need + unit.gain <= 0 and unit.score >= last - spared:
+        if need + unit.gain <= 0 and unit.score >= last - slack:
             chosen.remove(unit)
             need += unit.gain
     return chosen
 
 
-def _gone(unit: EvictionUnit, block: ContentBlock) -> Gone:
-    before = sum(one.token_count for one in unit.blocks)
-    after = before - unit.gain if block is unit.blocks[0] else 0
-    return Gone(
-        block.block_id,
-        block.content_type,
-        block.tool_name,
-        block.turn_created,
-        block.token_count,
-        after,
-        round(unit.score, 4),
-    )
-
-
-def _why(block: ContentBlock, kept: dict[str, str]) -> str:
-    return kept.get(block.block_id, "it is worth more than what goes")
+def _changed(unit: EvictionUnit, block: ContentBlock) -> ChangedBlock:
+    """A block of a unit; what is left of the unit counts to its first."""
+    left = sum(one.token_count for one in unit.blocks) - unit.gain if block is unit.blocks[0] else 0
+    name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
+    return ChangedBlock(name, type_, tool, turn, block.token_count, left, round(unit.score, 4))
 
 
 def _default_counter() -> TokenCounter:

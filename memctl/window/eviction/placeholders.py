@@ -15,6 +15,8 @@ of a tool is still read as the output of a tool.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,16 +24,17 @@ import msgspec
 from memctl.text.fit import cut
 from memctl.text.fit import most as most_of
 from memctl.tokens.families import is_pack
-from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
+from memctl.window.eviction.similarity import DIGITS
+from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, ContentType, TokenCounter, recount
 from memctl.window.preservation.events import arguments_of
 from memctl.window.results import forms, told
-from memctl.window.results.key_line import FOUND, SUMMED_UP, key_line, plain
+from memctl.window.results.key_line import FOUND, key_line, plain
 
-START = "[Evicted: "
 MOST_OUTLINE = 400  # tokens
 _LEAST_OUTLINE = 20  # tokens: in fewer nothing is told
 _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40
+_MOST_SAID = 3  # different things that are told of merged blocks
 _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
 # What a call is asked, by the names that common agents' tools have for it; the most telling first.
 _ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
@@ -54,7 +57,7 @@ class Evicted(msgspec.Struct, frozen=True):
 def is_placeholder(block: ContentBlock, most: int) -> bool:
     """Whether a block was evicted before: by its form, and by its size, since anybody can write the form."""
     text = block.content
-    return text.startswith(START) and text.endswith("]") and text.count("]") == 1 and block.token_count <= most
+    return text.startswith(EVICTED) and text.endswith("]") and text.count("]") == 1 and block.token_count <= most
 
 
 def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
@@ -83,16 +86,36 @@ def outline(evicted: Evicted) -> list[str]:
     return [row.text for row in sorted(rows, key=lambda row: row.rank)]
 
 
-def call_label(call: ContentBlock | None) -> str:
-    """What was called and what it was asked, in a few words."""
-    return _label(call, _LABELS[1])
+def merged(
+    group: Sequence[ContentBlock], call: ContentBlock | None, most: int, counter: TokenCounter, said: str = ""
+) -> str | None:
+    """Return the line in the place of the last of several alike blocks, of at most `most` tokens; None if none fits.
+
+    It says how many there were, what a model `said` of them, else what they said and how often, and the last of it.
+    """
+    last = group[-1]
+    own = key_line(last.content)
+    head = f"{EVICTED}{len(group)} of {last.content_type.value}, turns {group[0].turn_created} to {last.turn_created}"
+    lines = [key_line(block.content) for block in group]
+    times = Counter(DIGITS.sub("#", line) for line in lines)
+    example = {DIGITS.sub("#", line): line for line in lines}
+    counted = [f"{number} times {example[text]}" for text, number in times.most_common(_MOST_SAID) if text]
+    tried = [f"; {'; '.join(parts)}" if parts else "" for parts in (counted, counted[:1], [])]
+    ends = [f"; {said}]"] if said else [f"{told}; the last said: {own}]" for told in tried]
+    labels = dict.fromkeys((_label(call, _LABELS[1]), call.tool_name if call else "", ""))
+    texts = [f"{head}{f' ({label})' if label else ''}{end}" for end in ends for label in labels]
+    words = own.split()
+    while not said and len(words) > 3:
+        words = words[: len(words) * 3 // 4]
+        texts.append(f"{head}; the last said: {' '.join(words)}…]")
+    return next((text for text in texts if recount(last, text, counter) <= most), None)
 
 
 def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
     block = evicted.block
     most = min(most, block.token_count - 1)
     said = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _said(evicted)
-    what = f"{START}{block.content_type.value} from turn {block.turn_created}"
+    what = f"{EVICTED}{block.content_type.value} from turn {block.turn_created}"
     back = _back(evicted)
     heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
     fitted = [_fitted(block, (head, said, back), most, counter) for head in dict.fromkeys(heads)]
@@ -117,7 +140,7 @@ def shortened(call: ContentBlock, counter: TokenCounter) -> str | None:
 
 def _short(value: Any) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= _LONG else f"{START}{len(value):,} characters]"
+        return value if len(value) <= _LONG else f"{EVICTED}{len(value):,} characters]"
     if isinstance(value, dict):
         return {key: _short(item) for key, item in value.items()}
     return [_short(item) for item in value] if isinstance(value, list) else value

@@ -13,15 +13,15 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.text.similar import cosine, terms
-from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.similarity import THRESHOLD, Similar
-from memctl.window.eviction.weights import HybridWeights, PriorityWeights, Share
 from memctl.window.messages.content import ContentBlock, ContentType
+from memctl.window.steps import EvictionPolicy
 
 Turns = Annotated[float, msgspec.Meta(gt=0)]
-
-
-# What a source is worth; rules.md#window-eviction. That of thinking is ours: it lives shortest of all.
+Lifetime = Annotated[int, msgspec.Meta(ge=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_EXACT = 1e-6  # to which a sum of fractions is 1
+# What a source is worth. That of thinking is ours: it lives shortest of all.
 SOURCE = {
     ContentType.USER_MESSAGE: 1.0,
     ContentType.SYSTEM_PROMPT: 1.0,
@@ -31,20 +31,67 @@ SOURCE = {
     ContentType.TOOL_RESULT: 0.3,
     ContentType.THINKING: 0.1,
 }
-# Turns that a block of a type lives; rules.md#window-eviction.
-TYPE_TTL = {"tool_result": 8, "thinking": 2, "memory_injection": 20, "assistant_response": 30}
+
+
+def check_sum(shares: msgspec.Struct) -> None:
+    """Raise ValueError unless the fields of `shares` sum to 1."""
+    values = msgspec.structs.asdict(shares)
+    total = sum(values.values())
+    if not math.isclose(total, 1.0, abs_tol=_EXACT):
+        listed = ", ".join(f"{name} {value:g}" for name, value in values.items())
+        raise ValueError(f"these sum to {total:g} and must sum to 1: {listed}")
+
+
+class HybridWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The weight of each signal in the hybrid policy."""
+
+    recency: Share = 0.30
+    priority: Share = 0.25
+    type_ttl: Share = 0.20
+    reference_freq: Share = 0.15
+    semantic_duplication: Share = 0.10
+
+    def __post_init__(self) -> None:
+        check_sum(self)
+
+
+class PriorityWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The weight of each signal in the priority policy."""
+
+    recency: Share = 0.30
+    semantic: Share = 0.25
+    source: Share = 0.20
+    reuse: Share = 0.15
+    explicit: Share = 0.10
+
+    def __post_init__(self) -> None:
+        check_sum(self)
+
+
+class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The turns after which a block of a type may go."""
+
+    system_prompt: Lifetime = 50
+    tool_definition: Lifetime = 50
+    user_message: Lifetime = 50
+    assistant_response: Lifetime = 30
+    thinking: Lifetime = 2
+    tool_result: Lifetime = 8
+    memory_injection: Lifetime = 20
+
+
+_TTL = msgspec.structs.asdict(TypeTtl())
 
 
 class Scoring(msgspec.Struct, frozen=True):
-    """The numbers behind the scores. Half-lives and lives are in turns; `type_ttl` is laid over TYPE_TTL, and what has
-    none there lives `default_ttl`. `full_reuse` is how many turns have to refer to a block for it to count as used all
-    the time.
+    """The numbers behind the scores. Half-lives and lives are in turns; `type_ttl` takes the place of what TypeTtl has.
+
+    A block to which `full_reuse` turns refer counts as used all the time.
     """
 
     hybrid_weights: HybridWeights = HybridWeights()
     priority_weights: PriorityWeights = PriorityWeights()
     type_ttl: Mapping[str, Turns] = {}
-    default_ttl: Turns = 50
     fifo_half_life: Turns = 10
     lru_half_life: Turns = 5
     lru_cold_start: Share = 0.3
@@ -53,17 +100,18 @@ class Scoring(msgspec.Struct, frozen=True):
     similarity_threshold: Share = THRESHOLD
 
     def __post_init__(self) -> None:
-        if wrong := sorted(set(self.type_ttl) - {type_.value for type_ in ContentType}):
+        if wrong := sorted(set(self.type_ttl) - set(_TTL)):
             raise MemctlError(f"type_ttl: there is no type of content {', '.join(wrong)}")
 
     def life(self, type_: ContentType) -> float:
-        """The turns that a block of a type lives."""
-        return self.type_ttl.get(type_.value, TYPE_TTL.get(type_.value, self.default_ttl))
+        """Return the turns that a block of a type lives."""
+        return self.type_ttl.get(type_.value, _TTL[type_.value])
 
 
 class ScoringInput(msgspec.Struct, frozen=True):
-    """What a score depends on beside its block: the turn, what the task is, which newer block is like which, and
-    how the words of a text are found.
+    """What a score depends on beside its block: the turn, the words of the task, the newer block that each is like.
+
+    `terms` finds the words of a text.
     """
 
     current_turn: int
@@ -73,116 +121,88 @@ class ScoringInput(msgspec.Struct, frozen=True):
     similar: Mapping[str, Similar] = {}
     terms: Callable[[str], Set[str]] = terms
 
-    @classmethod
-    def of_task(cls, current_turn: int, task: str) -> ScoringInput:
-        """A situation that knows the task by its words."""
-        return cls(current_turn, task=frozenset(terms(task)))
+    def left(self, since: int, half_life: float) -> float:
+        """Return what is left of 1 since a turn."""
+        return math.pow(0.5, max(0, self.current_turn - since) / half_life)
+
+    def duplication(self, block: ContentBlock) -> float:
+        """Return how much a newer block is like this one."""
+        found = self.similar.get(block.block_id)
+        return found.share if found else 0.0
 
 
 class EvictionScorer(Protocol):
     """What says how much a block is worth: the place where another policy is plugged in."""
 
     def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        """From 0 (evict first) to 1 (keep)."""
+        """Return a number from 0 (evict first) to 1 (keep)."""
 
 
-class FIFOScorer:
-    """The oldest go first."""
-
-    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        return _left(situation.current_turn - block.turn_created, situation.numbers.fifo_half_life)
+def fifo(block: ContentBlock, situation: ScoringInput) -> float:
+    """Score by age: the oldest go first."""
+    return situation.left(block.turn_created, situation.numbers.fifo_half_life)
 
 
-class LRUScorer:
-    """What nothing has referred to for longest goes first; what was never referred to is under moderate suspicion, and
-    of that the oldest goes first.
+def lru(block: ContentBlock, situation: ScoringInput) -> float:
+    """Score by the last reference; of blocks that nothing has referred to the oldest go first, as less likely used."""
+    numbers = situation.numbers
+    if block.last_referenced_turn == 0:
+        return numbers.lru_cold_start * situation.left(block.turn_created, numbers.lru_half_life)
+    return situation.left(block.last_referenced_turn, numbers.lru_half_life)
 
-    A block's score falls with every turn in which nothing refers to it.
+
+def priority(block: ContentBlock, situation: ScoringInput) -> float:
+    """Score by five weighted signals: recency, nearness to the task, the type, references, and marks.
+
+    A mark is `do_not_evict`; without one the host's `priority_score` counts.
     """
-
-    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        numbers = situation.numbers
-        if block.last_referenced_turn == 0:
-            return numbers.lru_cold_start * _left(situation.current_turn - block.turn_created, numbers.lru_half_life)
-        return _left(situation.current_turn - block.last_referenced_turn, numbers.lru_half_life)
-
-
-class PriorityScorer:
-    """Five signals weighed: recency, nearness to the task, the type, how often it is referred to, and marks.
-
-    Nearness is the cosine of the embeddings where the host gave both; else the share of the task's words in the block;
-    without a task it is 0.5. A mark is `do_not_evict`; without one the host's `priority_score` stands.
-    """
-
-    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        weights = situation.numbers.priority_weights
-        return (
-            weights.recency * _recency(block, situation)
-            + weights.semantic * _nearness(block, situation)
-            + weights.source * SOURCE[block.content_type]
-            + weights.reuse * _reuse(block, situation)
-            + weights.explicit * (1.0 if block.do_not_evict else block.priority_score)
-        )
+    weights = situation.numbers.priority_weights
+    return (
+        weights.recency * _recency(block, situation)
+        + weights.semantic * _nearness(block, situation)
+        + weights.source * SOURCE[block.content_type]
+        + weights.reuse * _reuse(block, situation)
+        + weights.explicit * (1.0 if block.do_not_evict else block.priority_score)
+    )
 
 
-class TypeBasedScorer:
-    """What has outlived the life of its type has no worth; the rest loses it evenly."""
-
-    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        age = max(0, situation.current_turn - block.turn_created)
-        return max(0.0, 1.0 - age / situation.numbers.life(block.content_type))
+def type_based(block: ContentBlock, situation: ScoringInput) -> float:
+    """Score by the life that is left: 0 for a block that has outlived its type."""
+    age = max(0, situation.current_turn - block.turn_created)
+    return max(0.0, 1.0 - age / situation.numbers.life(block.content_type))
 
 
-class SemanticMergeScorer:
-    """What a newer block nearly repeats goes first, the most alike before the rest; then by priority.
-
-    Likeness alone leaves most blocks without a score, hence the second step.
-    """
-
-    def __init__(self) -> None:
-        self._priority = PriorityScorer()
-
-    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        threshold = situation.numbers.similarity_threshold
-        share = _duplication(block, situation)
-        if share > threshold:
-            return 1.0 - share
-        return (1.0 - threshold) + threshold * self._priority.score(block, situation)
+def semantic_merge(block: ContentBlock, situation: ScoringInput) -> float:
+    """Score blocks that a newer one nearly repeats lowest, the most alike first; all others by priority."""
+    threshold = situation.numbers.similarity_threshold
+    share = situation.duplication(block)
+    return 1.0 - share if share > threshold else (1.0 - threshold) + threshold * priority(block, situation)
 
 
-class HybridScorer:
-    """Five signals, weighed (rules.md#window-eviction)."""
-
-    def __init__(self) -> None:
-        self._priority, self._type = PriorityScorer(), TypeBasedScorer()
-
-    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
-        weights = situation.numbers.hybrid_weights
-        return (
-            weights.recency * _recency(block, situation)
-            + weights.priority * self._priority.score(block, situation)
-            + weights.type_ttl * self._type.score(block, situation)
-            + weights.reference_freq * _reuse(block, situation)
-            + weights.semantic_duplication * (1.0 - _duplication(block, situation))
-        )
+def hybrid(block: ContentBlock, situation: ScoringInput) -> float:
+    """Score by five weighted signals, priority among them."""
+    weights = situation.numbers.hybrid_weights
+    return (
+        weights.recency * _recency(block, situation)
+        + weights.priority * priority(block, situation)
+        + weights.type_ttl * type_based(block, situation)
+        + weights.reference_freq * _reuse(block, situation)
+        + weights.semantic_duplication * (1.0 - situation.duplication(block))
+    )
 
 
-SCORERS: Mapping[EvictionPolicy, type[EvictionScorer]] = {
-    EvictionPolicy.FIFO: FIFOScorer,
-    EvictionPolicy.LRU: LRUScorer,
-    EvictionPolicy.PRIORITY: PriorityScorer,
-    EvictionPolicy.SEMANTIC_MERGE: SemanticMergeScorer,
-    EvictionPolicy.TYPE_BASED: TypeBasedScorer,
-    EvictionPolicy.HYBRID: HybridScorer,
+SCORES: Mapping[EvictionPolicy, Callable[[ContentBlock, ScoringInput], float]] = {
+    EvictionPolicy.FIFO: fifo,
+    EvictionPolicy.LRU: lru,
+    EvictionPolicy.PRIORITY: priority,
+    EvictionPolicy.SEMANTIC_MERGE: semantic_merge,
+    EvictionPolicy.TYPE_BASED: type_based,
+    EvictionPolicy.HYBRID: hybrid,
 }
 
 
-def _left(turns: int, half_life: float) -> float:
-    return math.pow(0.5, max(0, turns) / half_life)
-
-
 def _recency(block: ContentBlock, situation: ScoringInput) -> float:
-    return _left(situation.current_turn - block.turn_created, situation.numbers.recency_half_life)
+    return situation.left(block.turn_created, situation.numbers.recency_half_life)
 
 
 def _reuse(block: ContentBlock, situation: ScoringInput) -> float:
@@ -190,13 +210,9 @@ def _reuse(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def _nearness(block: ContentBlock, situation: ScoringInput) -> float:
+    """The cosine of embeddings where the host gave both, else the share of the task's words; 0.5 without a task."""
     if block.embedding and situation.task_embedding:
         return max(0.0, cosine(block.embedding, situation.task_embedding))
     if not situation.task:
         return 0.5
     return len(situation.terms(block.content) & situation.task) / len(situation.task)
-
-
-def _duplication(block: ContentBlock, situation: ScoringInput) -> float:
-    found = situation.similar.get(block.block_id)
-    return found.share if found else 0.0

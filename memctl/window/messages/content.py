@@ -13,6 +13,9 @@ from memctl.tokens import messages
 from memctl.tokens.messages import kind_in_messages
 from memctl.transcript.messages import RESULT, TEXT
 
+# How a text begins that stands for a longer one: of a block that was evicted, of an older answer, of a result.
+EVICTED, SHORTENED, SUMMED_UP = "[Evicted: ", "[Shortened, ", "[Summary of a result of "
+
 
 class ContentType(Enum):
     """The types of content (rules.md#window-eviction)."""
@@ -59,6 +62,14 @@ class ContentBlock(msgspec.Struct, frozen=True):
     def is_call(self) -> bool:
         """Whether this is a call of a tool, whose result is another block."""
         return self.content_type is ContentType.ASSISTANT_RESPONSE and bool(self.tool_name)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether no management takes this out of a window: its frame, what is marked, and what the user said."""
+        return self.do_not_evict or self.content_type in _FIXED
+
+
+_FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.USER_MESSAGE)
 
 
 def check_blocks(given: object) -> None:

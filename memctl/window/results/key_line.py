@@ -11,9 +11,6 @@ from collections.abc import Iterable
 from memctl.text.characters import printable_line
 
 FOUND = "Finding"  # before what was found, in a placeholder and in a summary of a result
-SUMMED_UP = "[Summary of a result of "  # how a result that was summed up begins
-LEAST_GAIN = 0.10  # of the tokens: a compression that saves less loses more than it gains
-LARGE = 500  # tokens: above them a result is worth summing up; rules.md#window-compression
 _LOOKED_AT = 200  # lines at the beginning, and a quarter as many at the end, where commands sum up
 _LONGEST = 300  # characters of a line
 _WARNS = re.compile(

@@ -14,9 +14,10 @@ import msgspec
 from memctl.pack import mentioned
 from memctl.sources.views import ViewRow
 from memctl.text.fit import most
+from memctl.window.messages.content import SUMMED_UP
 from memctl.window.results import forms, told
-from memctl.window.results.key_line import LEAST_GAIN, SUMMED_UP
 from memctl.window.results.told import line
+from memctl.window.steps import LEAST_GAIN
 
 GOAL = 0.20  # of the length; rules.md#window-compression
 _MOST_NEEDED = 200

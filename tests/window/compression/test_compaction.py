@@ -164,7 +164,7 @@ def test_a_model_that_says_too_much_does_not_miss_a_target_that_rules_reach() ->
     before = parsed(talk.messages)
     kept = "\n".join(one.text for one in essentials.of_blocks(before.blocks))
     target = before.tokens // 2
-    step = compaction.compact(before, COUNTER, target=target, model=Model(Wordy(kept)))
+    step = compaction.compact(before, COUNTER, target=target, by=Model(Wordy(kept)))
     assert step.conversation.tokens <= target
     assert step.result.metadata["provider"] == "what it says leaves more than the target"
-    assert "and so on" in compaction.compact(before, COUNTER, model=Model(Wordy(kept))).result.compressed_content
+    assert "and so on" in compaction.compact(before, COUNTER, by=Model(Wordy(kept))).result.compressed_content

@@ -14,12 +14,11 @@ from memctl.tokens.families import FAMILIES
 from memctl.window import Action, ContextWindowManager, Conversation, validate
 from memctl.window.compression.cascade import Reduction, reduce
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.result import LEAST_GAIN
-from memctl.window.compression.strategies import STRATEGIES
 from memctl.window.config import WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.content import ContentType
 from memctl.window.preservation import essentials
+from memctl.window.steps import LEAST_GAIN, STRATEGIES
 from tests.conftest import examples
 from tests.window.conversations import conversations
 

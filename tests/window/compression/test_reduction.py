@@ -10,12 +10,12 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.compression.cascade import Reduction, reduce, run
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.strategies import EVICTION, STRATEGIES
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages import reading
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
 from memctl.window.preservation import essentials
+from memctl.window.steps import EVICTION, STRATEGIES
 from tests.window import generated
 from tests.window.talk import long_talk
 

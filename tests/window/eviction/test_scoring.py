@@ -9,20 +9,19 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.window import ContentBlock, ContentType, EvictionPolicy, Scoring
 from memctl.window.eviction.scoring import (
-    SCORERS,
+    SCORES,
     SOURCE,
-    FIFOScorer,
-    HybridScorer,
     HybridWeights,
-    LRUScorer,
-    PriorityScorer,
     PriorityWeights,
     ScoringInput,
-    SemanticMergeScorer,
-    TypeBasedScorer,
+    fifo,
+    hybrid,
+    lru,
+    priority,
+    semantic_merge,
+    type_based,
 )
 from memctl.window.eviction.similarity import Similar
-from memctl.window.messages.parsing import ContentType as Type
 
 
 def block(turn: int = 10, type_: ContentType = ContentType.TOOL_RESULT, **fields: object) -> ContentBlock:
@@ -33,36 +32,35 @@ NOW = ScoringInput(20)
 
 
 def test_every_policy_has_a_scorer() -> None:
-    assert set(SCORERS) == set(EvictionPolicy)
-    assert Type is ContentType
+    assert set(SCORES) == set(EvictionPolicy)
     assert set(SOURCE) == set(ContentType)
 
 
 def test_fifo_halves_in_ten_turns() -> None:
-    assert FIFOScorer().score(block(10), NOW) == pytest.approx(0.5)
-    assert FIFOScorer().score(block(20), NOW) == 1.0
-    assert FIFOScorer().score(block(25), NOW) == 1.0  # a turn to come is no older than now
+    assert fifo(block(10), NOW) == pytest.approx(0.5)
+    assert fifo(block(20), NOW) == 1.0
+    assert fifo(block(25), NOW) == 1.0  # a turn to come is no older than now
 
 
 def test_lru_keeps_what_was_just_referred_to() -> None:
     """By 1 - exp(-idle / 5) the longest idle would be kept longest."""
     just, idle = block(1, last_referenced_turn=20), block(1, last_referenced_turn=5)
-    assert LRUScorer().score(just, NOW) > LRUScorer().score(idle, NOW)
-    assert LRUScorer().score(block(1, last_referenced_turn=15), NOW) == pytest.approx(0.5)
-    assert LRUScorer().score(block(20), NOW) == 0.3  # never referred to
-    assert LRUScorer().score(block(1), NOW) < LRUScorer().score(block(19), NOW) < 0.3
+    assert lru(just, NOW) > lru(idle, NOW)
+    assert lru(block(1, last_referenced_turn=15), NOW) == pytest.approx(0.5)
+    assert lru(block(20), NOW) == 0.3  # never referred to
+    assert lru(block(1), NOW) < lru(block(19), NOW) < 0.3
 
 
 def test_priority_weighs_five_signals() -> None:
-    scorer = PriorityScorer()
-    plain = scorer.score(block(20), NOW)
+    score = priority
+    plain = score(block(20), NOW)
     assert plain == pytest.approx(0.30 * 1 + 0.25 * 0.5 + 0.20 * 0.3 + 0.15 * 0 + 0.10 * 0.5)
-    used = scorer.score(block(20, metadata={"reference_count": 5}), NOW)
+    used = score(block(20, metadata={"reference_count": 5}), NOW)
     assert used - plain == pytest.approx(0.15)
-    assert scorer.score(block(20, metadata={"reference_count": 50}), NOW) == used
-    assert scorer.score(block(20, do_not_evict=True), NOW) - plain == pytest.approx(0.05)
-    assert scorer.score(block(20, priority_score=0.0), NOW) - plain == pytest.approx(-0.05)
-    assert scorer.score(block(5), NOW) - plain == pytest.approx(-0.15)  # half of its recency in 15 turns
+    assert score(block(20, metadata={"reference_count": 50}), NOW) == used
+    assert score(block(20, do_not_evict=True), NOW) - plain == pytest.approx(0.05)
+    assert score(block(20, priority_score=0.0), NOW) - plain == pytest.approx(-0.05)
+    assert score(block(5), NOW) - plain == pytest.approx(-0.15)  # half of its recency in 15 turns
 
 
 def test_the_worth_of_sources_is_that_of_the_rules() -> None:
@@ -72,27 +70,27 @@ def test_the_worth_of_sources_is_that_of_the_rules() -> None:
 
 
 def test_nearness_to_the_task_is_by_embeddings_or_by_words() -> None:
-    scorer = PriorityScorer()
+    score = priority
     near = ScoringInput(20, task_embedding=[1.0, 0.0])
-    base = scorer.score(block(20), NOW) - 0.25 * 0.5
-    assert scorer.score(block(20, embedding=[2.0, 0.0]), near) - base == pytest.approx(0.25)
-    assert scorer.score(block(20, embedding=[-1.0, 0.0]), near) - base == pytest.approx(0.0)
-    assert scorer.score(block(20, embedding=[1.0]), near) - base == pytest.approx(0.0)  # of another model
-    words = ScoringInput.of_task(20, "text of axios")
-    assert scorer.score(block(20), words) - base == pytest.approx(0.25 / 2)
+    base = score(block(20), NOW) - 0.25 * 0.5
+    assert score(block(20, embedding=[2.0, 0.0]), near) - base == pytest.approx(0.25)
+    assert score(block(20, embedding=[-1.0, 0.0]), near) - base == pytest.approx(0.0)
+    assert score(block(20, embedding=[1.0]), near) - base == pytest.approx(0.0)  # of another model
+    words = ScoringInput(20, task=frozenset({"text", "axio"}))
+    assert score(block(20), words) - base == pytest.approx(0.25 / 2)
 
 
 def test_types_live_as_long_as_the_rules_say() -> None:
-    scorer = TypeBasedScorer()
+    score = type_based
     lives = {"tool_result": 8, "thinking": 2, "memory_injection": 20, "assistant_response": 30, "user_message": 50}
     for name, life in lives.items():
         type_ = ContentType(name)
-        assert scorer.score(block(100 - life, type_), ScoringInput(100)) == 0.0
-        assert scorer.score(block(100 - life // 2, type_), ScoringInput(100)) == pytest.approx(0.5)
-        assert scorer.score(block(0, type_), ScoringInput(100)) == 0.0
+        assert score(block(100 - life, type_), ScoringInput(100)) == 0.0
+        assert score(block(100 - life // 2, type_), ScoringInput(100)) == pytest.approx(0.5)
+        assert score(block(0, type_), ScoringInput(100)) == 0.0
     longer = ScoringInput(100, Scoring(type_ttl={"tool_result": 16}))
-    assert scorer.score(block(92), longer) == 0.5
-    assert scorer.score(block(99, ContentType.THINKING), longer) == 0.5  # laid over the defaults
+    assert score(block(92), longer) == 0.5
+    assert score(block(99, ContentType.THINKING), longer) == 0.5  # laid over the defaults
 
 
 def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:
@@ -102,21 +100,17 @@ def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:
     one = block(12, metadata={"reference_count": 2})
     situation = ScoringInput(20, similar={"b": Similar("c", 0.9, "word shingles")})
     expected = (
-        0.30 * math.pow(0.5, 8 / 15)
-        + 0.25 * PriorityScorer().score(one, situation)
-        + 0.20 * 0.0
-        + 0.15 * 2 / 5
-        + 0.10 * (1 - 0.9)
+        0.30 * math.pow(0.5, 8 / 15) + 0.25 * priority(one, situation) + 0.20 * 0.0 + 0.15 * 2 / 5 + 0.10 * (1 - 0.9)
     )
-    assert HybridScorer().score(one, situation) == pytest.approx(expected)
+    assert hybrid(one, situation) == pytest.approx(expected)
 
 
 def test_what_is_nearly_repeated_goes_before_all_else() -> None:
-    scorer = SemanticMergeScorer()
+    score = semantic_merge
     same = ScoringInput(20, similar={"b": Similar("c", 0.97, "embeddings")})
     alike = ScoringInput(20, similar={"b": Similar("c", 0.86, "embeddings")})
     at_threshold = ScoringInput(20, similar={"b": Similar("c", 0.85, "embeddings")})
-    assert scorer.score(block(20), same) < scorer.score(block(20), alike) < scorer.score(block(0), at_threshold)
+    assert score(block(20), same) < score(block(20), alike) < score(block(0), at_threshold)
 
 
 @pytest.mark.parametrize("policy", EvictionPolicy)
@@ -125,7 +119,7 @@ def test_scores_are_from_0_to_1(policy: EvictionPolicy) -> None:
         for type_ in ContentType:
             for last in (0, 3):
                 one = block(turn, type_, last_referenced_turn=last, metadata={"reference_count": 9}, priority_score=1.0)
-                assert 0.0 <= SCORERS[policy]().score(one, ScoringInput(20)) <= 1.0
+                assert 0.0 <= SCORES[policy](one, ScoringInput(20)) <= 1.0
 
 
 def test_weights_that_do_not_add_up_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Sending a key with a text: only encrypted or to this machine, never on to another place, for a bounded answer."""
+"""Send text with an API key: only encrypted or to this machine, without redirects, with a bounded answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECE = 65_536  # bytes
 
 
 class TooLong(OSError):
-    """An answer of more bytes than are read."""
+    """Raised for an answer with more bytes than allowed."""
 
 
 class _Complaint(msgspec.Struct):
@@ -30,7 +30,7 @@ class _Refusal(msgspec.Struct):
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A redirect would carry the key to wherever the answer says."""
+    """Refuses redirects, which would send the key to wherever the answer says."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -39,7 +39,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def address(given: str, setting: str) -> str:
-    """Where to ask, without a slash at its end: https://, or http:// to this machine; raises MemctlError."""
+    """Return a base URL without a final slash: https://, or http:// on this machine; raises MemctlError."""
     base = given.strip().rstrip("/")
     try:
         parts = urlsplit(base)
@@ -58,7 +58,7 @@ def address(given: str, setting: str) -> str:
 
 
 def key(given: str, setting: str, hint: str) -> str:
-    """A key as a header can have it; raises MemctlError if there is none."""
+    """Return a key that fits into a header; raises MemctlError if there is none."""
     found = given.strip()
     if not found:
         raise MemctlError(f"{setting} is not set", hint, USAGE)
@@ -68,7 +68,8 @@ def key(given: str, setting: str, hint: str) -> str:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, longest: int) -> bytes:
-    """The body of the answer to a POST; raises HTTPError for any status but success, TooLong, TimeoutError, OSError."""
+    """Return the body of the answer to a POST; raises HTTPError for any status but success, TooLong, TimeoutError,
+    OSError."""
     request = Request(url, body, {"content-type": "application/json", **headers}, method="POST")
     until = time.monotonic() + seconds
     with _opener(url).open(request, timeout=seconds) as answer:
@@ -83,7 +84,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, long
 
 
 def _opener(url: str) -> OpenerDirector:
-    """To this machine without the environment's proxy, which would see the key."""
+    """Return an opener; on this machine it ignores the environment's proxy, which would see the key."""
     direct = [ProxyHandler({})] if _is_this_machine(urlsplit(url).hostname or "") else []
     return build_opener(_NoRedirects, *direct)
 
@@ -96,7 +97,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def reason(answer: bytes) -> str:
-    """Return why a service says no: `{"error": {"message": "…"}}` or `{"error": "…"}`."""
+    """Return a service's error message: from `{"error": {"message": "…"}}` or `{"error": "…"}`."""
     try:
         found = msgspec.json.decode(answer, type=_Refusal).error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The provider that a user has, if any."""
+"""The provider that the user has set up, if any."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memctl.providers.provider import Provider
 
 
 def chosen(environ: Mapping[str, str], git_settings: Mapping[str, str], *, is_allowed: bool = True) -> Provider | None:
-    """The provider of the user's own settings, None without one or where the project wants none.
+    """Return the provider of the user's own settings; None without one, or where the project wants none.
 
-    Raises MemctlError if one is chosen that can't be used.
+    Raises MemctlError if the chosen one can't be used.
     """
     if not is_allowed:
         return None

@@ -1,0 +1,67 @@
+"""Shapes of JSON as literals, and the JSON Schemas that they stand for.
+
+`{"id": str, "line": int | None, "tokens?": int, "tags": [str]}` is an object whose `tokens` may be missing; `[shape]` a
+list; `{str: shape}` an object with any keys; a tuple any of several shapes; None is null. Everything else is a type of
+which msgspec makes a schema, such as a record.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+Shape = Any  # a dict, list or tuple of shapes, a Constant, a type, or None
+_REFERENCE = "#/$defs/{name}"
+
+
+class Constant(NamedTuple):
+    """One value, and no other."""
+
+    value: Any
+
+
+def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of a shape; what it refers to is added to the definitions."""
+    if isinstance(shape, Constant):
+        return {"const": shape.value}
+    if isinstance(shape, tuple):
+        return {"anyOf": [compile_shape(one, definitions) for one in shape]}
+    if isinstance(shape, list):
+        return {"type": "array", "items": compile_shape(shape[0], definitions)}
+    if isinstance(shape, dict):
+        return _object(shape, definitions)
+    if shape is None:
+        return {"type": "null"}
+    if shape is object:  # anything
+        return {}
+    if isinstance(shape, type) and issubclass(shape, msgspec.Struct):
+        return _struct(shape, definitions)
+    (found,), needed = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
+    definitions.update(needed)
+    return found
+
+
+def _struct(shape: type[msgspec.Struct], definitions: dict[str, Any]) -> dict[str, Any]:
+    """A struct as it is printed, field by field, also if msgspec would write it as an array; missing may be what can be
+    unset, or is left out at its default."""
+    if shape.__name__ not in definitions:
+        is_whole = not shape.__struct_config__.omit_defaults
+        fields = {}
+        for one in msgspec.structs.fields(shape):
+            is_certain = one.required or (is_whole and one.default is not msgspec.UNSET)
+            fields[one.encode_name if is_certain else f"{one.encode_name}?"] = one.type
+        definitions[shape.__name__] = {}  # it may hold others of its kind
+        definitions[shape.__name__] = {"title": shape.__name__, **compile_shape(fields, definitions)}
+    return {"$ref": _REFERENCE.format(name=shape.__name__)}
+
+
+def _object(shape: dict[Any, Shape], definitions: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": "object"}
+    if str in shape:
+        found["additionalProperties"] = compile_shape(shape[str], definitions)
+    named = {key: one for key, one in shape.items() if key is not str}
+    if named:
+        found["properties"] = {key.removesuffix("?"): compile_shape(one, definitions) for key, one in named.items()}
+        found["required"] = [key for key in named if not key.endswith("?")]
+    return found

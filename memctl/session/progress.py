@@ -149,7 +149,7 @@ def binding(prompt: str) -> list[str]:
 
 
 def _called(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
-    if tasks.is_told(event.tool):
+    if tasks.is_of_tasks(event.tool):
         return _listed(before, event, by, line)
     made = _committed(event, result)
     if made is None:
@@ -164,7 +164,7 @@ def _called(before: Progress, event: Event, result: Event | None, by: str, line:
 def _listed(before: Progress, event: Event, by: str, line: Line) -> Progress:
     """The state after a call that tells of the agent's list of tasks."""
     state, created = before.state, before.created
-    if tasks.is_whole(event.tool):
+    if tasks.is_list(event.tool):
         given = tasks.listed(event.arguments)
         if given is None:
             return before
@@ -186,6 +186,15 @@ def _listed(before: Progress, event: Event, by: str, line: Line) -> Progress:
     state = msgspec.structs.replace(state, steps=fewest(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
     return Progress(_without_done(state), created, is_over)
+
+
+def tasks_of(events: Sequence[Event]) -> list[Step]:
+    """The tasks of the main agent as its lists have them, or else as a text last told them."""
+    made = Progress()
+    for event in events:
+        if event.kind == CALL and not event.agent and tasks.is_of_tasks(event.tool):
+            made = _listed(made, event, "", plain)
+    return [*made.state.steps] or tasks.in_texts(events)
 
 
 def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.record.task_state import READ, Step
-from memctl.session import extraction, failures, tasks, trail
+from memctl.session import extraction, failures, progress, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.statements import labels, reader
@@ -80,7 +80,7 @@ def of_told(events: list[Event]) -> Happened:
         found=tuple(extraction.of_events(events)),
         files=_files(events, earlier),
         failures=(*_left_open(events, earlier), *failures.of_events(events)),
-        tasks=tuple(tasks.of_events(events)),
+        tasks=tuple(progress.tasks_of(events)),
         said=tuple(line for sections in earlier for line in sections.get(digest_text.SAID, ())),
         statements=tuple(made for event in events if event.kind in _SPOKEN for made in reader.read(event.text)),
     )

@@ -87,7 +87,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     phase = given.pop("phase")
     state = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
     with naming_options(ctx):
-        kept = save.keep(memory, state, how, write_options(flags))
+        kept = save.save(memory, state, how, write_options(flags))
     made, result = kept.checkpoint, kept.outcome
     if kept.untold:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")
@@ -187,7 +187,7 @@ def resume_command(
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, None)
-    found = resume.look(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    found = resume.prepare(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
         output.json("resumption", _resumption_data(memory, found, obstacles))

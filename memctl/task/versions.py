@@ -47,7 +47,7 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     return Checkpoints(tuple(newest), tuple(faults))
 
 
-def known(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
+def everywhere(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
     """All versions of a workflow: in this worktree, and those that any commit of any branch, local or remote, added."""
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)

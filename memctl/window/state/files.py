@@ -1,4 +1,4 @@
-"""The state of a task in files of the project, for who has no memory (rules.md#window-state).
+"""The state of a task in files of the project, where there is no memory (rules.md#window-state).
 
 A memory has checkpoints (`checkpoints`), which are in commits and tell how the environment has drifted; where there is
 one, these files are copies for other programs and for people, and are never read. A state that goes on from an older
@@ -78,7 +78,7 @@ class StateFiles(StoredState):
             return identifier
         self._seen = 1 + (last.version if last else 0)
         same = last if last and last.goal == state.goal else None
-        made = progress.retained(same, state)
+        made = progress.take_whole(same, state)
         self._write(msgspec.structs.replace(made, version=self._seen, saved_at=self._now()))
         return f"w{state.window_id}-v{self._seen}"
 
@@ -101,9 +101,9 @@ class StateFiles(StoredState):
                 values = task_state_1.of_window(values)
             found = msgspec.convert(values, TaskState)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise MemctlError(f"{self._state_file} is no state: {error}", "mend it, or move it away") from None
+            raise MemctlError(f"{self._state_file} is no state: {error}", "repair it, or move it away") from None
         if wrong := validate(found).errors:
-            raise MemctlError(f"{self._state_file} is no state: {'; '.join(wrong)}", "mend it, or move it away")
+            raise MemctlError(f"{self._state_file} is no state: {'; '.join(wrong)}", "repair it, or move it away")
         return found
 
     def _write(self, state: TaskState) -> None:

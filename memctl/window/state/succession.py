@@ -1,7 +1,7 @@
 """What passes from one window to the next: which window it is, and the state of the task that is kept for the next.
 
-A state that can't be kept (stale, or refused by the memory) never stops the agent's loop: it is told in the audit, and
-in what the hook gives back.
+A state that can't be kept (stale, or refused by the memory) never stops the agent's loop: the audit says so, and so
+does what the hook gives back.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Succession:
             self._progress = self._begun(blocks)
         own = self._own(blocks)
         identities = [(one.content_type.value, one.call_id, "" if one.call_id else one.content) for one in own]
-        if self._latest in identities:  # all behind it is new, though it may have been said before
+        if self._latest in identities:  # all behind it is new, even a repeated text
             fresh = own[len(identities) - identities[::-1].index(self._latest) :]
         else:
             fresh = [one for one, name in zip(own, identities, strict=True) if name not in self._known]

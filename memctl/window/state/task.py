@@ -77,14 +77,14 @@ class StoredState:
         with self._alone(state.goal):
             last = self._read()
             same = state if last is None else msgspec.structs.replace(state, goal=last.goal)
-            return self._put(last, same if last is None else sound(progress.merged(last, same)))
+            return self._put(last, same if last is None else sound(progress.merge(last, same)))
 
     def archive(self) -> None:
         """Put the state that was kept last aside: its task is over, and no later run takes it up."""
         last = self.load()
         if last is not None:
             with self._alone(last.goal):
-                self._put(last, sound(progress.finished(last)))
+                self._put(last, sound(progress.finish(last)))
 
     def load(self) -> TaskState | None:
         """The newest state, None if nothing was kept; raises MemctlError if it can't be read."""
@@ -122,7 +122,7 @@ class Validation(msgspec.Struct, frozen=True):
 def sound(state: TaskState) -> TaskState:
     """A state whose fields are what they are to be, each text on one line and within its length; raises MemctlError.
 
-    Nothing checks them when one is made, and one that is kept with a text for a list could not be read again.
+    msgspec checks no field when a state is made; a state saved with a text for a list could not be read again.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
     try:
@@ -153,7 +153,7 @@ def _tidy(values: dict[str, Any]) -> dict[str, Any]:
             steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
     files = tuple(one for one in values["files"] if is_outside(one.path) or not leads_out(one.path))
     goal = cut(one_line(values["goal"]), LONGEST_MISSION)
-    return {**values, "steps": progress.fewest(steps.values()), "files": files, "goal": goal}
+    return {**values, "steps": progress.limit_steps(steps.values()), "files": files, "goal": goal}
 
 
 def _encodable(value: Any) -> Any:
@@ -180,13 +180,13 @@ def validate(state: TaskState) -> Validation:
 
 def refuse_lacking(stored: TaskState, given: TaskState, name: str, workflow: str = "") -> None:
     """Raise MemctlError if a writer that never loaded what is stored lacks steps of it, with what merges the two."""
-    lacks = progress.lacking(stored, given)
+    lacks = progress.missing_steps(stored, given)
     if not lacks:
         return
-    told = ", ".join(f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks[:_NAMED])
+    named = ", ".join(f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks[:_NAMED])
     more = f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
     raise MemctlError(
-        f"the state is stale: {name} was never loaded, and has steps that it lacks: {told}{more}",
+        f"the state is stale: {name} was never loaded, and has steps that it lacks: {named}{more}",
         merge_command(stored, given, workflow) if workflow else "`merge(state)` instead of `save(state)` keeps both",
     )
 

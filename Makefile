@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # Tests start memctl thousands of times, which would compile it each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-all lint format bench docs clean
+.PHONY: demo test test-slow test-all lint format bench docs site clean
 
 demo: $(STAMP)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/demo.sh
@@ -38,8 +38,14 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m tests.regenerate
 
+# Build the site of docs/ into site/; a warning fails. The JSON Schemas are in site/schemas.
+site: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/zensical build --strict --clean
+	$(BIN)/memctl schema --out site/schemas
+
 clean:
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

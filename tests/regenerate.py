@@ -21,7 +21,7 @@ from memctl.pack.filling import Pack
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.search.ranking import Result
-from tests import plugin
+from tests import picture, plugin
 from tests.shell_session import regenerate
 
 ROOT = Path(__file__).parents[1]
@@ -144,8 +144,22 @@ def with_generated(text: str) -> str:
     return _BLOCK.sub(lambda match: f"{match[1]}\n{GENERATED[match[2]]()}\n\n{match[3]}", text)
 
 
+_ROW = re.compile(r"^\| \[docs/([\w.]+)\]\(docs/\1\) \| (.+) \|$", re.MULTILINE)
+
+
+def llms_txt() -> str:
+    """Return docs/llms.txt: the pages as README.md lists them, for models, as https://llmstxt.org has it."""
+    readme = (ROOT / "README.md").read_text()
+    about = " ".join(readme.split("\n\n")[1].split())
+    titles = {name: (DOCS / name).read_text().splitlines()[0].strip("# ") for name, _ in _ROW.findall(readme)}
+    pages = [f"- [{titles[name]}]({name}): {what}" for name, what in _ROW.findall(readme)]
+    return "\n".join(["# memctl", "", f"> {about}", "", "## Pages", "", *pages, ""])
+
+
 def main() -> None:
     plugin.write()
+    (DOCS / "llms.txt").write_text(llms_txt())
+    picture.write()
     for document in DOCUMENTS:
         with tempfile.TemporaryDirectory() as folder:
             document.write_text(with_generated(regenerate(document.read_text(), Path(folder))))

@@ -16,8 +16,9 @@ from memctl.cli.main import cli
 from memctl.record.config import Config
 from memctl.store import load
 from memctl.store.memory import open_memory
+from tests import picture
 from tests.conftest import slow
-from tests.regenerate import DOCS, DOCUMENTS, ROOT, runnable_commands, with_generated
+from tests.regenerate import DOCS, DOCUMENTS, ROOT, llms_txt, runnable_commands, with_generated
 from tests.shell_session import commands, regenerate
 
 OVERVIEW = [name for group in all_commands().values() for name in group]
@@ -45,6 +46,16 @@ def test_the_generated_tables_and_help_texts_are_current() -> None:
     reference = (DOCS / "reference.md").read_text()
     assert all(f"`memctl {name}" in reference for name in OVERVIEW)
     assert all(f"### memctl {name}\n" in reference for name in RUNNABLE)
+
+
+def test_the_list_of_pages_for_models_is_that_of_the_readme() -> None:
+    assert (DOCS / "llms.txt").read_text() == llms_txt(), "run `make docs`"
+    listed = set(re.findall(r"\]\((\w+\.md)\)", llms_txt()))
+    assert listed == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
+
+
+def test_the_picture_shows_what_is_printed() -> None:
+    assert picture.PICTURE.read_text() == picture.draw(picture.status()), "run `make docs`"
 
 
 def test_the_readme_can_be_read_in_one_go() -> None:

@@ -59,4 +59,4 @@ def test_it_works_from_the_wheel_alone_without_extras(wheel: Path, tmp_path: Pat
     assert "Shop.open()" in run("summarize", "shop.ts").stdout
     ranked = run("files", "--active", "shop.ts", "--explain")
     assert "cart.ts" in ranked.stdout
-    assert "`pip install 'git-memctl[languages]'`" in ranked.stderr
+    assert "memctl's extra `languages`" in ranked.stderr

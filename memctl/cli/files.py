@@ -140,9 +140,7 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
     for path, reason in found.refused if explain else ():
         output.note(f"never enters: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
-        output.note(
-            "some of this code is read by its lines, or not at all; `pip install 'git-memctl[languages]'` parses it"
-        )
+        output.note("some of this code is read by its lines, or not at all; memctl's extra `languages` parses it")
     for path, reason in found.unsearched if explain else ():
         output.note(f"its text is not searched: {path}: {reason}")
     if later := sum(reason == LATER for _, reason in found.refused):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memctl import agent_view
 from memctl.cli import output
 from memctl.errors import MemctlError
 from memctl.git import git, trust
@@ -132,18 +133,8 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """The memory as an agent may read it: without details, their records and files that an owner keeps to some."""
-    found = snapshot(opened, at)
-    if not opened.environ.get("MEMCTL_AGENT"):
-        return found
-    from memctl.team import read_access
-
-    closed = read_access.closed(opened)
-    if closed is None:
-        return found
-    from memctl.pages import access_filter
-
-    return access_filter.readable(opened, found, closed, lambda: () if at is None else (load.disk(opened),))
+    """The memory on the disk or at a revision, as an agent may read it."""
+    return agent_view.readable(opened, snapshot(opened, at), at)
 
 
 def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:

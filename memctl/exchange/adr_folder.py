@@ -20,6 +20,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.exchange import adr_status, adr_text, batch
 from memctl.exchange.adr_status import SUPERSEDED, Other, Statement
 from memctl.exchange.adr_text import FORMS, KEY, AdrOrigin, Form, Head
+from memctl.exchange.relative_links import LinkRebase, restore
 from memctl.git import history
 from memctl.git.history import Commit
 from memctl.record import frontmatter, timestamps
@@ -77,9 +78,9 @@ class Decisions:
 
     def text(self, record: Record, form: Form | None = None) -> str:
         """The text of a decision's file, in the form it came in or another one."""
-        body = self._snapshot.body(record)
-        by, of = self._others(record.superseded_by), self._others(record.supersedes)
         origin = self.origins.get(record.path)
+        body = restore(self._snapshot.body(record), origin.links if origin else {})
+        by, of = self._others(record.superseded_by), self._others(record.supersedes)
         if origin is not None and form in (None, origin.form):
             return adr_text.put_together(adr_status.refreshed(origin, body, record, by, of), body)
         form = form or self._usual
@@ -248,7 +249,8 @@ def import_folder(
             f"there are no architecture decision records in {folder}",
             "their files are called such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
-    found, wrong = _read(folder, names)
+    links_in = LinkRebase(memory)
+    found, wrong = _read(folder, names, links_in)
     sound = []
     for item in found:
         faults = [*([] if allow_secret else _secrets(item)), *_faults(memory, item)]
@@ -278,7 +280,7 @@ def import_folder(
         known=[item.file for item in known],
         changed={i.file: there[i.file].id for i in found if i.file in there and i not in known},
         passed=passed,
-        notes=[note for item in new for note in _notes(item)],
+        notes=[note for item in new for note in _notes(item)] + links_in.notes,
         refused=wrong,
     )
 
@@ -426,8 +428,9 @@ def _reads_as_decision(folder: Path, name: str) -> bool:
     return item is not None and (bool(item.head.status or item.origin.status) or adr_text.has_sections(item.body))
 
 
-def _read(folder: Path, names: Iterable[str]) -> tuple[list[AdrFile], list[str]]:
-    """The records of a folder, and what is wrong with those that are none, with file and line."""
+def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -> tuple[list[AdrFile], list[str]]:
+    """The records of a folder, and what is wrong with those that are none, with file and line; `links` is what makes
+    their relative links lead from a record."""
     found: list[AdrFile] = []
     wrong: list[str] = []
     for name in names:
@@ -438,6 +441,9 @@ def _read(folder: Path, names: Iterable[str]) -> tuple[list[AdrFile], list[str]]
                 raise Malformed(text.count("\n", 0, text.index("\0")) + 1, "", "a NUL character stands here")
             origin, body = adr_text.take_apart(name, text)
             said = adr_status.statement_of(origin, body)
+            if links is not None:
+                body, changed = links.rebase(name, folder, body)
+                origin = msgspec.structs.replace(origin, links=changed)
             found.append(AdrFile(name, text, origin, body, adr_text.head_of(origin), said))
         except Malformed as error:
             wrong.append(f"{name}:{error.line}: {error.message}")

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from memctl.exchange import relative_links
 from memctl.record import content_fields, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.kinds import DECISION, Field
@@ -194,7 +195,8 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `digest` is that of the file, `head` the text above its body, `status` its section of that name, behind `place`
     others. `headings` are opening lines by content field where they are not the form's, `end` the end of the body.
-    `superseded_by` and `supersedes` are files that said so while this one did not.
+    `superseded_by` and `supersedes` are files that said so while this one did not. `links` are relative links of the
+    body as the record has them, each with what it was in the file.
     """
 
     file: str
@@ -209,6 +211,7 @@ class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     has_mark: bool = False  # a byte order mark
     superseded_by: list[str] = []
     supersedes: list[str] = []
+    links: dict[str, str] = {}
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -301,7 +304,7 @@ def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
 
 def put_together(origin: AdrOrigin, body: str) -> str:
     """The text of the file that `take_apart` takes apart."""
-    kept = body.strip("\n")
+    kept = relative_links.restore(body.strip("\n"), origin.links)
     parts = for_file(kept + origin.end, origin.form, origin.headings) if kept else []
     if origin.status:
         parts.insert(min(origin.place, len(parts)), origin.status)

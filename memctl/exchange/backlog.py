@@ -9,6 +9,7 @@ from typing import Any
 
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange.batch import SOURCE_ID
+from memctl.exchange.relative_links import LinkRebase
 from memctl.record import strict_yaml, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.parser import leads_out
@@ -45,11 +46,14 @@ def files(folder: Path) -> list[Path]:
     return found
 
 
-def rows(folder: Path) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """The file of each task, and the values of its record, or why it is none."""
+def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """The file of each task, and the values of its record, or why it is none; `links` makes its relative links lead
+    from a record."""
     for path in files(folder):
         try:
-            yield path.name, _record(path.read_bytes().decode())
+            values = _record(path.read_bytes().decode())
+            values["body"] = links.rebase(path.name, path.parent, values.get("body", ""))[0]
+            yield path.name, values
         except UnicodeDecodeError as error:
             yield path.name, f"this is not UTF-8 text (byte {error.start})"
         except (OSError, Malformed) as error:

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from memctl.errors import MemctlError
 from memctl.exchange import backlog, batch, beads
 from memctl.exchange.batch import SOURCE_ID, Batch, Imported
 from memctl.exchange.jsonl import draft_of
+from memctl.exchange.relative_links import LinkRebase
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -31,7 +34,9 @@ def import_backlog(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, folder: Path, *, is_strict: bool = False
 ) -> Imported:
     """What adding the tasks of a folder of Backlog.md comes to."""
-    return _imported(memory, sequence, snapshot, backlog.rows(folder), backlog.canonical, is_strict)
+    links = LinkRebase(memory)
+    found = _imported(memory, sequence, snapshot, backlog.rows(folder, links), backlog.canonical, is_strict)
+    return msgspec.structs.replace(found, notes=(*found.notes, *links.notes))
 
 
 def _imported(

@@ -298,7 +298,8 @@ def _wholes(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence
     """Records with their whole texts."""
 
     def whole(record: Record) -> ListEntry:
-        return _brief(links, record, links.prose(markdown.contained(snapshot.body(record).strip("\n"))))
+        body = links.from_record(record, snapshot.body(record).strip("\n"))
+        return _brief(links, record, links.prose(markdown.contained(body)))
 
     return _Entries(_top(snapshot, memory_type, places), whole)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 from functools import cached_property
@@ -64,6 +65,11 @@ class Links:
 
     def record(self, record: Record) -> str:
         return "../" + markdown.target(record.path)
+
+    def from_record(self, record: Record, text: str) -> str:
+        """A record's text with its relative links as they are from a document."""
+        folder = posixpath.dirname(record.path)
+        return markdown.rewrite_links(text, lambda target: posixpath.relpath(posixpath.join(folder, target), FOLDER))
 
     def file(self, path: str) -> str:
         """A file or folder of the repository."""

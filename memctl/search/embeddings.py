@@ -81,7 +81,8 @@ def load(name: str) -> Model:
         from tokenizers import Tokenizer
     except ImportError:
         raise ModelError(
-            f"{_SETTING} is set, but the extra `semantic` is not installed", "`pip install 'git-memctl[semantic]'`"
+            f"{_SETTING} is set, but the extra `semantic` is not installed",
+            "`pip install '.[semantic]'` in a checkout of memctl",
         ) from None
     with _plain_errors(name):
         folder = _folder(name)

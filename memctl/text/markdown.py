@@ -112,6 +112,24 @@ def outside_code(line: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(line[end:])])
 
 
+_HREF = lazy_regex(r"""(?<=\]\()(<?)([^()<>\s]+)(?=>?(?:[ \t]+["'][^"'\n]*["'])?\))""")
+_ABSOLUTE = lazy_regex(r"[a-zA-Z][\w+.-]*:|[#/]|§")  # an address, a heading of the same text, a path of the site's own
+
+
+def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
+    """Return a text with the target of each relative link or image, but for those in code, as `rewrite` makes it."""
+    if "](" not in text:
+        return text
+
+    def replace(match: re.Match[str]) -> str:
+        return match[1] + (match[2] if _ABSOLUTE.match(match[2]) else rewrite(match[2]))
+
+    return "\n".join(
+        outside_code(line, lambda part: _HREF.sub(replace, part)) if is_outside and "](" in line else line
+        for line, is_outside in headings.outside_code(text)
+    )
+
+
 def contained(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
     """Return a record's text so that it can neither add headings beside those around it nor swallow what follows.
 

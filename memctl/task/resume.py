@@ -48,39 +48,23 @@ def missing(state: TaskState) -> list[Missing]:
     if state.next_actions and state.is_finished:
         return []
     begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
-    # The files worked on are inputs, too.
-    given = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
-    found = []
-    if not is_said(state.goal):
-        found.append(Missing("goal", _WHY["goal"], essential=True))
+    found = [] if is_said(state.goal) else [Missing("goal", _WHY["goal"], essential=True)]
     if not any(map(is_said, (*begun, *state.planned))):
-        found.append(
-            Missing(
-                "next_actions", "what comes next (--next); nothing is planned or in progress either", essential=True
-            )
-        )
+        why = "what comes next (--next); nothing is planned or in progress either"
+        found.append(Missing("next_actions", why, essential=True))
     elif not any(map(is_said, begun)):
         found.append(Missing("in_progress", "where to begin (--doing, --next): there are only plans"))
-    for name, values in (
-        ("inputs", given),
-        ("success_criteria", state.success_criteria),
-        ("constraints", state.constraints),
-    ):
-        if not any(map(is_said, values)):
-            found.append(Missing(name, _WHY[name]))
+    # The files worked on are inputs, too.
+    inputs = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
+    needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
+    found += [Missing(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_said, texts))]
     return [*found, *_hidden(state)]
 
 
 def _hidden(state: TaskState) -> Iterator[Missing]:
-    texts_of = {
-        "goal": (state.goal,),
-        "inputs": state.inputs,
-        "success_criteria": state.success_criteria,
-        "constraints": state.constraints,
-        "next_actions": state.next_actions,
-    }
-    for name, texts in texts_of.items():
-        for text in texts:
+    for name in ("goal", "inputs", "success_criteria", "constraints", "next_actions"):
+        value = getattr(state, name)
+        for text in (value,) if isinstance(value, str) else value:
             if words := hidden_reference(text):
                 yield Missing(name, f"what {words!r} refers to")
 

@@ -255,19 +255,12 @@ def note(memory: Memory, made: Checkpoint) -> None:
     task_events.emit(memory, made.workflow_id, fields)
 
 
-class SavedCheckpoint(msgspec.Struct, frozen=True):
-    """A checkpoint that was saved, what came of the change, and why the event stream does not tell of it ("": it does).
+def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
+    """Save the state of a task; raises MemctlError if it is stale, or refused otherwise.
 
-    With `options.dry_run` it is the checkpoint that would have been saved.
+    With `options.dry_run` the checkpoint is the one that would be saved. The outcome has a warning if the event stream
+    does not have it.
     """
-
-    checkpoint: Checkpoint
-    outcome: Outcome
-    untold: str = ""
-
-
-def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> SavedCheckpoint:
-    """Save the state of a task; raises MemctlError if it is stale, or refused otherwise."""
     outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), given, how), options)
     write = outcome.change.writes[0]
     made = checkpoint.parse(write.text, write.path)
@@ -275,5 +268,6 @@ def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptio
         try:
             note(memory, made)
         except MemctlError as error:  # the checkpoint is saved all the same
-            return SavedCheckpoint(made, outcome, error.message)
-    return SavedCheckpoint(made, outcome)
+            why = f"the event stream does not tell of it: {error.message}"
+            outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
+    return made, outcome

@@ -79,6 +79,6 @@ class CrossWindowStateManager(StoredState):
         inside = (msgspec.structs.replace(one, path=one.path.removeprefix(top)) for one in state.files)
         state = msgspec.structs.replace(state, files=tuple(inside))
         options = WriteOptions(reason="the state of a window", redact=True)
-        made = task_save.save(self._memory, state, how, options).checkpoint
+        made, _ = task_save.save(self._memory, state, how, options)
         self._seen = made.version
         return made.checkpoint_id

@@ -1,7 +1,7 @@
 """What belongs into a summary between phases and what does not, sentence by sentence (rules.md#phase-summaries).
 
 The rules go by words, so they are the same every time and nothing is sent anywhere. They err on the side of keeping: a
-sentence that no rule excludes is a finding. A search or a step in which something binding is said is kept and marked.
+sentence that no rule excludes is a finding. A search or a step that says something binding is kept and marked.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ EMPTY = "a sentence that says nothing by itself"
 MIXED = "a search or step in the same sentence as something binding"
 
 LONGEST_CODE = 1  # lines, such as a command or a signature; more are contents of a file
-_LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is said by then
+_LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is clear by then
 _HEADING = 200  # characters of a heading
 
 
-# The words by which sentences are told apart. A sentence has single spaces and straight quotes.
+# The words by which sentences are classed. A sentence has single spaces and straight quotes.
 
 
 def _words(*patterns: str) -> re.Pattern[str]:
@@ -150,7 +150,7 @@ _LEANING_WORDS = _words(
     r"^(?:it|its|this|that|these|those|they|their|both|such|the (?:latter|former|same|file|module|class|function))\b"
 )
 
-# Headings that say what stands below them.
+# Headings that say what is below them.
 _BELOW_SEARCHES_WORDS = _words(r"\b(?:search(?:es)?|quer(?:y|ies)|grep)\b")
 _BELOW_STEPS_WORDS = _words(
     r"\b(?:process|what i did|thinking|thoughts|reasoning|exploration|scratch|my steps|steps taken)\b"
@@ -174,7 +174,7 @@ class UnitVerdict(msgspec.Struct, frozen=True):
 
 
 def judge(unit: Unit) -> UnitVerdict:
-    """What the rules say of a unit, by itself and the heading it stands below."""
+    """What the rules say of a unit, by itself and by the heading above it."""
     if unit.form == HEADING:
         return UnitVerdict(drops=HEADLINE)
     if unit.form == CODE:
@@ -202,7 +202,7 @@ def _judge_code(unit: Unit) -> UnitVerdict:
 
 @lru_cache(maxsize=256)
 def _below(heading: str) -> str:
-    """Why what stands below a heading does not belong into a summary, or ""."""
+    """Why what is below a heading does not belong into a summary, or ""."""
     role = labels.look_up(heading)[0]
     if role in (labels.ALTERNATIVE, labels.RESOLUTION):
         return ALTERNATIVE if role == labels.ALTERNATIVE else RESOLVED

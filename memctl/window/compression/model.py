@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import mentioned
+from memctl.pack import names_in_text
 from memctl.providers.provider import Provider
 from memctl.text.credentials import redact
 from memctl.text.xml import clean
@@ -152,7 +152,7 @@ class Model:
         found = []
         for one in asked:
             line = " ".join(answers.get(one.id, "").split())
-            is_kept = is_about(line, one.text) and mentioned.keeps(line, _errors(one.text), one.text)
+            is_kept = is_about(line, one.text) and names_in_text.keeps(line, _errors(one.text), one.text)
             self.count(used=is_kept, refused=bool(line) and not is_kept)
             found.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
         return found
@@ -206,13 +206,17 @@ def result_by(
     text = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} by {model}]\n{said}"
     form = forms.output_of(tool, arguments, output)
     errors = _errors(form.text) if form.form in _SPOKEN else []
-    is_kept = is_about(said, output) and mentioned.keeps(text, needed, output) and mentioned.keeps(said, errors, output)
+    is_kept = (
+        is_about(said, output)
+        and names_in_text.keeps(text, needed, output)
+        and names_in_text.keeps(said, errors, output)
+    )
     return text if is_kept else ""
 
 
 def answer_by(said: str, text: str, needed: Collection[str]) -> str:
     """Return an older answer of the agent in a model's words; "" if these can't stand for it."""
-    return said if is_about(said, text) and mentioned.keeps(said, needed, " ".join(text.split())) else ""
+    return said if is_about(said, text) and names_in_text.keeps(said, needed, " ".join(text.split())) else ""
 
 
 def is_about(said: str, text: str) -> bool:

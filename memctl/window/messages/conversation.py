@@ -18,8 +18,7 @@ from memctl.errors import MemctlError
 from memctl.record import argument_checks
 from memctl.text.characters import encodable
 from memctl.tokens.families import is_pack
-from memctl.tokens.messages import image_tokens
-from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
+from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST, image_tokens
 from memctl.transcript.line import without_host_tags
 from memctl.transcript.messages import (
     CALL,

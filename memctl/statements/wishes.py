@@ -57,7 +57,8 @@ _DEMAND = lazy_regex(
     r"|\bso (?:that )?(?:it|this|they)(?:'s|'re| is| are)? (?:not|don't)\b"
     r"|\b(?:able to|can we|could we|can you) not\b|\bfrom now on\b"
 )
-_DEMANDED_STEP = lazy_regex(
+# What a user forbids for the step at hand; with "ever" or "always" it holds for longer.
+_FORBIDDEN_STEP = lazy_regex(
     r"(?i)\b(?:don'?t|do not|never) (?:commit|push|merge|run|start|stop|do (?:it|that|this)|touch)\b(?!.*\b(?:ever"
     r"|always)\b)"
 )
@@ -175,14 +176,14 @@ def reported(prompt: str) -> str:
 
 
 def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
-    """Whether a sentence has a cue that is neither asked, doubted nor about the step at hand."""
+    """Return whether a sentence has a cue that is neither asked, doubted nor about the step at hand."""
     if _HEDGED.search(sentence) or _QUESTION.match(sentence):
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
     match = pattern.search(sentence[:_LONGEST])
-    is_next = _STEP if kind == DECISION else _DEMANDED_STEP
-    return match is not None and is_next.search(sentence[match.start() :]) is None
+    is_step = _STEP if kind == DECISION else _FORBIDDEN_STEP
+    return match is not None and is_step.search(sentence[match.start() :]) is None
 
 
 def is_assent(prompt: str) -> bool:

@@ -23,7 +23,7 @@ ALPHA = 0.3  # of the moving average that is the baseline; rules.md#window-press
 # Of real sessions of a coding agent the growth of all told more than that of one's last 20 requests: weighed as 100
 # requests, it gave a median error of 20 % in the half that it was chosen in and of 29 % in the other, where the trimmed
 # mean of the 20 alone had 77 %. RANGE of the likely number held 84 and 76 % of the cases (`make bench`, one project).
-FORECAST_STEPS, USUAL_WEIGHT, RANGE = 20, 100, (0.58, 1.6)
+BURN_TURNS, USUAL_WEIGHT, RANGE = 20, 100, (0.58, 1.6)
 USUAL_GROWTH = 850  # tokens a request of such an agent, until more is known of the user's own sessions; the same data
 _TRIM = 0.10  # of the steps, at each end; of 5 to 19 steps one
 _FEWEST_TRIMMED = 5
@@ -54,7 +54,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("yellow, orange and red must rise, above 0 and up to 1")
 
     def zone(self, utilization: float) -> PressureZone:
-        """The zone at a utilisation; a threshold belongs to the zone that it begins."""
+        """Return the zone at a utilisation; a threshold belongs to the zone that it begins."""
         return PressureZone(model_windows.zone_of(utilization, self.yellow, self.orange, self.red))
 
     @staticmethod
@@ -84,9 +84,10 @@ class Turns(msgspec.Struct, frozen=True):
 class PressureReading(msgspec.Struct, frozen=True):
     """One measurement.
 
-    `max_tokens` is what can be filled before the host compacts, and `utilization_pct` is of that. `turns_until_red` is
-    None if the window does not grow, or nothing is known of its growth. It is at `forecast_tokens_per_turn`, which is
-    the mean of the last `forecast_turns` shrunk to the `usual_tokens_per_turn` of the user (0: not known).
+    `max_tokens` is what can be filled before the host compacts, and `utilization_pct` is of that. The burn rate is the
+    mean of the last `forecast_turns`. `turns_until_red` is None if the window does not grow, or nothing is known of its
+    growth. It is at `forecast_tokens_per_turn`: the trimmed mean of these turns, shrunk to the `usual_tokens_per_turn`
+    of the user (0: not known).
     `disagreement` is by what fraction the model's count differs from the client's, None if not both are known.
     """
 
@@ -96,6 +97,7 @@ class PressureReading(msgspec.Struct, frozen=True):
     zone: PressureZone
     velocity_tokens_per_turn: float
     turns_until_red: Turns | None
+    burn_rate_tokens_per_turn: float
     forecast_tokens_per_turn: float
     forecast_turns: int
     usual_tokens_per_turn: float
@@ -119,7 +121,7 @@ class ContextPressureMonitor:
 
     `max_context_tokens` is what can be filled: the window, or `limits.compaction_point` where a host compacts sooner.
     The velocity is the trimmed mean of the last `velocity_window_turns` steps, so that it follows soon; turns until red
-    are told from the last 20 and from `usual_growth`, the tokens that a turn adds in other sessions of the same kind.
+    are forecast from the last 20 and from `usual_growth`, the tokens that a turn adds in other sessions of this kind.
     Without that, which is the default for an agent's own loop, the last 20 alone tell.
     """
 
@@ -148,17 +150,17 @@ class ContextPressureMonitor:
 
     def reset(self) -> None:
         """Begin anew, for another task."""
-        self._steps: deque[int] = deque(maxlen=max(FORECAST_STEPS, self.velocity_window_turns))
+        self._steps: deque[int] = deque(maxlen=max(BURN_TURNS, self.velocity_window_turns))
         self._zone = PressureZone.GREEN
         self._baseline = 0.0
         self._current = 0
         self._measured: int | None = None  # what the last `measure` was of
         self._removed = 0  # known to have been taken out since
-        self._has_told_spike = False  # of the step under way
+        self._has_reported_spike = False  # of the step under way
         self.turn_count = 0
 
     def utilization(self) -> float:
-        """What is filled, as a fraction of what can be; 0 before anything was measured."""
+        """Return what is filled, as a fraction of what can be; 0 before anything was measured."""
         return self._current / self.max_context_tokens
 
     @property
@@ -182,19 +184,19 @@ class ContextPressureMonitor:
         if grown is not None and grown >= 0:  # a window that shrank was compacted, which says nothing of its growth
             self._steps.append(grown)
         disagreement = tokens / current_tokens - 1 if is_reported and current_tokens else None
-        told = self._has_told_spike
+        is_reported_spike = self._has_reported_spike
         self._current = self._measured = tokens
-        self._removed, self._has_told_spike = 0, False
+        self._removed, self._has_reported_spike = 0, False
         self.turn_count += 1
         baseline = self._baseline
         if grown is not None and grown >= 0:
             self._baseline = ALPHA * self.velocity + (1 - ALPHA) * baseline if baseline else self.velocity
         reading = self._reading(MODEL_REPORTED if is_reported else CLIENT_ESTIMATED, disagreement)
-        self._tell(reading, 0 if told else grown or 0, baseline)
+        self._notify(reading, 0 if is_reported_spike else grown or 0, baseline)
         return reading
 
     def update(self, tokens: int) -> PressureReading:
-        """A reading after so many tokens were added since the last one; fewer than 0 were taken out.
+        """Return a reading after so many tokens were added since the last one; fewer than 0 were taken out.
 
         It is no step by itself: that ends with the next `measure`. What is known to be taken out hides no growth there.
         """
@@ -203,9 +205,9 @@ class ContextPressureMonitor:
         self._current = max(self._current + tokens, 0)
         reading = self._reading(CLIENT_ESTIMATED, None)
         grown = self._current - self._measured + self._removed if self._measured is not None else 0
-        is_new = not self._has_told_spike
-        self._has_told_spike = self._has_told_spike or self._is_spike(grown, self._baseline)
-        self._tell(reading, grown if is_new else 0, self._baseline)
+        is_new = not self._has_reported_spike
+        self._has_reported_spike = self._has_reported_spike or self._is_spike(grown, self._baseline)
+        self._notify(reading, grown if is_new else 0, self._baseline)
         return reading
 
     @property
@@ -213,9 +215,15 @@ class ContextPressureMonitor:
         """Tokens a turn: the trimmed mean of the last steps; 0 before the first."""
         return trimmed_mean(list(self._steps)[-self.velocity_window_turns :])
 
+    @property
+    def burn_rate(self) -> float:
+        """Tokens a turn: the mean of up to 20 steps (rules.md#window-health); 0 before the first."""
+        recent = list(self._steps)[-BURN_TURNS:]
+        return sum(recent) / len(recent) if recent else 0.0
+
     def _reading(self, source: str, disagreement: float | None) -> PressureReading:
         utilization = self.utilization()
-        recent = list(self._steps)[-FORECAST_STEPS:]
+        recent = list(self._steps)[-BURN_TURNS:]
         remaining = math.ceil(self.max_context_tokens * self.thresholds.red) - self._current
         return PressureReading(
             current_tokens=self._current,
@@ -224,6 +232,7 @@ class ContextPressureMonitor:
             zone=self.thresholds.zone(utilization),
             velocity_tokens_per_turn=round(self.velocity, 1),
             turns_until_red=turns_until(remaining, recent, self.usual_growth),
+            burn_rate_tokens_per_turn=round(self.burn_rate, 1),
             forecast_tokens_per_turn=round(expected_growth(recent, self.usual_growth), 1),
             forecast_turns=len(recent),
             usual_tokens_per_turn=self.usual_growth,
@@ -234,7 +243,7 @@ class ContextPressureMonitor:
     def _is_spike(self, step: int, baseline: float) -> bool:
         return baseline > 0 and step > baseline * self.spike_multiplier
 
-    def _tell(self, reading: PressureReading, step: int, baseline: float) -> None:
+    def _notify(self, reading: PressureReading, step: int, baseline: float) -> None:
         before, self._zone = self._zone, reading.zone
         if reading.zone != before and self.on_zone_change:
             self.on_zone_change(before, reading.zone, reading)
@@ -243,7 +252,7 @@ class ContextPressureMonitor:
 
 
 def trimmed_mean(steps: Sequence[int]) -> float:
-    """The mean without the largest and the smallest tenth, at least one each of five or more; 0 of none."""
+    """Return the mean without the largest and the smallest tenth, at least one each of five or more; 0 of none."""
     cut = max(1, int(len(steps) * _TRIM)) if len(steps) >= _FEWEST_TRIMMED else 0
     kept = sorted(steps)[cut : len(steps) - cut]
     return sum(kept) / len(kept) if kept else 0.0
@@ -251,7 +260,7 @@ def trimmed_mean(steps: Sequence[int]) -> float:
 
 def expected_growth(steps: Sequence[int], usual: float = 0) -> float:
     """Return the tokens that a turn adds, from the last steps and what is usual (0: not known)."""
-    recent = steps[-FORECAST_STEPS:]
+    recent = steps[-BURN_TURNS:]
     mean = trimmed_mean(recent)
     return (mean * len(recent) + usual * USUAL_WEIGHT) / (len(recent) + USUAL_WEIGHT) if usual else mean
 

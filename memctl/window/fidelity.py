@@ -13,20 +13,45 @@ from typing import Protocol
 
 import msgspec
 
-from memctl.pack.summary_words import PATH
+from memctl.errors import MemctlError
+from memctl.pack.mentioned import PATH
 from memctl.record import argument_checks
+from memctl.record.errors import describe
+from memctl.record.frontmatter import read_yaml
 from memctl.text.credentials import redact
-from memctl.window.health.questions import Question, terms
+from memctl.text.fit import cut
+from memctl.text.markdown import first_sentence, one_line
+from memctl.text.words import STOP_WORDS, nearest
+from memctl.transcript.events import ANSWER, Session
+from memctl.window.preservation import essentials, events
+from memctl.window.preservation.essentials import Essential
 
-TARGET = 0.85  # rules.md#window-health
+TARGET = 0.85  # of the questions
 JUDGE, FACTS = "judge", "facts"
 PIECE = 200_000  # characters of a context that a judge reads at once: 50,000 tokens of prose, 80,000 of logs
-_OVERLAP = 2_000  # characters that two pieces share, so that what stands at their border is whole in one of them
-ENOUGH = 0.6  # of the words of a sentence: said in other words it still has most of them
+_OVERLAP = 2_000  # characters that two pieces share, so that a text at their border is whole in one of them
+ENOUGH = 0.6  # of the words of a sentence: in other words it still has most of them
 _ABSENT = "NOT FOUND"
 _VERDICT = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
 _UNIT = re.compile(r"\n+|(?<=[.!?;])\s+")
 _SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+MOST = 10  # questions of a category; 10 to 20 in all are wanted, and not every category has that many
+FEWEST_QUESTIONS = 10  # a score of fewer says little
+# What sentences about decisions and work have in common: whoever shortens them leaves it out first.
+_SAYING = frozenset(
+    ("decided", "decision", "chose", "chosen", "use", "uses", "used", "using", "will", "need", "needs", "now",
+     "currently", "still", "must")
+)  # fmt: skip
+_ASKED = {
+    essentials.MESSAGE: "What else did the user say?",
+    essentials.DECISION: "What was decided?",
+    essentials.ISSUE: "What is open?",
+    essentials.ERROR: "What fails?",
+}
+_LETTER = re.compile(r"\w")
+_WORD = re.compile(r"[\w][\w./:-]*\w|\w")
+
 
 Ask = Callable[[str, str], str]  # a system prompt and a prompt -> the answer
 
@@ -48,10 +73,28 @@ _COMPARE = (
 )
 
 
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question, and what shows that it can still be answered: `facts`, each as it is written, or `said`, a sentence
+    that may be put in other words. With neither only a model can judge it."""
+
+    ask: str
+    category: str = ""
+    facts: tuple[str, ...] = ()
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        argument_checks.texts(ask=self.ask, category=self.category, said=self.said)
+        argument_checks.instance(self.facts, (tuple, list), "facts", "a tuple of texts")
+        for fact in self.facts:
+            argument_checks.texts(fact=fact)
+        if not self.ask.strip() or not all(fact.strip() for fact in self.facts):
+            raise ValueError("a question and its facts are not empty")
+
+
 class GradedQuestion(msgspec.Struct, frozen=True):
     """What became of a question: whether the compressed context answers it as the original does, and why not.
 
-    `kept` is None if that could not be told, and the question does not count: the original does not answer it either,
+    `kept` is None if nobody knows, and the question does not count: the original does not answer it either,
     or there is no judge for it. `note` says which; `lost` are facts that went; the answers are a judge's.
     """
 
@@ -95,7 +138,7 @@ def evaluate(
 
 
 def asked_of(provider: Answering) -> Ask:
-    """A judge that is a provider: it takes both prompts as one."""
+    """Return a judge that is a provider: it takes both prompts as one."""
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
 
@@ -113,14 +156,14 @@ class _Searched:
         self._units: list[set[str]] | None = None
 
     def has(self, fact: str) -> bool:
-        """Whether a fact stands there, not as a part of something longer: 42 is not in 1423 nor in 3/42, and no path
-        in one that goes on. Of a path the end may be asked for: folders may stand before it."""
+        """Return whether a fact is there, not as a part of something longer: 42 is not in 1423 nor in 3/42, and no path
+        in one that goes on. Of a path the end may be asked for: folders may be before it."""
         plain = " ".join(_plain(fact).split())
         before, after = _edges(plain)
         return re.search(rf"(?<![{before}]){re.escape(plain)}(?![{after}]|\.\w)", self._line) is not None
 
     def share(self, sentence: str) -> float:
-        """The most of a sentence's words that stand together, in two sentences or lines that follow each other."""
+        """Return the most of a sentence's words that are together, in two sentences or lines that follow each other."""
         if self._units is None:
             parts = [terms(part) for part in _UNIT.split(self._text)]
             self._units = [one | other for one, other in zip(parts, [*parts[1:], set()], strict=True)]
@@ -211,3 +254,69 @@ def _pieces(text: str, longest: int) -> Iterator[str]:
         yield text[start:end]
         start = max(end - _OVERLAP, start + 1)
     yield text[start:]
+
+
+def parse_questions(text: str, name: str) -> list[Question]:
+    """Read a file of questions: YAML with a list `questions`, of texts or of `ask`, `category`, `facts`, `said`.
+
+    Raises MemctlError that names the file, and the line or the question.
+    """
+    values = read_yaml(text, name, "it has a list `questions`")
+    given = values.pop("questions", None)
+    if values or not isinstance(given, list) or not given:
+        what = f"an unknown key `{next(iter(values))}`" if values else "no list `questions`"
+        raise MemctlError(f"{name} has {what}", "it has a list `questions`, and nothing else")
+    return [_question(one, f"{name}: question {number}") for number, one in enumerate(given, 1)]
+
+
+def _question(given: object, name: str) -> Question:
+    values = {"ask": given} if isinstance(given, str) else given
+    fields = Question.__struct_fields__
+    unknown = next((key for key in values if key not in fields), None) if isinstance(values, dict) else None
+    if unknown is not None:
+        near = nearest(str(unknown), fields)
+        raise MemctlError(
+            f"{name} has an unknown key `{unknown}`",
+            f"did you mean {near[0]}?" if near else f"its keys are {', '.join(fields)}",
+        )
+    try:
+        return msgspec.convert(values, Question)
+    except msgspec.ValidationError as error:
+        raise MemctlError(f"{name}: {describe(error)}") from None
+
+
+def generate_questions(session: Session, most: int = MOST) -> list[Question]:
+    """Questions about what of a session must survive (`essentials`), up to `most` of a kind: of many the last.
+
+    Sub-agents have windows of their own, and are not asked about. A text that names no speakers counts as the user's.
+    """
+    own = [event for event in session.events if not event.agent]
+    answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
+    found = essentials.of_happened(events.of_events(own), answers)
+    made = [_made(one) for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-most:]]
+    return list({(one.said or one.ask).rstrip("."): one for one in reversed(made) if _can_tell(one)}.values())[::-1]
+
+
+def _made(one: Essential) -> Question:
+    """What is asked about a thing. Of a path the end is looked for: folders above may be left out."""
+    text = one_line(one.text)
+    if one.kind == essentials.PATH:
+        return Question(f"Is {text} still named?", one.kind, ("/".join(text.split("/")[-2:]),))
+    if one.kind == essentials.NUMBER:
+        return Question(f"Is the figure {text} still there?", one.kind, (text,))
+    if one.kind == essentials.CONSTRAINT:  # as it is written: a prohibition without its "never" is none
+        return Question(f"What does the user insist on? ({cut(one_line(text), 60)})", one.kind, (text.rstrip(" .!"),))
+    if one.kind == essentials.TASK:
+        return Question("What is the task?", one.kind, said=one_line(first_sentence(one.text)))
+    return Question(f"{_ASKED[one.kind]} ({cut(one_line(text), 60)})", one.kind, said=text)
+
+
+def _can_tell(question: Question) -> bool:
+    return any(map(_LETTER.search, question.facts)) or bool(terms(question.said))
+
+
+def terms(sentence: str) -> set[str]:
+    """Return the words of a sentence that say something, in lower case."""
+    words = (word.lower() for word in _WORD.findall(sentence))
+    ignored = STOP_WORDS | _SAYING
+    return {word for word in words if word not in ignored and (len(word) > 2 or word.isdigit())}

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import tarfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from memctl.record import session_page
 from memctl.record.kinds import DECISION, ISSUE, LEARNING
-from memctl.session import trail
+from memctl.session import failures, page_builder, trail
 from memctl.session.proposals import Proposal, propose
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
 from memctl.transcript import reading
+from memctl.transcript.events import COMPACTION, PROMPT, Session
 from memctl.transcript.messages import decode_json
 
 _ARCHIVE = "transcripts-dev.tar.xz"
@@ -39,6 +41,7 @@ _FITTING = {
 }
 _SURE = ("labelled", "by the user", "by the agent")
 _BY_USER = 5  # importance of what the user decided without a label
+_SHORT_PROMPT = 300  # characters
 _RIGHT, _DUPLICATE, _WRONG = "right", "duplicate", "wrong"
 
 
@@ -64,6 +67,22 @@ class LabelledTranscript(msgspec.Struct, frozen=True):
     labels: tuple[Label, ...]
 
 
+class JudgedError(msgspec.Struct, frozen=True):
+    """An error that was listed as open after a quarter of its transcript, by the line of its result: whether it was."""
+
+    quarter: int
+    line: int
+    is_open: bool
+
+
+class JudgedErrors(msgspec.Struct, frozen=True):
+    """What was listed as open after each quarter of a transcript, judged by a reader."""
+
+    transcript: str
+    events: int
+    judged: tuple[JudgedError, ...]
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """What became of one proposal: its record type, how sure it is, RIGHT, DUPLICATE or WRONG, and the label it hit."""
 
@@ -83,6 +102,7 @@ def tables(data: str) -> bool:
         return True
     for name, files in (("labels to build on", _BUILD), ("labels held out", _HELD_OUT)):
         _table(name, judged(archive, files))
+    _open_errors(archive)
     return True
 
 
@@ -90,14 +110,54 @@ def judged(archive: Path, files: Sequence[str]) -> list[tuple[LabelledTranscript
     """The transcripts of an archive that have labels in some files, each with its verdicts."""
     rows = (row for file in files for row in (_LABELLED / file).read_bytes().splitlines())
     labelled = {one.transcript: one for row in rows for one in [msgspec.json.decode(row, type=LabelledTranscript)]}
-    found = []
+    return [(labelled[name], list(_verdicts(labelled[name], content))) for name, content in _of(archive, labelled)]
+
+
+def _of(archive: Path, names: Container[str]) -> Iterator[tuple[str, bytes]]:
+    """The transcripts of an archive that are named by their digests."""
     with tarfile.open(archive) as packed:
         for member in packed:
             file = packed.extractfile(member) if member.name.endswith(".jsonl") else None
             content = file.read() if file else b""
-            if (one := labelled.get(sha256(content).hexdigest())) is not None:
-                found.append((one, list(_verdicts(one, content))))
-    return found
+            if (name := sha256(content).hexdigest()) in names:
+                yield name, content
+
+
+def _open_errors(archive: Path) -> None:
+    """Print how many of the errors that are listed as open after each quarter of a transcript are, and how many of the
+    user's short prompts since the last compaction are on its page."""
+    rows = (_LABELLED / "open-errors.jsonl").read_bytes().splitlines()
+    known = {one.transcript: one for row in rows for one in [msgspec.json.decode(row, type=JudgedErrors)]}
+    verdicts = Counter[str]()
+    prompts = kept = 0
+    for name, content in _of(archive, known):
+        session = reading.read(content)
+        judged = {(one.quarter, one.line): one.is_open for one in known[name].judged}
+        for quarter in (1, 2, 3, 4):
+            part = [event for event in session.events if event.line <= known[name].events * quarter / 4]
+            for failure in failures.of_events(part):
+                if failure.is_open:
+                    is_right = judged.get((quarter, failure.line))
+                    verdicts["not judged" if is_right is None else "open" if is_right else "not open"] += 1
+        page = page_builder.compose(_summary(content), "bench", "2025-01-01T00:00:00Z")
+        words = {_letters(line) for heading in (session_page.SAID, session_page.INTENT) for line in page.lines[heading]}
+        short = [text for text in _last_window(session) if len(text) < _SHORT_PROMPT]
+        prompts += len(short)
+        kept += sum(any(_letters(text) in said for said in words) for text in short)
+    print(
+        f"\nErrors listed as open after each quarter of {len(known)} transcripts: {verdicts.total()}, {dict(verdicts)}"
+    )
+    print(f"Prompts under {_SHORT_PROMPT} characters since the last compaction: {prompts}, on the page: {kept}")
+
+
+def _last_window(session: Session) -> list[str]:
+    """The user's prompts since the last compaction."""
+    last = max((place for place, event in enumerate(session.events) if event.kind == COMPACTION), default=-1)
+    return [event.text for event in session.events[last + 1 :] if event.kind == PROMPT and not event.agent]
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _verdicts(labelled: LabelledTranscript, content: bytes) -> Iterator[Verdict]:

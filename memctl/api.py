@@ -322,11 +322,10 @@ class Memory:
         What bears on the `task` comes first; with a `section`, such as "2.1", only that one is packed.
         """
         from memctl.pack import filling, last_work, rehydrate, supply
-        from memctl.pack.formats import choice
         from memctl.pages.links import known_section
         from memctl.store import access
 
-        _known("form", form, (*choice.NAMES, choice.AUTO))
+        _known("form", form, (*filling.FORMATS, filling.AUTO))
         if budget is not None and budget < 1:
             raise MemctlError(f"a budget of {budget} tokens holds nothing", "give 1 or more")
         memory, snapshot = self._memory, self._read(at)
@@ -360,7 +359,7 @@ class Memory:
         memory, and nothing changes hands. What is not said is taken from the memory, as `memctl handoff` does.
         """
         from memctl.pack import handoff_offer
-        from memctl.pack.formats.choice import AUTO
+        from memctl.pack.filling import AUTO
         from memctl.pack.handoff_request import HandoffText
         from memctl.pack.handoff_scope import BUDGETS
         from memctl.pages.links import known_section
@@ -456,8 +455,7 @@ class Memory:
     def _counter(self, model: str) -> Callable[[str], int]:
         """Counts the tokens of a model, of the memory's if none is named."""
         from memctl.store import load
-        from memctl.tokens.calibration import learnt
-        from memctl.tokens.count import Counter
+        from memctl.tokens.count import Counter, learnt
         from memctl.tokens.families import family_of
 
         name = model or self._memory.config.model

@@ -56,6 +56,7 @@ class Subject:
     `changed`. `staged` is what is about to be committed, if that is what is checked. `agreed` is the shared state of
     the agents, None if what is checked is not the present. `leftovers` are temporary files on the disk. `overdue` are
     changes that have waited for their commit for too long: the path of a file of each, and what it is and why it waits.
+    With `has_documents` the branch has rendered documents that follow the memory.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Subject:
         agreed: State | None = None,
         leftovers: Sequence[str] = (),
         overdue: Sequence[tuple[str, str]] = (),
+        has_documents: bool = True,
     ) -> None:
         self.snapshot = snapshot
         self.now = now
@@ -80,6 +82,7 @@ class Subject:
         self.agreed = agreed
         self.leftovers = leftovers
         self.overdue = overdue
+        self.has_documents = has_documents
         self._making = making
         self._suggested = 0
         self._lines: dict[tuple[str, str], dict[str, int]] = {}

@@ -9,7 +9,7 @@ import msgspec
 
 ERROR, WARNING, INFO = "error", "warning", "info"
 SEVERITIES = (ERROR, WARNING, INFO)
-DOCUMENTS = ("MEM308", "MEM310", "MEM313")  # mended by rendering
+DOCUMENTS = ("MEM308", "MEM310", "MEM313", "MEM314")  # mended by rendering
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -198,6 +198,12 @@ RULES = _rules(
     (
         "MEM313", "document-of-earlier-memctl", WARNING, "A rendered document has the layout of an earlier memctl.",
         "Nothing is wrong with the memory. `memctl render` renders it anew, and so does the next write that it shows.",
+        True,
+    ),
+    (
+        "MEM314", "document-behind", WARNING, "A rendered document is behind the memory on the default branch.",
+        "With `docs: default-branch` a merge brings records without their documents. The next write on the default"
+        " branch renders them, and so does `memctl render`, in a build too.",
         True,
     ),
     # Lifecycle

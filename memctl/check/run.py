@@ -45,7 +45,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (structure.status, ("MEM305",)),
     (structure.contents, ("MEM311", "MEM312")),
     (structure.lengths, ("MEM306", "MEM307")),
-    (structure.rendered, ("MEM308", "MEM309", "MEM310", "MEM313")),
+    (structure.rendered, ("MEM308", "MEM309", "MEM310", "MEM313", "MEM314")),
     (ageing.expiry, ("MEM401", "MEM404")),
     (ageing.superseding, ("MEM402", "MEM403")),
     (ageing.finishing, ("MEM406", "MEM407")),

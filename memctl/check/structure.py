@@ -10,6 +10,7 @@ from memctl.pages import documents, generated_header, levels
 from memctl.pages.contents import BrokenTemplate
 from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.record import content_fields, pages
+from memctl.record.config import DEFAULT_BRANCH
 from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.text import headings, markdown
 
@@ -123,23 +124,27 @@ def rendered(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM308", error.path, error.line, f"nothing is rendered by it: {error.why}", error.hint or "")
     for path in found.by_hand:
         yield Finding("MEM309", path, 1, "it was edited by hand")
+    if not subject.has_documents:
+        return
     if subject.snapshot.faults or subject.snapshot.outline.faults:
         return  # what can't be read is missing in the documents for no other reason
+    # On the default branch alone documents are behind as soon as somebody has merged: that is expected, and no fault.
+    stale, orphan = ("MEM314", "MEM314") if subject.snapshot.config.docs == DEFAULT_BRANCH else ("MEM308", "MEM310")
     for path, text in found.stale.items():
         old = documents.found(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
             yield Finding("MEM313", path, 1, "an earlier memctl rendered it", "`memctl render` renders it")
             continue
         message = "it is not rendered" if old is None else "it is not what the memory says now"
-        yield Finding("MEM308", path, _differs_at(old, text), message, "`memctl render` renders it")
+        yield Finding(stale, path, _differs_at(old, text), message, "`memctl render` renders it")
     if found.sources_earlier:
         yield Finding("MEM313", f"{FOLDER}/{SOURCES}", 1, "an earlier memctl rendered it", "`memctl render` renders it")
     elif found.sources_stale:
         message = "it lists other files than the memory asks for"
-        yield Finding("MEM308", f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
+        yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
     subject.making.remember()
     for path in found.orphans:
-        yield Finding("MEM310", path, 1, "it belongs to no page any more", "`memctl render` deletes it")
+        yield Finding(orphan, path, 1, "it belongs to no page any more", "`memctl render` deletes it")
 
 
 def _differs_at(old: str | None, new: str) -> int:

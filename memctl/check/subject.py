@@ -54,6 +54,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
         None if at else _agreed(memory),
         () if staged or at else files.leftovers(memory.folder),
         () if staged or at else _overdue(memory),
+        documents.belong_here(memory, snapshot.config),
     )
 
 

@@ -12,7 +12,7 @@ from memctl.cli.counting import Several, Surroundings, files_option, model_optio
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
-from memctl.window import Portion, limits, occupancy, profiles
+from memctl.window import Portion, limits, profiles
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -64,7 +64,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @click.option(
     "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them: trusted before counts."
 )
-@click.option("--agents", type=click.IntRange(min=1), default=occupancy.AGENTS, show_default=True, help="In a team.")
+@click.option("--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="In a team.")
 @model_option
 @click.option("--strict", is_flag=True, help="Exit code 1 at orange or red, or if a hard limit is exceeded.")
 @reading
@@ -99,9 +99,9 @@ def budget_command(
         raise MemctlError(f"--{wrong} has no share in the profile {profile.name}", "use --profile multi-agent", USAGE)
     around = counting.surroundings(ctx, model, at)
     counted = {kind: _count(around.counter, given.get(kind, ())) for kind in known}
-    found = occupancy.occupancy(window, portions, counted, used, limit.usable)
+    found = profiles.occupancy(window, portions, counted, used, limit.usable)
     is_measured = used is not None or any(given.values())
-    team = occupancy.team(window, agents) if profile is profiles.MULTI_AGENT else None
+    team = profiles.team(window, agents) if profile is profiles.MULTI_AGENT else None
     advice, own = profile.lines(window), _own(around)
     if as_json:
         data = _data(found, profile.name, is_measured, advice, own)

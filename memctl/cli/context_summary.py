@@ -11,9 +11,8 @@ from memctl.cli import counting, opening, output
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.pack import context_summary, phase, returned
-from memctl.pack.context_summary import BUDGET, DECISIONS, Enforced, Violation
-from memctl.pack.returned import Returned
+from memctl.pack import context_summary, phase
+from memctl.pack.context_summary import BUDGET, DECISIONS, Enforced, Returned, Violation
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
@@ -25,7 +24,10 @@ _DECIDE = "say it as --decision, or in the text as a line such as `Decision: PRO
     ("memctl context-summary", "Where work stands by the memory itself, as 500 tokens for the next phase."),
     ("memctl context-summary returned.md", "What a sub-agent returned, as 500 tokens for the next phase."),
     ("agent | memctl context-summary - --decision PROCEED", "From standard input, when the text states no decision."),
-    ("memctl context-summary returned.json --json", "From the object that a sub-agent returned, with what was saved."),
+    (
+        "memctl context-summary returned.json --json",
+        "From the object that a sub-agent returned, with what was saved.",
+    ),
     ("memctl context-summary summary.md --check", "Only say what is against the rules."),
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
@@ -62,7 +64,7 @@ def context_summary_command(
             raise MemctlError("there is nothing to check", "name a file, or - for standard input", USAGE)
         ctx.exit(_print_standing(memory, decision, budget, counter, as_json))
     given = read(source)
-    found = returned.parse(given)
+    found = context_summary.parse(given)
     decision = decision or found.decision or context_summary.find_decision(found.text)
     if checking:
         ctx.exit(_print_violations(context_summary.violations(found.text, decision, budget, counter.tokens), as_json))

@@ -17,8 +17,7 @@ from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, fixed_now
-from memctl.tokens.calibration import learnt
-from memctl.tokens.count import Counter, Tokenizer
+from memctl.tokens.count import Counter, Tokenizer, learnt
 from memctl.tokens.families import FAMILIES, family_of
 
 if TYPE_CHECKING:

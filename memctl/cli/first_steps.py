@@ -13,6 +13,7 @@ from typing import NamedTuple
 from memctl.exchange import adr_text
 from memctl.git import git
 from memctl.hooks.hosts import HOSTS
+from memctl.record.config import DEFAULT_BRANCH
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
@@ -47,6 +48,9 @@ def propose(memory: Memory) -> list[FirstStep]:
     tracked = _tracked(memory)
     found = [*_imports(tracked), *_agents(memory, tracked)]
     found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
+    if memory.repository.remotes() and memory.config.docs is True:
+        words = ("init", "--docs", DEFAULT_BRANCH)
+        found.append(FirstStep(words, "render documents on the default branch alone: pull requests carry none"))
     others = (
         FirstStep(("init", "--sections"), "propose sections from the folders of the repository"),
         FirstStep(("decide", "TITLE", "--rationale", "WHY"), "record what you chose last", is_complete=False),

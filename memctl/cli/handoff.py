@@ -15,7 +15,7 @@ from memctl.cli.packing import packing as packing_options
 from memctl.cli.report import said, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
-from memctl.pack.formats.choice import AUTO
+from memctl.pack.filling import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
 from memctl.pack.handoff_request import HandoffText
 from memctl.pack.handoff_scope import BUDGETS

@@ -170,14 +170,14 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` names what may
     go. Exit code 1: something asked for does not exist.
     """
-    from memctl.pack import directives, requested
+    from memctl.pack import requested
     from memctl.pages.repository_paths import file_named
     from memctl.sources.summary import BUDGET, summary
 
     memory = opening.memory(ctx)
     given = Packing(**options)
     counter = counter_of(memory, given)
-    asked = directives.read(read(source))
+    asked = requested.read(read(source))
     if asked.is_empty:
         output.note("nothing is asked for: `load §3.1`, `load ID`, `summarize PATH` or a line `PRUNE: § - reason`")
         if as_json:

@@ -15,7 +15,6 @@ from memctl.cli.command import F, for_people, options
 from memctl.pack import filling
 from memctl.pack.draft import PackDraft
 from memctl.pack.filling import Pack
-from memctl.pack.formats import choice
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
 from memctl.store.memory import Memory
@@ -40,7 +39,7 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
             "--format",
             "-f",
             "form",
-            type=click.Choice([*choice.NAMES, choice.AUTO]),
+            type=click.Choice([*filling.FORMATS, filling.AUTO]),
             default=default,
             show_default=True,
             help="How to write it; auto chooses by size and operation.",

@@ -29,7 +29,6 @@ from memctl.window import (
     measures,
     observations,
     rules,
-    summaries,
     take_apart,
 )
 
@@ -319,8 +318,8 @@ def triggers_command(
         {"to": one.name, "why": one.help} for one in rules.judge(rules.ESCALATIONS, batch.facts) if one.exceeded
     ]
     fired = [one.number for one in judged if one.exceeded]
-    tier = summaries.choose(batch.facts.shared, batch.facts.aws, count) if fired else None
-    ways = {one.name: summaries.strategies(one.measures, count) for one in batch.contexts}
+    tier = contexts.choose(batch.facts.shared, batch.facts.aws, count) if fired else None
+    ways = {one.name: contexts.strategies(one.measures, count) for one in batch.contexts}
     if as_json:
         data = {
             "fired": fired,
@@ -341,7 +340,7 @@ def triggers_command(
     ctx.exit(REFUSED if (strict and fired) or batch.around.faults else OK)
 
 
-def _print_ways(tier: summaries.Tier | None, ways: dict[str, list[summaries.Strategy]]) -> None:
+def _print_ways(tier: contexts.Tier | None, ways: dict[str, list[contexts.Strategy]]) -> None:
     if tier is not None:
         enough = "enough" if tier.is_enough else "12 % are wanted: make it smaller in other ways, too"
         output.text(f"\n{tier.name} summary (at most {tier.most} tokens): {tier.why}")

@@ -18,6 +18,7 @@ from memctl.cli.start import Start
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import find_top, refuse_bare
+from memctl.record.config import DEFAULT_BRANCH
 from memctl.store import entry_state
 from memctl.store.memory import Memory
 from memctl.write import commit, remove, setup, transaction, two_phase
@@ -42,12 +43,18 @@ _TRY = (
     ("memctl init --git --project shop", "Make the Git repository too, and name the project."),
     ("memctl init --yes", "Do at once what it would name as next steps: import decisions, install hooks."),
     ("memctl init --sections", "In a memory: propose sections from the repository's folders; --yes adds them."),
+    ("memctl init --docs default-branch", "In a memory: render documents on the default branch alone."),
     ("memctl init --here", "In a repository of many projects: a memory for this folder."),
 )
 @click.option("--project", metavar="NAME", help="The project's name. [default: the folder's]")
 @click.option("--git", "make_repository", is_flag=True, help="Make a Git repository first if there is none.")
 @click.option("--here", is_flag=True, help="Put it into this folder, not at the repository's root.")
 @click.option("--sections", is_flag=True, help="Propose sections, in a memory that is there.")
+@click.option(
+    "--docs",
+    type=click.Choice(["true", "false", DEFAULT_BRANCH]),
+    help="Which branches have rendered documents: each, none, or the default one; also in a memory that is there.",
+)
 @click.option("--yes", "-y", is_flag=True, help="Do what is proposed: the next steps, or the sections.")
 @writing
 @click.pass_context
@@ -58,6 +65,7 @@ def init_command(
     make_repository: bool,
     here: bool,
     sections: bool,
+    docs: str | None,
     yes: bool,
     **flags: Any,
 ) -> None:
@@ -72,13 +80,16 @@ def init_command(
         _propose_sections(ctx, yes=yes, as_json=flags["as_json"])
         return
     start: Path = ctx.obj.folder
+    if docs and not here and (there := opening.memory_if_any(ctx)):
+        report.carry_out(there, lambda _: setup.plan_documents(there, docs), flags | {"discard": False})
+        return
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
             refuse_bare(start)
             output.text(f"would make a Git repository in {start.absolute()}, and a memory in it")
             return
         setup.make_repository(start)
-    memory, change = setup.plan(start, os.environ, project, here=here)
+    memory, change = setup.plan(start, os.environ, project, here=here, docs=docs or "")
     if not flags["dry_run"]:
         with suppress(MemctlError):  # where settings can't be written now; the next write tries again
             trust.grant(memory.repository)

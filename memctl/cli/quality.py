@@ -54,14 +54,16 @@ def quality_command(
     and plain text are split into blocks by their format. Relevance is measured by words, not by meaning; within a
     memory, its records say what is outdated.
     """
-    from memctl.window import advice, measures, quality, take_apart
+    from memctl.window import measures, quality, take_apart
 
     around = counting.surroundings(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)
+    if not parsed.blocks:
+        raise MemctlError(f"{source} is empty", "give a text to judge", USAGE)
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
     done = _performance(transcript) if transcript else None
-    metrics, signals, changes = quality.metrics(found), quality.signals(found, done), advice.advice(found)
+    metrics, signals, changes = quality.metrics(found), quality.signals(found, done), quality.advice(found)
     if as_json:
         data = _data(found, metrics, signals, changes, around.counter.family.name)
         data["performance"] = msgspec.to_builtins(done)

@@ -19,8 +19,7 @@ from memctl.store.memory import Memory
 from memctl.text import phrases
 from memctl.tokens import count as tokens_count
 from memctl.tokens import messages
-from memctl.tokens.calibration import GOAL, Learnt, learn, name_of
-from memctl.tokens.count import Count, Counter
+from memctl.tokens.count import GOAL, Count, Counter, Learnt, learn, name_of
 from memctl.tokens.families import family_of, kind_of_text
 from memctl.transcript.messages import json_lines
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 _RULE = (
     f"{messages.PER_TOOL_CALL} a tool call, {messages.PER_PARAMETER} a parameter, {messages.PER_MESSAGE} a message, "
+    f"{messages.PER_SEVERAL_CALLS} for several calls, {messages.PER_EMPTY_RESULT} an empty result, "
     f"{messages.PER_REQUEST} a request, images by their size"
 )
 

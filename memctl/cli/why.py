@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
-from memctl.pages import answer, provenance
+from memctl.pages import answer, impact, provenance
 from memctl.pages.answer import SHORT, Indirect
 from memctl.pages.line_references import LineReference
 from memctl.pages.provenance import (
@@ -78,7 +79,7 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
         output.json("why", data, (*snapshot.faults, *snapshot.outline.faults), memory)
     else:
         _print(snapshot, found, indirect, limit)
-        _print_unknown(memory, found)
+        _print_unknown(memory, snapshot, found, commit)
         output.faults(memory, snapshot.outline.faults)
     ctx.exit(output.finish(memory, snapshot))
 
@@ -114,12 +115,14 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
         output.note(f"{len(others) - len(shown):,} more records name the file: --limit 0 shows all")
 
 
-def _print_unknown(memory: Memory, found: Why) -> None:
+def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> None:
     """Say on stderr what the answer lacks: a file that is gone, a line without a commit, a history that is cut off."""
     asked, origin = found.asked, found.origin
     if asked.last is not None:
         by = f": {asked.last.removed_by[:SHORT]} removed it" if asked.last.removed_by else ""
         output.note(f"{asked.path} is not there any more{by}")
+        if name := impact.successor(memory, snapshot.files.names(), asked.path, at):
+            output.note(f"hint: it was renamed: `memctl why {shlex.quote(name)}`")
     if origin is not None and origin.is_unknown:
         output.note(
             f"which commit brought line {asked.line} is not known: this is a partial clone, and nothing is fetched"

@@ -156,6 +156,14 @@ class Repository:
         end = packed.find(b" " + os.fsencode(name) + b"\n")
         return packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace") if end >= 0 else ""
 
+    def default_branch(self, remote: str) -> str:
+        """The short name of the branch that was a remote's HEAD when it was cloned, "" if this clone does not know."""
+        try:
+            ref = git.read(["symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD"], self.top)
+        except git.GitFailed:
+            return ""
+        return os.fsdecode(ref).strip().removeprefix(f"refs/remotes/{remote}/")
+
     def tip(self, ref: str) -> str:
         """The commit that a ref is at, "" if there is no such ref; files say so, which saves a process.
 

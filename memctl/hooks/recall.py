@@ -106,7 +106,7 @@ def give(folder: SessionDir, found: str) -> str:
 
 def _close(snapshot: Snapshot, about: str, now: str) -> list[Result]:
     """What fits a prompt nearly as well as the best, best first: open records, pages, sessions and checkpoints."""
-    from memctl.pack.relevance import CLOSE
+    from memctl.pack.items import CLOSE
     from memctl.search import ranking
 
     ranked = ranking.search(snapshot, about, now, most=_LOOKED_AT)
@@ -117,17 +117,17 @@ def _close(snapshot: Snapshot, about: str, now: str) -> list[Result]:
 
 def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: Callable[[Item], bool]) -> list[Item]:
     """What bears on a prompt, records first. Git is asked where a text comes from only of these."""
-    from memctl.pack import items, relevance
+    from memctl.pack import items
 
     records = [one.record for one in close if one.record is not None][:_MOST]
     found = [record for record in records if bears(items.of_record(snapshot, record, {}))]
-    places = (relevance.item(snapshot, place) for place in relevance.places(close))
+    places = (items.of_result(snapshot, place) for place in items.places(close))
     made = list(filter(bears, places))
     if not found:
         return made
-    from memctl.pack import origins
+    from memctl.pack import supply
 
-    known = origins.of_records(memory, snapshot, found, None)
+    known = supply.origins_of(memory, snapshot, found, None)
     return [*(items.of_record(snapshot, record, known) for record in found), *made]
 
 

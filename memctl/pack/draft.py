@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -109,7 +108,7 @@ class Left(msgspec.Struct, frozen=True):
     section: str = ""
 
     @property
-    def said(self) -> str:
+    def line(self) -> str:
         """The title, and why, as one line."""
         return markdown.one_line(self.title) + (f" ({self.why})" if self.why else "")
 
@@ -178,29 +177,14 @@ class PackDraft(msgspec.Struct, frozen=True):
 class Contents(msgspec.Struct, frozen=True):
     """What a pack holds in the end: texts of whole items by part, and a list of what is left out.
 
-    `project` is "" in a budget too small for its name; `sizes` are the tokens of all items by kind.
+    `draft` has the title and the notes; its project is "" in a budget too small for its name. `sizes` are the tokens of
+    all items by kind.
     """
 
-    project: str
-    opening: tuple[PackNote, ...]
-    parts: tuple[tuple[PackPart, tuple[str, ...]], ...]
-    left_out: tuple[LeftOut, ...]
-    closing: tuple[PackNote, ...]
     draft: PackDraft
+    parts: Sequence[tuple[PackPart, Sequence[str]]]
+    left_out: Sequence[LeftOut] = ()
     sizes: Mapping[str, int] = {}
-
-
-class Format(Protocol):
-    """A way to write a pack. Whatever an item holds stays inside what `item` makes of it."""
-
-    @property
-    def name(self) -> str: ...
-
-    def item(self, item: Item) -> str:
-        """One item as it stands in a pack."""
-
-    def pack(self, contents: Contents) -> str:
-        """A whole pack."""
 
 
 def harmless(text: str) -> str:

@@ -6,30 +6,23 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import zip_longest
+from importlib import import_module
+from itertools import chain, zip_longest
+from typing import NamedTuple
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack.draft import (
-    FOREIGN,
-    NOTICED,
-    Contents,
-    Format,
-    Item,
-    Left,
-    LeftOut,
-    PackDraft,
-    PackNote,
-    PackPart,
-    harmless,
-)
-from memctl.pack.formats import choice
+from memctl.pack.draft import FOREIGN, NOTICED, Contents, Item, Left, LeftOut, PackDraft, PackNote, PackPart, harmless
 from memctl.record.kinds import KINDS
 from memctl.text.markdown import one_line
 
 CountTokens = Callable[[str], int]
 
+# The formats with the modules that write them: each has `NAME_item`, one item as text, and `NAME_pack`, a whole pack.
+FORMATS = {"markdown": "markdown", "xml": "xml", "yaml": "short", "tokens": "short", "event": "xml"}
+AUTO = "auto"
+_MICRO, _STANDARD = 500, 2_000  # tokens of a context up to which a format is chosen; rules.md#formats
 _NOTES_SHARE = 0.06  # of the budget may go to notes that can be spared, while items are left out
 _LINE = 8  # tokens that a line of what is left out has at least
 _ITEM = 25  # tokens that an item has at least, with its id, title and facts
@@ -58,15 +51,26 @@ class Pack(msgspec.Struct, frozen=True):
         return [identifier for part in self.parts.values() for identifier in part]
 
 
+def suited(size: int, *, inter_agent: bool) -> str:
+    """The name of the format for a context of `size` tokens (rules.md#formats)."""
+    if size < _MICRO:
+        return "yaml"
+    if size < _STANDARD:
+        return "xml"
+    return "event" if inter_agent else "tokens"
+
+
 def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_agent: bool = False) -> Pack:
-    """Pack as much of a draft as fits into `budget` tokens as `count` counts them, in a format of `choice.NAMES`.
+    """Pack as much of a draft as fits into `budget` tokens as `count` counts them, in one of FORMATS.
 
     With the form "auto" the size of what there is to say chooses, but for the budget. Raises MemctlError if the budget
     is too small for the bare frame of the format.
     """
-    if form == choice.AUTO:
-        form = _suited(draft, budget, count, inter_agent)
-    filling = _Filling(draft, choice.named(form), budget, count)
+    if form == AUTO:
+        notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
+        items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
+        form = suited(min(notes + items, budget), inter_agent=inter_agent)
+    filling = _Filling(draft, form, budget, count)
     best: tuple[_Frame, list[Item]] | None = None
     frames = list(_frames(draft))
     for frame in frames:
@@ -82,7 +86,7 @@ def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_
         raise MemctlError(
             f"a budget of {budget} is too small for anything in the format {form}", f"give at least {needed}", USAGE
         )
-    return filling.pack(form, *best)
+    return filling.pack(*best)
 
 
 def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
@@ -95,40 +99,40 @@ def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
     return text
 
 
-class _Frame(msgspec.Struct, frozen=True):
-    """What stands around the items: less of it in smaller budgets."""
+class _Frame(NamedTuple):
+    """What stands around the items, as a draft with fewer notes; has it parts, and titles of what is too large?"""
 
-    project: str
-    opening: tuple[PackNote, ...]
-    closing: tuple[PackNote, ...]
+    draft: PackDraft
+    has_titles: bool = True
     has_parts: bool = True
-    has_titles: bool = True  # of what is too large for the budget
 
 
 def _frames(draft: PackDraft) -> Iterator[_Frame]:
     """Frames from the fullest to the barest."""
+    essential, last = (tuple(note for note in notes if note.essential) for notes in (draft.opening, draft.closing))
     noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
-    yield _Frame(draft.project, draft.opening, draft.closing)
-    essential = tuple(note for note in draft.opening if note.essential)
-    yield _Frame(draft.project, essential, draft.closing)
-    yield _Frame(draft.project, essential, tuple(note for note in draft.closing if note.essential))
+    less = partial(msgspec.structs.replace, draft)
+    yield _Frame(draft)
+    yield _Frame(less(opening=essential))
+    yield _Frame(less(opening=essential, closing=last))
     if draft.keeps_notes:
         return
     for has_titles in (True, False):
-        yield _Frame(draft.project, noticed, (), has_titles=has_titles)
-        yield _Frame("", noticed, (), has_titles=has_titles)
+        for project in (draft.project, ""):
+            yield _Frame(less(project=project, opening=noticed, closing=()), has_titles)
     for project in (draft.project, ""):
-        yield _Frame(project, (), (), has_parts=False, has_titles=False)
+        yield _Frame(less(project=project, opening=(), closing=()), has_titles=False, has_parts=False)
 
 
 class _Filling:
     """One draft on its way into one format and budget."""
 
-    def __init__(self, draft: PackDraft, form: Format, budget: int, count: CountTokens) -> None:
+    def __init__(self, draft: PackDraft, form: str, budget: int, count: CountTokens) -> None:
         self.draft = draft
-        self._form = form
-        self._budget = budget
-        self._count = count
+        module = import_module(f"memctl.pack.formats.{FORMATS[form]}")  # only that of this format
+        self._item: Callable[[Item], str] = getattr(module, f"{form}_item")
+        self._pack: Callable[[Contents], str] = getattr(module, f"{form}_pack")
+        self._form, self._budget, self._count = form, budget, count
         self._texts: dict[str, str] = {}
         self._costs: dict[str, int] = {}
         for item in draft.items():
@@ -140,10 +144,10 @@ class _Filling:
         self._made: list[Item] = []  # of the items of `others` those that were asked for
         self._left_of: tuple[frozenset[str] | None, list[Left]] = None, []  # what some keys leave out
         self._totals: Counter[tuple[str, str]] = Counter()  # and how much of it is of each section and kind
-        self._lines_of: tuple[tuple[_Frame, list[str]] | None, tuple[int, int]] = None, (0, 0)  # as asked last
+        self._lines_of: tuple[tuple[int, list[str]] | None, tuple[int, int]] = None, (0, 0)  # as asked last
 
     def _write(self, item: Item) -> None:
-        text = harmless(self._form.item(item))
+        text = harmless(self._item(item))
         self._texts[item.key], self._costs[item.key] = text, self._count(text)
 
     def cost(self, frame: _Frame, kept: list[Item], listed: int = 0, width: int = 0) -> int:
@@ -151,9 +155,10 @@ class _Filling:
 
     def is_wordy(self, frame: _Frame, kept: list[Item]) -> bool:
         """Whether notes that could be spared keep items out, and take more than their share."""
-        if not self.left_out(kept) or all(note.essential for note in frame.opening):
+        opening = tuple(note for note in frame.draft.opening if note.essential)
+        if not self.left_out(kept) or opening == frame.draft.opening:
             return False
-        sparing = msgspec.structs.replace(frame, opening=tuple(note for note in frame.opening if note.essential))
+        sparing = frame._replace(draft=msgspec.structs.replace(frame.draft, opening=opening))
         return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
 
     def choose(self, frame: _Frame) -> list[Item]:
@@ -166,25 +171,23 @@ class _Filling:
         if kept:
             return self._filled_up(frame, kept)
         # In a budget too small for the list's share, one item is worth more than any list.
-        found = (item for items in (self._in_turn(), self._others()) for item in items)
+        found = chain(self._in_turn(), self._others())
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
         """Whole items, as long as they fit beside the frame and the list."""
         room = self._budget - self.cost(frame, []) - self._share()
-        rooms = {item.key: part for part in self.draft.parts if part.limit for item in part.items}
-        spent: dict[str, int] = {}
+        rooms = {part.name: part.limit for part in self.draft.parts if part.limit}
+        limited = {item.key: part.name for part in self.draft.parts if part.limit for item in part.items}
         kept: list[Item] = []
-        misses = 0
         for item in self._in_turn():
-            cost, part = self._costs[item.key], rooms.get(item.key)
-            if part is not None and spent.get(part.name, 0) + cost > part.limit:
-                continue
-            if cost <= room:
+            cost, part = self._costs[item.key], limited.get(item.key, "")
+            if cost <= min(room, rooms.get(part, room)):
                 room -= cost
                 kept.append(item)
-                if part is not None:
-                    spent[part.name] = spent.get(part.name, 0) + cost
+                if part:
+                    rooms[part] -= cost
+        misses = 0
         for item in self._others():
             if room < _ITEM or misses >= _MISSES:
                 break
@@ -198,9 +201,9 @@ class _Filling:
     def _filled_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
         """With what has room beside the lines of the rest, which may take less than was kept for them."""
         room, keys = self._budget - self.cost(frame, kept, *self._most_lines(frame, kept)), {item.key for item in kept}
-        limited = {item.key for part in self.draft.parts if part.limit for item in part.items}
+        keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
         for item in (*self.draft.items(), *self._made):
-            if item.key not in keys | limited and self._costs[item.key] <= room:
+            if item.key not in keys and self._costs[item.key] <= room:
                 longer = [*kept, item]
                 if self.cost(frame, longer, *self._most_lines(frame, longer)) <= self._budget:
                     kept, room = longer, room - self._costs[item.key]
@@ -229,7 +232,7 @@ class _Filling:
         left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
         return min(most, 2 * self._count("".join(left)))
 
-    def pack(self, form: str, frame: _Frame, kept: list[Item]) -> Pack:
+    def pack(self, frame: _Frame, kept: list[Item]) -> Pack:
         """The finished pack, with as long a list of what is left out as fits."""
         text = self.text(frame, kept, *self._most_lines(frame, kept))
         parts = {
@@ -237,12 +240,12 @@ class _Filling:
             for part, items in self._by_part({item.key for item in kept}, kept)
             if items or part is not self.draft.rest
         }
-        return Pack(text, self._count(text), self._budget, form, parts, self.left_out(kept))
+        return Pack(text, self._count(text), self._budget, self._form, parts, self.left_out(kept))
 
     def _most_lines(self, frame: _Frame, kept: list[Item]) -> tuple[int, int]:
         """How many lines of what is left out have room, and the width of their titles."""
         left = self.left_out(kept)
-        asked = frame, [item.key for item in kept]
+        asked = id(frame), [item.key for item in kept]
         if self._lines_of[0] == asked:
             return self._lines_of[1]
         sample = [f"- {each.id} {each.title}\n" for each in left[:_SAMPLE]]
@@ -261,23 +264,28 @@ class _Filling:
     def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
         """The pack with some of the items, and as many lines of what is left out."""
         keys = {item.key for item in kept}
-        leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
-        within = self._by_part(keys - {item.key for item in (*leading, *changed)}, kept)
-        parts = [(_LEAD, leading), *within, (_CHECK, changed)] if frame.has_parts else []
         large = self._large if frame.has_titles else []
-        left = self.left_out(kept)[len(large) :] if frame.has_parts else []
+        parts: list[tuple[PackPart, list[Item]]] = []
+        left: list[Left] = []
+        if frame.has_parts:
+            leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
+            within = self._by_part(keys - {item.key for item in (*leading, *changed)}, kept)
+            parts = [(_LEAD, leading), *within, (_CHECK, changed)]
+            left = self.left_out(kept)[len(large) :]
         totals = self._totals - Counter((item.section, _left(item).kind) for item in large)
+        sizes = Counter[str]()
+        for item in kept:
+            sizes[item.kind] += self._costs[item.key]
+        draft = frame.draft
+        closing = tuple(note for note in draft.closing if not note.of or note.of in keys)
         contents = Contents(
-            project=frame.project,
-            opening=(*frame.opening, *_titles(large)),
-            parts=tuple((part, tuple(self._texts[item.key] for item in items)) for part, items in parts),
-            left_out=tuple(_groups(left, totals, listed, width, self.draft.sections)),
-            closing=tuple(note for note in frame.closing if not note.of or note.of in keys),
-            draft=self.draft,
-            sizes=self._sizes(kept),
+            msgspec.structs.replace(draft, opening=(*draft.opening, *_titles(large)), closing=closing),
+            [(part, [self._texts[item.key] for item in items]) for part, items in parts if items],
+            _groups(left, totals, listed, width, draft.sections),
+            sizes,
         )
-        text = harmless(self._form.pack(contents))
-        return f"{self.draft.prefix}\n\n{text}" if self.draft.prefix else text
+        text = harmless(self._pack(contents))
+        return f"{draft.prefix}\n\n{text}" if draft.prefix else text
 
     def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[PackPart, list[Item]]]:
         """The items of some keys by the part that they belong to; those of no part are the rest."""
@@ -285,20 +293,13 @@ class _Filling:
         parts = [(part, [item for item in part.items if item.key in keys]) for part in self.draft.parts]
         return [*parts, (self.draft.rest, [item for item in kept if item.key in keys - own])]
 
-    def _sizes(self, kept: list[Item]) -> dict[str, int]:
-        sizes: dict[str, int] = {}
-        for item in kept:
-            sizes[item.kind] = sizes.get(item.kind, 0) + self._costs[item.key]
-        return sizes
-
     def _leading(self, kept: list[Item]) -> list[Item]:
         """The weightiest of the items that are kept, as many as it takes to fill a quarter."""
-        least = self.draft.leading
-        sure = [item for item in kept if least and item.weight >= least and not item.has_changed]
-        weighty = sorted(sure, key=lambda item: -item.weight)
+        least = self.draft.leading or _NO_WEIGHT
+        sure = [item for item in kept if item.weight >= least and not item.has_changed]
         room = _LEAD_SHARE * sum(self._costs[item.key] for item in kept)
         leading: list[Item] = []
-        for item in weighty:
+        for item in sorted(sure, key=lambda item: -item.weight):
             if room <= 0:
                 break
             leading.append(item)
@@ -309,9 +310,8 @@ class _Filling:
         """What is not packed: first what was chosen and did not fit, then the rest."""
         keys = frozenset(item.key for item in kept)
         if self._left_of[0] != keys:  # a text is made some dozens of times, and there may be 10,000 of these
-            large = {item.key: item for item in self._large}
-            items = [*large.values(), *(item for item in self.draft.items() if item.key not in large)]
-            chosen = [self._left(item, _left(item)) for item in items if item.key not in keys]
+            items = {item.key: item for item in (*self._large, *self.draft.items())}
+            chosen = [self._left(item, _left(item)) for item in items.values() if item.key not in keys]
             made = zip(self.draft.others, self._made, strict=False)
             chosen += [self._left(item, left) for left, item in made if item.key not in keys]
             left = [*chosen, *self.draft.others[len(self._made) :]]
@@ -351,8 +351,7 @@ def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
 
 
 def _left(item: Item) -> Left:
-    kind = item.kind if item.kind in KINDS else ""
-    return Left(item.id, item.title, kind=kind, section=item.section)
+    return Left(item.id, item.title, kind=item.kind if item.kind in KINDS else "", section=item.section)
 
 
 def _groups(
@@ -363,13 +362,16 @@ def _groups(
         return []
     if not listed:
         return [LeftOut((), len(left), command="memctl list" if all(kind for _, kind in totals) else "")]
-    groups: dict[tuple[str, str], list[Left]] = {}
-    counts: dict[tuple[str, str], int] = {}
-    for (section, kind), number in totals.items():
-        key = (section, "") if section in sections else ("", kind)
-        groups[key], counts[key] = [], counts.get(key, 0) + number
+
+    def group(section: str, kind: str) -> tuple[str, str]:
+        return (section, "") if section in sections else ("", kind)
+
+    groups: dict[tuple[str, str], list[Left]] = {group(*key): [] for key in totals}
+    counts = Counter[tuple[str, str]]()
+    for key, number in totals.items():
+        counts[group(*key)] += number
     for each in left[:listed]:
-        groups[(each.section, "") if each.section in sections else ("", each.kind)].append(_shortened(each, width))
+        groups[group(each.section, each.kind)].append(_shortened(each, width))
     return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
 
 
@@ -388,10 +390,3 @@ def _shortened(left: Left, width: int) -> Left:
     if not width or len(title) <= width:
         return left
     return msgspec.structs.replace(left, title=f"{title[: width - 1].rstrip()}…")
-
-
-def _suited(draft: PackDraft, budget: int, count: CountTokens, inter_agent: bool) -> str:
-    """The format for what a draft has to say, as far as the budget goes."""
-    notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
-    items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
-    return choice.suited(min(notes + items, budget), inter_agent=inter_agent)

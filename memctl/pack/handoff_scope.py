@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import compaction, items, last_work, phase, relevance
+from memctl.pack import compaction, items, last_work, phase
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.filling import CountTokens
@@ -285,7 +285,7 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
 
 def _found(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Result]:
     """What matches a specialist's task, best first, in whatever section it is."""
-    return relevance.found(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
+    return items.search(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
 
 
 def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -> tuple[list[Record], list[Item]]:
@@ -295,14 +295,14 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
     pages: dict[str, Item] = {}
     room = int(_TEXTS * LEAST[SPECIALIST])
     for one in ranked:
-        if one.match < (relevance.CLOSE if room <= 0 else _WEAK):
+        if one.match < (items.CLOSE if room <= 0 else _WEAK):
             break
-        record, page = one.record, relevance.page_of(one.id)
+        record, page = one.record, items.page_of(one.id)
         if record is not None and record.is_open and record.memory_type in KNOWLEDGE:
             records.append(record)
             room -= count(snapshot.body(record))
         elif one.kind == "page" and page not in pages:  # of a page and a part of it the better match
-            pages[page] = relevance.item(snapshot, one)
+            pages[page] = items.of_result(snapshot, one)
             room -= count(pages[page].body)
     return records, [*pages.values()]
 

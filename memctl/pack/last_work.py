@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack import items, relevance
+from memctl.pack import items
 from memctl.pack.draft import Item, PackPart
 from memctl.pack.filling import CountTokens
-from memctl.pack.formats import markdown
+from memctl.pack.formats.markdown import markdown_item
 from memctl.record import checkpoint, frontmatter, session_page, timestamps
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.errors import InvalidRecord, Malformed
@@ -85,7 +85,7 @@ def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTok
     limit = int(limit * _LEFT)
     if (saved := pending(snapshot, ended)) is not None:
         made = _checkpoint(snapshot, saved)
-        cost = count(markdown.item(made))
+        cost = count(markdown_item(made))
         found, limit = ([made], limit - cost) if cost <= limit else ([], limit)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
     if latest and (item := _session(snapshot, latest, limit, count)) is not None:
@@ -102,7 +102,7 @@ def prior(
     """
     ended = [one for one in sessions(snapshot) if not globs or _has_changed(snapshot, one, globs)]
     last = left(snapshot, ended, int(limit / _LEFT), count)
-    bearing = [relevance.item(snapshot, one) for one in relevance.places(ranked) if one.kind != "page"]
+    bearing = [items.of_result(snapshot, one) for one in items.places(ranked) if one.kind != "page"]
     known = {item.id for item in last}
     return fitting([*last, *(item for item in bearing if item.id not in known)], limit, count)
 
@@ -156,7 +156,7 @@ def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]
     """Those of some items, the first first, that take no more than `limit` tokens together."""
     kept: list[Item] = []
     for item in found:
-        cost = count(markdown.item(item))
+        cost = count(markdown_item(item))
         if cost <= limit:
             limit -= cost
             kept.append(item)
@@ -181,20 +181,20 @@ def _session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, coun
     candidates = [(heading, line) for heading, most in _MOST.items() for line in _lines(page, heading, most)]
     waiting, before = _waiting(latest, snapshot.catalogue), [_brief(one) for one in latest[1:]]
     made = _item(page, lines, waiting, before)
-    while before and count(markdown.item(made)) > limit:
+    while before and count(markdown_item(made)) > limit:
         before.pop()
         made = _item(page, lines, waiting, before)
-    if count(markdown.item(made)) > limit:
+    if count(markdown_item(made)) > limit:
         return None
     for heading, line in candidates:
         lines[heading].append(line)
         longer = _item(page, lines, waiting, before)
-        if count(markdown.item(longer)) <= limit:
+        if count(markdown_item(longer)) <= limit:
             made = longer
         else:
             lines[heading].pop()
     made = msgspec.structs.replace(made, body=items.screened(snapshot, made.body))
-    return made if (any(lines.values()) or waiting) and count(markdown.item(made)) <= limit else None
+    return made if (any(lines.values()) or waiting) and count(markdown_item(made)) <= limit else None
 
 
 def _lines(page: SessionPage, heading: str, most: int) -> list[str]:

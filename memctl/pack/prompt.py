@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memctl.pack import items, last_work, overview, relevance
+from memctl.pack import items, last_work, rehydrate
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, whole_lines
 from memctl.pack.items import Origins, Sources
@@ -50,8 +50,8 @@ class PromptRequest(msgspec.Struct, frozen=True):
 def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
     """A system prompt: role, project, focus, critical knowledge, the session before, criteria, what can be loaded."""
     current = current_records(snapshot, now)
-    matching = relevance.found(snapshot, asked.task, now)
-    sections = relevance.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
+    matching = items.search(snapshot, asked.task, now)
+    sections = items.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
     critical = _critical(current, matching)
     states = _states(current, matching, sections, sources, asked.task)
     origins = sources.origins([*states, *critical])
@@ -85,7 +85,7 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
 
 def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
     """A user's message: the query as it is, then whatever of the memory is relevant enough, best first."""
-    found = [r for r in relevance.found(snapshot, query[:_LONGEST], now) if r.record is None or _holds(r.record, now)]
+    found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _holds(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
     scored = tuple(_scored(_item(snapshot, result, origins), result.score) for result in ranked)
@@ -104,7 +104,7 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
 
 def _item(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
     if result.record is None:
-        return relevance.item(snapshot, result)
+        return items.of_result(snapshot, result)
     return items.of_record(snapshot, result.record, origins)
 
 
@@ -132,7 +132,7 @@ def _executive(snapshot: Snapshot, now: str, count: CountTokens, sources: Source
     """Level 1, or if it is larger than it may be, its first lines."""
     text = sources.executive()
     if count(text) > EXECUTIVE:
-        text = "\n".join([*overview.project(snapshot), overview.held(current_records(snapshot, now))])
+        text = "\n".join([*rehydrate.project(snapshot), rehydrate.held(current_records(snapshot, now))])
     body = headings.take_title(text)[1].strip("\n")
     return (Item("page", PROJECT_ID, snapshot.config.project, body, (), PROJECT_ID),)
 
@@ -162,7 +162,7 @@ def _states(
     """
     states = [record for record in current if record.memory_type == "state"]
     by_path = {record.path: record for record in states}
-    near = [by_path[one.path] for one in matching if one.path in by_path and one.match >= relevance.CLOSE][:1]
+    near = [by_path[one.path] for one in matching if one.path in by_path and one.match >= items.CLOSE][:1]
     if task and not near:
         near = next((found for page in sections if (found := [r for r in states if r.place == page.id])), near)
         near = near or [record for record in states if not record.place]

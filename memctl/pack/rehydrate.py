@@ -11,22 +11,23 @@ years ago binds today.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
-from memctl.pack import items, last_work, overview, relevance
+from memctl.pack import items, last_work
 from memctl.pack.draft import NOTICED, REST, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens
-from memctl.pack.formats import markdown
-from memctl.pack.items import PROPOSED, Sources
-from memctl.pack.relevance import Bearing
-from memctl.record import handoff, timestamps
-from memctl.record.kinds import KNOWLEDGE, SEVERITIES
+from memctl.pack.formats.markdown import markdown_item
+from memctl.pack.items import PROPOSED, Bearing, Sources
+from memctl.pack.last_work import Ended
+from memctl.record import content_fields, handoff, timestamps
+from memctl.record.kinds import KINDS, KNOWLEDGE, SEVERITIES
 from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters, select, severity_rank
-from memctl.text.markdown import one_line
+from memctl.text.markdown import first_sentence, one_line
 from memctl.text.phrases import quantity, some
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
@@ -86,14 +87,14 @@ def draft(
     """Everything that a rehydration could hold; where work stands in at most `work` tokens as `count` counts them."""
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
-    about = relevance.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
+    about = items.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
     left = [] if wanted.narrowed_by or wanted.is_resumed else last_work.left(snapshot, ended, work, count)
     active = _active(current, about, sources)
     chosen = choose(current, now, wanted, about.records)
     known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
-    room = work - sum(count(markdown.item(item)) for item in left)
+    room = work - sum(count(markdown_item(item)) for item in left)
     tasks = last_work.fitting([items.of_record(snapshot, record, known) for record in active], room, count)
     states, closing = _last_first([_weighed(item, about) for item in tasks])
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
@@ -106,7 +107,7 @@ def draft(
         ),
     ]
     if about.places:
-        pages = PackPart("page", "Pages", tuple(relevance.item(snapshot, place) for place in about.places))
+        pages = PackPart("page", "Pages", tuple(items.of_result(snapshot, place) for place in about.places))
         parts.insert(len(parts) if about.records else len(parts) - len(chosen), pages)  # before what is of no task
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
@@ -118,7 +119,7 @@ def draft(
         parts=tuple(parts),
         opening=(
             NOTICED,
-            *overview.notes(snapshot, everything, now, ended, wanted.task, is_met=about.is_met),
+            *notes(snapshot, everything, now, ended, wanted.task, is_met=about.is_met),
             *_filtered(len(everything) - len(current), wanted),
             *_blocked(sources.blockers()),
             *_besides(rest, wanted),
@@ -221,7 +222,7 @@ def _weighed(item: Item, about: Bearing) -> Item:
     if not about.is_met or not item.weight:
         return item
     fit = about.fits.get(item.key, 0.0)
-    weight = item.weight if fit >= relevance.POSSIBLE else 0
+    weight = item.weight if fit >= items.POSSIBLE else 0
     return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else weight)
 
 
@@ -269,3 +270,90 @@ def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
     if not actions.strip():
         return states, []
     return [state, *states[1:]], [PackNote("next", "Next actions", actions, of=state.key)]
+
+
+_PRIORITIES = 3  # rules.md#levels-of-pages
+
+
+def notes(
+    snapshot: Snapshot,
+    current: Sequence[Record],
+    now: str,
+    ended: Sequence[Ended],
+    task: str = "",
+    *,
+    is_met: bool = True,
+) -> Iterator[PackNote]:
+    """The notes of the project, its last session (rules.md#rehydration), the task and whether anything meets it."""
+    if task and is_met:
+        yield PackNote("task", "Chosen for the task", one_line(task), essential=True)
+    elif task:
+        yield PackNote("unmet_task", "Nothing recorded matches", one_line(task), essential=True)
+    if number := len({fault.path for fault in snapshot.catalogue.faults()}):
+        files = f"{quantity(number, 'file')} of the memory can't be read"
+        yield PackNote("unreadable", "", f"{files}; `memctl status` says why.", essential=True)
+    if lines := list(project(snapshot)):
+        yield PackNote("summary", "", "\n".join(lines))
+    yield PackNote("records", "", held(current))
+    if line := continuity(snapshot, now, [one.ended for one in ended]):
+        yield PackNote("continuity", "", line)
+
+
+def project(snapshot: Snapshot) -> Iterator[str]:
+    """What the project is for and where it stands, as its page says, or else its settings."""
+    page = snapshot.outline.project
+    content = content_fields.content(page.kind, page.body) if page else {}
+    goal = content.get("goal") or snapshot.config.description
+    if isinstance(goal, str) and goal.strip():
+        yield first_sentence(goal)
+    if page and page.completion_percentage is not None:
+        yield f"{page.completion_percentage} % complete."
+    if priorities := content.get("priorities"):
+        yield "Priorities: " + "; ".join(first_sentence(item).rstrip(".") for item in priorities[:_PRIORITIES]) + "."
+
+
+def held(current: Sequence[Record]) -> str:
+    """How many open records there are of each type."""
+    counts: dict[str, int] = {}
+    for record in current:
+        counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
+    said = [
+        f"{counts[name]:,} {kind.plural if counts[name] != 1 else kind.plural[:-1]}"
+        for name, kind in KINDS.items()
+        if name in counts
+    ]
+    return f"It holds {', '.join(said)}." if said else "It holds no open records."
+
+
+def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
+    """When and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never.
+
+    `ends` are when sessions that were summed up ended; without them, sessions are told by the pauses between records.
+    """
+    last = snapshot.catalogue.latest(with_handoffs=True)
+    if last is None:
+        return ""
+    number = len(ends) or sessions(snapshot.catalogue.recorded(), snapshot.config.session_pause_hours)
+    told = f"; {quantity(number, 'session')} " if number else ""
+    told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far" if number else ""
+    agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
+    return f"Last recorded: {last.id} by {agent}, {_told(last.timestamp, now)}{told}."
+
+
+def _told(moment: str, now: str) -> str:
+    ago = gap(moment, now)
+    return f"{moment}{f' ({ago} ago)' if ago else ''}"
+
+
+def sessions(seconds: Sequence[int], pause_hours: float) -> int:
+    """Into how many sessions of work some moments fall, earliest first: a pause of more than so many hours ends one."""
+    return sum(later - earlier > pause_hours * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
+
+
+def gap(earlier: str, later: str) -> str:
+    """The time between two moments in its largest unit, such as "3 days"; "" below a minute."""
+    seconds = int(timestamps.days_between(earlier, later) * 86_400)
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            return quantity(seconds // size, unit)
+    return ""

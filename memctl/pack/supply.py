@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.git import history
-from memctl.pack import items, origins
-from memctl.pack.items import Sources
-from memctl.record import pages
+from memctl.git import git, history, trees
+from memctl.pack import items
+from memctl.pack.items import RecordOrigin, Sources
+from memctl.record import pages, timestamps
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.store.last_commits import LastCommit, last_commits
 from memctl.store.memory import Memory
 from memctl.team.coordination_ref import ref
 from memctl.text.markdown import inline, visible
@@ -22,6 +23,7 @@ from memctl.text.markdown import inline, visible
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place
     from memctl.pages.render import Renderer
+
 
 _LATEST = 20  # commits whose files count as worked on
 
@@ -43,10 +45,10 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
     return Sources(
         ahead=ahead,
-        origins=lambda records: origins.of_records(memory, snapshot, records, at),
+        origins=lambda records: origins_of(memory, snapshot, records, at),
         page=lambda page: items.screened(snapshot, visible(page.body)),
         executive=lambda: find()(pages.PROJECT_ID).text,
-        worked=lambda records: origins.last_worked(memory, records, at),
+        worked=lambda records: last_worked(memory, records, at),
         blockers=lambda: blockers(memory) if at is None else [],
         touched=lambda: touched()() if at is None else (),
     )
@@ -88,3 +90,70 @@ def blockers(memory: Memory) -> list[str]:
     except MemctlError:
         return []  # whoever coordinates is told that it can't be read
     return [f"{one.text} ({one.agent_id}, {one.since[:10]})" for one in sorted(found, key=lambda one: one.since)]
+
+
+_SHOWN = 10  # digits of a commit's id: one in a million million
+_CHANGED, _GONE = "changed since", "gone"
+_UNKNOWN = "unknown: Git can't read the history here"
+_EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
+
+
+def origins_of(
+    memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None
+) -> dict[str, RecordOrigin]:
+    """The origins of some records, by path, as of a revision (None for the worktree)."""
+    wanted = {memory.tracked(record.path): record for record in records}
+    if any(record.code_refs for record in wanted.values()):
+        memory.repository.objects.start()  # while the cache is asked
+    try:
+        commits = last_commits(memory, list(wanted), at)
+        referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
+        drift = _drift(memory, snapshot, referring, {wanted[path].path: one.commit for path, one in commits.items()})
+    except git.GitFailed:  # the history of a partial clone is with its remote
+        return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
+    return {r.path: RecordOrigin(_name(commits.get(path)), drift.get(r.path, {})) for path, r in wanted.items()}
+
+
+def _name(last: LastCommit | None) -> str:
+    """What a pack says of a commit."""
+    if last is None:
+        return "none yet"
+    remarks = [_EARLIER] if last.is_boundary else []
+    remarks += [_EDITED] if last.is_edited else []
+    return last.commit[:_SHOWN] + "".join(remarks)
+
+
+def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
+    """When the texts of records were committed (canonical UTC by path); of what is in no commit yet, now."""
+    paths = {memory.tracked(record.path): record.path for record in records}
+    if not paths:
+        return {}
+    try:
+        found = last_commits(memory, paths, at)
+    except git.GitFailed:  # the history of a partial clone is with its remote
+        return {}
+    dates = {path: timestamps.from_epoch(one.seconds) for path, one in found.items() if not one.is_edited}
+    now = memory.now
+    return {path: dates.get(tracked, now) for tracked, path in paths.items()}
+
+
+def _drift(
+    memory: Memory, snapshot: Snapshot, records: Sequence[Record], commits: dict[str, str]
+) -> dict[str, dict[str, str]]:
+    """What became of the files that records refer to since the records were committed, where something did."""
+    if not records:
+        return {}
+    places = {(record.path, one): pages.code_path(one) for record in records for one in record.code_refs}
+    before = trees.blobs_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
+    now = snapshot.files.contents(places.values(), frozenset(before.values()))
+    found: dict[str, dict[str, str]] = {}
+    for (record, named), path in places.items():
+        then = before.get((commits[record], path))
+        if path in now:
+            state = _CHANGED if then is not None and then != now[path] else ""
+        else:
+            is_gone = then is not None and path not in snapshot.withheld.files
+            state = _GONE if is_gone else ""  # else it is a folder, or never was there
+        if state:
+            found.setdefault(record, {})[named] = state
+    return found

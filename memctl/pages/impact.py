@@ -308,7 +308,7 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
     path = stamped[0] if len(stamped) == 1 else name
     start = beginning(memory, at)
     last = history.last_known(memory.repository, path, start) if start else None
-    became = _became(memory, names, path, at)
+    became = successor(memory, names, path, at)
     content = last.blob if last else page.stamps.get(path, EMPTY[0])
     blobs = snapshot.files.blobs(names) if content not in EMPTY else {}
     alike = [other for other, blob in blobs.items() if blob.startswith(content)]
@@ -320,7 +320,7 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
     return [Candidate(other, by) for other, by in found.items()][:_CANDIDATES]
 
 
-def _became(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
+def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
     """The file that a path was renamed to, be it in a few steps and the last one not committed; "" if to none."""
     start = beginning(memory, at)
     for _ in range(_STEPS):

@@ -83,10 +83,11 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
     """
     project, catalogue = snapshot.outline.project, snapshot.catalogue
     content = content_fields.content(pages.PROJECT, project.body) if project else {}
-    latest = catalogue.latest()
     decisions = catalogue.top("decision", None, _KEY_DECISIONS)
-    dated = [(page.timestamp, page.agent_id or "") for page in snapshot.outline.pages if page.timestamp]
-    dated += [(latest.timestamp, latest.agent_id)] if latest else []
+    key_decisions = [one for one in decisions if one.importance > DECISION.importance]
+    # Of what the document shows: with each record at all it would change, and say nothing new.
+    shown: tuple[Page | Record, ...] = (*snapshot.outline.pages, *key_decisions, *catalogue.blocking(_BLOCKERS))
+    dated = [(one.timestamp, one.agent_id or "") for one in shown if one.timestamp]
     updated, agent = max(dated, default=("", ""))
     return Level1(
         title=title_of(snapshot),
@@ -95,7 +96,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
         percentage=percentage(snapshot),
         priorities=_items(links, content, "priorities"),
         blockers=_blockers(snapshot, links),
-        decisions=tuple(_placed(links, one) for one in decisions if one.importance > DECISION.importance),
+        decisions=tuple(_placed(links, one) for one in key_decisions),
         has_decisions=bool(decisions),
         sections=_summaries(snapshot, links),
         more=_other_parts(links, project) if project else "",

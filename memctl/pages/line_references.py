@@ -158,9 +158,8 @@ class _Versions:
     def since(self, made: int, where: _Where) -> LineMap | None:
         """What became of lines that somebody recorded at a place in the history; None if that can't be told.
 
-        They are lines of the commit's version, or of the next one, which was not committed yet. They are of the next
-        one if the other has no such line, or if it came soon and brought them. If both are as likely and say different
-        things, nobody knows.
+        They are lines of the commit's version. They are of the next one, which was not committed yet, if the other has
+        no such line, or if it came soon and brought them.
         """
         record = self.history.all[made]
         if record.commit in self.history.shallow:  # what the file was when this was recorded
@@ -174,13 +173,7 @@ class _Versions:
             return self._map(later.blob if later is not None else self.file.blob, self.file.blob)
         following = self._following(record, later, before)
         change = self._map(before, following)
-        if change is None:
-            return first
-        second = self._map(following, self.file.blob)
-        if change.brought(where.lines):
-            return second
-        is_same = second is not None and all(first.now(line) == second.now(line) for line in where.lines)
-        return first if is_same else None
+        return self._map(following, self.file.blob) if change is not None and change.brought(where.lines) else first
 
     def _following(self, record: Introduction, later: Introduction | None, before: str) -> str:
         """The version of the file that whoever made a record may have had on the disk already, "" if that is none."""

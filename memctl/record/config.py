@@ -2,7 +2,7 @@
 
 # Without `from __future__ import annotations`: of what is put off, msgspec compiles each when it first decodes.
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -11,6 +11,7 @@ from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 
 FORMAT = 1
+DEFAULT_BRANCH = "default-branch"  # a value of `docs`
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
 Days = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
 Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
@@ -81,7 +82,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     project: Annotated[str, msgspec.Meta(min_length=1)]
     description: str = ""
     model: str = "claude"  # whose tokens budgets are counted in
-    docs: bool = True  # whether the rendered documents are in Git and follow every change
+    # Whether the rendered documents are in Git and follow every change: on each branch, on none, or on the default one.
+    docs: bool | Literal["default-branch"] = True
+    default_branch: str = ""  # for `docs: default-branch`; "": the one that origin/HEAD names
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
     lifecycle: Lifecycle = Lifecycle()

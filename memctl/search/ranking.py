@@ -30,7 +30,9 @@ _OPENED_BY = {SESSION: "memctl session show", CHECKPOINT: "memctl checkpoint sho
 _RECENCY_DAYS = 30  # at this age recency has fallen to a half
 _ACCESS_CAP = 10  # retrievals after which more of them add nothing
 # What a record's own weight counts of what the settings give it beside the text's. With the weights of the rules the
-# weightiest record is lifted above a match that is up to 6 % better, and above none that is better than that.
+# weightiest record is lifted above a match that is up to 6 % better, and above none that is better than that. On the
+# first half of bench/labelled all of 0.005 to 0.06 order alike; of 491 sentences about 450 issues of two real trackers,
+# MRR is .585 without weights, .584 with 0.04, .582 with 0.06 and .578 with 0.1.
 _NEARLY = 0.04
 _PLACE_IMPORTANCE = 5  # of a page, a session or a checkpoint, which has none of its own; nor has it the other weights
 # What the best match of its thread, or of what it is linked with, counts beside a text's own. On the first half of

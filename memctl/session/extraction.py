@@ -25,8 +25,7 @@ _PHRASES = {
     labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),
     labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
 }
-_RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECASE)
-_TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
+_TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b(?:\([^()\n]*\))?[: ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
 # What a label names that is still to be decided.
 _UNDECIDED = re.compile(r"(?:whether|if|why|how|none|no) ", re.IGNORECASE)
@@ -56,7 +55,6 @@ _CELL = 5  # words of a cell that is a sentence
 _MOST_SAID = 3  # learnings or issues of a shorter message
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # why, where the agent asked
-_OVER = re.compile(r"\W*(?:resolved|fixed|closed|solved|done|won't fix)\b", re.IGNORECASE)
 _SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson"}
 _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
     ("next_actions", "substeps_remaining"), labels.NEXT
@@ -214,7 +212,7 @@ def _of(made: Statement) -> Iterator[Extract]:
         alternatives = tuple(one_line(one) for one in made.items("alternatives_considered") if not is_nothing(one))
         yield Extract(labels.DECISION, text, True, "" if is_nothing(reason) else reason, alternatives)
     elif made.kind == labels.ISSUE:
-        if not (made.text("resolution") or _OVER.match(made.text("investigation_status"))):
+        if not (made.text("resolution") or cues.OVER.match(made.text("investigation_status"))):
             yield Extract(labels.ISSUE, text, True)
     elif made.kind in (labels.LEARNING, labels.DETAIL):
         yield Extract(labels.LEARNING, text, True)
@@ -309,7 +307,7 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
         yield Extract(labels.LEARNING, sentence, False)
     else:
         for label, phrase in _PHRASES.items():
-            if phrase.search(sentence) and not (label == labels.ISSUE and _RESOLVED.search(sentence)):
+            if phrase.search(sentence) and not (label == labels.ISSUE and cues.OVER.search(sentence)):
                 yield Extract(label, sentence, False)
                 break
     if match := _PERCENT.search(sentence):

@@ -75,7 +75,7 @@ def _lines(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"^(?:{pattern})$" for pattern in patterns), re.MULTILINE)
 
 
-_TIMES = re.compile(r" in [\d.]+ ?(?:ms?|s|seconds?)?(?: \([\d:]+\))?[ =]*$")
+_TIMES = re.compile(r" in [\d.]+ ?(?:ms?|s|seconds?)?(?: \([\d:]+\))?[ =]*$| \([\d.]+ ?m?s\)$")
 
 
 def failing_line(output: str) -> str:
@@ -94,7 +94,7 @@ def failing_line(output: str) -> str:
     if match is None:
         return ""
     line = match[0].strip().strip("=").strip()
-    return _TIMES.sub("", line) if _lines(_TELLS_HOW_MANY).fullmatch(match[0]) else line
+    return _TIMES.sub("", line)
 
 
 def is_telling(line: str) -> bool:
@@ -159,21 +159,23 @@ class Failure(msgspec.Struct, frozen=True):
 def of_events(events: Sequence[Event]) -> list[Failure]:
     """The failures of a session, one for each step and message, in the order in which they came.
 
-    A message that only counts gives way to the next count of its step.
+    A message that only counts gives way to the next one of its step.
     """
     found: dict[tuple[str, str], Failure] = {}
     for event, call in _answered(events):
         step = steps.of_call(call)
         if is_failure(event, call):
             said = message(event.text)
-            key = (steps.key(step), "" if only_counts(said) else said)
-            old = found.get(key, Failure(step, said, event.moment, times=0))
+            counts = (steps.key(step), "")
+            key = counts if only_counts(said) else (steps.key(step), said)
+            first = Failure(step, said, event.moment, times=0)
+            old = found.get(key) or found.pop(counts, first)
             is_open = (bool(steps.program(step)) or _reports(event.text)) and not _MISUSED.search(said)
             found[key] = msgspec.structs.replace(
                 old, message=said, resolved="", times=old.times + 1, line=event.line, is_open=is_open
             )
             continue
-        good = {steps.key(step)}
+        good = steps.of_success(call) if found else frozenset()
         programs = steps.programs(call) if any(one.is_open for one in found.values()) else frozenset()
         for key, failure in found.items():
             if not failure.resolved and steps.came_right(failure.step, good):
@@ -184,11 +186,13 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
-    """The steps that succeeded the last time they were tried, as they were written then."""
+    """The steps that succeeded the last time they were tried: as written, and by their keys those beside them."""
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _answered(events):
-        step = steps.of_call(call)
-        last[steps.key(step)] = (step, not is_failure(event, call))
+        step, is_good = steps.of_call(call), not is_failure(event, call)
+        if is_good:
+            last |= {name: (name, True) for name in steps.of_success(call)}
+        last[steps.key(step)] = (step, is_good)
     return frozenset(step for step, is_good in last.values() if is_good)
 
 

@@ -87,6 +87,7 @@ def _row(entry: TrailEntry) -> TrailRow:
     words = "; ".join(map(redacted_line, entry.what))
     by = ", ".join(redact(name) for name in entry.by)
     what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
+    what = what.replace("\\|", "|")  # as it is read back: a cell of a table escapes its bars itself
     return TrailRow(_path(entry.path), entry.action, what)
 
 

@@ -104,7 +104,13 @@ def _decision(found: Extract, where: str) -> Proposal:
         content.setdefault("rationale", redacted_line(found.reason))
     if found.alternatives:
         content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
-    return Proposal(DECISION.name, _title(found.text), _with_term(values), content, found.explicit, line=found.line)
+    values = _dated(_with_term(values), found.moment)
+    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit, line=found.line)
+
+
+def _dated(values: dict[str, Any], moment: str) -> dict[str, Any]:
+    """Values with the time at which the transcript says it, if it notes times; else a record is of its acceptance."""
+    return {"timestamp": moment, **values} if moment else values
 
 
 def _with_term(values: dict[str, Any]) -> dict[str, Any]:
@@ -121,6 +127,7 @@ def _issue(found: Extract, where: str) -> Proposal:
     text = said.get("description", redacted_line(found.text))
     content: dict[str, str | list[str]] = {**said, "description": f"{text}{place}\n\n{where}."}
     values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity, **given}
+    values = _dated(values, found.moment)
     return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit, line=found.line)
 
 
@@ -157,7 +164,7 @@ def _unresolved(failure: Failure, where: str) -> Proposal:
     return Proposal(
         ISSUE.name,
         _title(f"{failure.step} failed: {failure.message}"),
-        {"severity": "medium"},
+        _dated({"severity": "medium"}, failure.moment),
         content,
         False,
         line=failure.line,
@@ -169,7 +176,8 @@ def _learning(found: Extract, where: str) -> Proposal:
     content: dict[str, str | list[str]] = {"lesson": redacted_line(found.text), **said}
     content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
     values = {"importance": 5 if found.explicit else 4} | given
-    return Proposal(LEARNING.name, _title(found.text), _with_term(values), content, found.explicit, line=found.line)
+    values = _dated(_with_term(values), found.moment)
+    return Proposal(LEARNING.name, _title(found.text), values, content, found.explicit, line=found.line)
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:
@@ -188,7 +196,7 @@ def _state(summary: SessionSummary) -> list[Proposal]:
         "next_actions": [redacted_line(step) for step in steps],
     }
     given = {name: value for name, value in content.items() if value}
-    values = {"completion_percentage": summary.completion or 0}
+    values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
     return [Proposal(STATE.name, _title(title or f"Session {summary.id}"), values, given, bool(steps))]
 
 

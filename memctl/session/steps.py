@@ -44,6 +44,7 @@ _JUDGES = (
     rf"|(?:(?:ba|z)?sh )?(?:[\w.-]+/)*{_OF_CHECKS}\.(?:sh|py|js|ts|rb)|deploy|publish"
 )
 _CHECKS = re.compile(rf"(?:{_RUNS}|{_JUDGES}|make|ninja)(?= |$)")
+_PARTED = re.compile(r"\|\||(?<!\|)\|(?!\|)|;|\n")  # what does not stop at the first command that fails
 _WHOLE = re.compile(_RUNS)  # what it does of a part, it does of all; `make` alone does not make every target
 
 
@@ -60,6 +61,15 @@ def of_call(call: Event) -> str:
     doing = [simple for simple in told if not _is_reader(simple)]
     checks = [simple for simple in doing if _CHECKS.match(key(simple.text))]
     return cut(one_line(next((simple.text for simple in (*checks, *doing, *told)), command)), _LONGEST)
+
+
+def of_success(call: Event) -> frozenset[str]:
+    """The keys of the steps that a successful call proves good: all of `a && b`, else what stands for the call."""
+    command = calls.command_of(call.arguments)
+    if _PARTED.search(command):
+        return frozenset({key(of_call(call))})
+    found = (simple.text for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE)
+    return frozenset(map(key, (of_call(call), *found)))
 
 
 def program(step: str) -> str:

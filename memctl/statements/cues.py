@@ -178,8 +178,6 @@ FILLER = (
     r"|i(?:'ll| will) \w+(?: \w+){0,4}))*[.!:]*$"
     r"|^now i (?:understand|see|know|have)(?: \w+){0,4}[.!:]*$"
 )
-# What says of something that it is over.
-RESOLVED = lazy_regex(
-    r"(?i)\b(?:fixed|resolved|addressed|closed|solved|done|won't fix|intentional|correct|good|none|no longer"
-    r"|approved)\b"
-)
+# What says of something that it is over, and beside these, in a review, that nothing is wrong.
+OVER = lazy_regex(r"\W*\b(?:fixed|resolved|addressed|closed|solved|done|won't fix)\b", re.IGNORECASE)
+FINE = lazy_regex(r"\b(?:intentional|correct|good|none|no longer|approved)\b", re.IGNORECASE)

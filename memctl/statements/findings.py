@@ -112,11 +112,15 @@ def open_issue(message: str) -> str:
 def _review_finding(message: str) -> str:
     """The first thing that stands below a heading of what is wrong, in a text that is a review."""
     for unit in units.units(message[:_LOOKED_AT]):
-        if unit.form == units.SENTENCE and _WRONG.search(unit.heading) and not cues.RESOLVED.search(unit.heading):
+        if unit.form == units.SENTENCE and _WRONG.search(unit.heading) and not _is_fine(unit.heading):
             text = units.without_marks(unit.text)
-            if _NAME.search(text) and _is_whole(text) and not (_FIELD.match(text) or cues.RESOLVED.search(text)):
+            if _NAME.search(text) and _is_whole(text) and not (_FIELD.match(text) or _is_fine(text)):
                 return text
     return ""
+
+
+def _is_fine(text: str) -> bool:
+    return cues.OVER.search(text) is not None or cues.FINE.search(text) is not None
 
 
 def _with_referent(said: Sequence[Unit], number: int) -> str:

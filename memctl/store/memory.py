@@ -52,6 +52,11 @@ class Memory:
         """Who is at work: MEMCTL_AGENT, else the name that Git knows, else the system's."""
         return _clean(self.environ.get("MEMCTL_AGENT", "")) or self._person()
 
+    @cached_property
+    def default_branch(self) -> str:
+        """The short name of the default branch: that of config.yaml, else of origin/HEAD; "" if neither names one."""
+        return self.config.default_branch or self.repository.default_branch("origin")
+
     @property
     def session(self) -> str:
         return _clean(self.environ.get("MEMCTL_SESSION", ""))

@@ -128,7 +128,7 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
 
 def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
     """The documents of a merged memory that differ from what stands in it (None: to be deleted), and a warning."""
-    if not snapshot.config.docs:
+    if not documents.belong_here(memory, snapshot.config):
         return {}, ""
     try:
         making = documents.renderer(memory, snapshot)

@@ -135,12 +135,15 @@ SHORTEST_GUESSED = 4  # letters; a shorter word has too many neighbours to guess
 _TWO_SLIPS = 8  # letters from which on two slips are forgiven; measured on bench/labelled against 6 and 7
 
 
-def nearest(word: str, candidates: Iterable[str]) -> list[str]:
-    """Return the candidates spelled most like a word: with one slip, or two in a word of 8 letters and more."""
+def nearest(word: str, candidates: Iterable[str], changed: int = 1) -> list[str]:
+    """Return the candidates spelled most like a word: with one slip, or two in a word of 8 letters and more.
+
+    A changed letter counts as `changed` slips.
+    """
     limit = 1 if len(word) < _TWO_SLIPS else 2
     found: list[str] = []
     for candidate in candidates:
-        apart = distance(word, candidate, limit)
+        apart = distance(word, candidate, limit, changed)
         if apart < limit:
             limit, found = apart, []
         if apart == limit:
@@ -148,10 +151,10 @@ def nearest(word: str, candidates: Iterable[str]) -> list[str]:
     return found
 
 
-def distance(one: str, other: str, limit: int) -> int:
-    """Return how many letters must be inserted, deleted, replaced or swapped with the next (optimal string alignment).
+def distance(one: str, other: str, limit: int, changed: int = 1) -> int:
+    """Return how many letters must be inserted, deleted, swapped with the next (optimal string alignment) or replaced.
 
-    More than `limit` is returned as `limit + 1`, and found sooner.
+    A replaced letter counts `changed` times. More than `limit` is returned as `limit + 1`, and found sooner.
     """
     if abs(len(one) - len(other)) > limit:
         return limit + 1
@@ -161,7 +164,7 @@ def distance(one: str, other: str, limit: int) -> int:
     for i, letter in enumerate(one, 1):
         last, before, row = before, row, [min(i, far)] + [far] * len(other)
         for j in range(max(1, i - limit), min(len(other), i + limit) + 1):
-            row[j] = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other[j - 1]))
+            row[j] = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + changed * (letter != other[j - 1]))
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == other[j - 1]:
                 row[j] = min(row[j], last[j - 2] + 1)
         if min(row) > limit:

@@ -6,6 +6,7 @@ quotation mark or the end of a line in a value costs no backslash.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -30,8 +31,11 @@ from memctl.transcript.messages import (
 
 # What a call of a tool costs beside its name and the names and values of its parameters, and what each parameter does.
 # Chosen in one half of 2,325 request-to-request figures of Claude models, with the exact count of the texts: the median
-# error was 0.9 % in it and 0.9 % in the other; with o200k and factors 3.6 and 3.7 % (`make bench`, one project).
+# error was 0.9 % in it and 0.9 % in the other; with o200k and factors 3.3 and 3.3 % (`make bench`, one project).
 PER_TOOL_CALL, PER_PARAMETER = 36, 14
+# An answer with several calls costs so much more, once; a result without a text is given as a sentence that says so.
+# Both were seen in the same half: of 50 answers with two calls at the median, of 25 such results nearly always.
+PER_SEVERAL_CALLS, PER_EMPTY_RESULT = 28, 14
 # A request of one message has 7 tokens beside its text, with o200k models (3 for the answer to come, 4 a message) and
 # with Claude's (7, or 6 from 4.8 on). That each further message adds 4 is OpenAI's rule; for Claude it is taken over.
 PER_REQUEST, PER_MESSAGE = 3, 4
@@ -53,20 +57,17 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A request's text by its parts, and what of it is not text and so is not counted, by what it is."""
+    """A request's text by its parts, and what of it is not text and so is not counted, by what it is.
+
+    `overhead` are tokens beside those of the text: of messages, of calls, of images whose size is known.
+    """
 
     model: str
     parts: list[Part]
     messages: int
     tool_calls: int
     uncounted: dict[str, int]
-    parameters: int = 0  # of all calls
-    images: int = 0  # tokens of those whose size is known
-
-    @property
-    def overhead(self) -> int:
-        """Tokens beside those of the text."""
-        return PER_REQUEST + PER_MESSAGE * self.messages + overhead_of(self.tool_calls, self.parameters) + self.images
+    overhead: int
 
 
 def parse(given: Any) -> Conversation | None:
@@ -85,17 +86,29 @@ def parse(given: Any) -> Conversation | None:
         for element in elements(message):
             reader.take(number, element.blocks)
     model = str(body.get("model") or "")
-    calls, parameters = reader.tool_calls, reader.parameters
-    return Conversation(model, reader.parts, len(held), calls, reader.uncounted, parameters, reader.images)
+    overhead = PER_REQUEST + PER_MESSAGE * len(held) + reader.overhead
+    return Conversation(model, reader.parts, len(held), reader.tool_calls, reader.uncounted, overhead)
 
 
 class PartReader:
-    """Gathers the text of contents as they come."""
+    """Gathers the text of contents as they come, and what they cost beside it."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
-        self.tool_calls = self.parameters = self.images = 0
         self.uncounted: dict[str, int] = {}
+        self.images = self._parameters = self._empty_results = 0
+        self._calls: Counter[int] = Counter()  # by message
+
+    @property
+    def tool_calls(self) -> int:
+        return self._calls.total()
+
+    @property
+    def overhead(self) -> int:
+        """Tokens beside those of the texts, but for those of messages themselves."""
+        several = sum(number > 1 for number in self._calls.values())
+        beside = PER_TOOL_CALL * self.tool_calls + PER_PARAMETER * self._parameters + PER_SEVERAL_CALLS * several
+        return beside + PER_EMPTY_RESULT * self._empty_results + self.images
 
     def add(self, number: int, role: str, what: str, kind: str, text: str) -> None:
         if text:
@@ -114,16 +127,13 @@ class PartReader:
                 self.uncounted[block.name] = self.uncounted.get(block.name, 0) + 1
             elif block.type == CALL:
                 texts, parameters = call_texts(block.name, block.arguments)
-                self.tool_calls, self.parameters = self.tool_calls + 1, self.parameters + parameters
+                self._calls[number] += 1
+                self._parameters += parameters
                 for kind, text in texts:
                     self.add(number, block.role, block.type, kind, text)
             else:
+                self._empty_results += block.type == RESULT and not block.text
                 self.add(number, block.role, block.type, kind_in_messages(block.text, block.type), block.text)
-
-
-def overhead_of(tool_calls: int, parameters: int) -> int:
-    """Return what calls with so many parameters in all cost beside their texts."""
-    return PER_TOOL_CALL * tool_calls + PER_PARAMETER * parameters
 
 
 def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
@@ -149,7 +159,7 @@ def call_texts(name: str, arguments: Any) -> tuple[list[tuple[str, str]], int]:
 def count_call(name: str, arguments: Any, tokens: Callable[[str, str], int]) -> int:
     """Return the tokens of a call in all; `tokens` counts a text of a kind."""
     texts, parameters = call_texts(name, arguments)
-    return sum(tokens(text, kind) for kind, text in texts if text) + overhead_of(1, parameters)
+    return sum(tokens(text, kind) for kind, text in texts if text) + PER_TOOL_CALL + PER_PARAMETER * parameters
 
 
 def kind_in_messages(text: str, what: str) -> str:

@@ -19,28 +19,25 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.store.observations import Observation
 from memctl.tokens import messages
-from memctl.tokens.calibration import digest_of, name_of
-from memctl.tokens.count import Counter
+from memctl.tokens.count import Counter, digest_of, name_of
 from memctl.tokens.families import KINDS, family_of, kind_of_text
-from memctl.tokens.messages import PER_MESSAGE, Part, PartReader, overhead_of
+from memctl.tokens.messages import PER_MESSAGE, Part, PartReader
 from memctl.transcript.claude_code import LineReader
 from memctl.transcript.line import Line, context_tokens
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What was added between two requests: its parts, the tokens it took, and why it is of no use, if so."""
+    """What was added between two requests: its parts, the tokens it took, and why it is of no use, if so.
+
+    `overhead` are tokens beside those of the texts: of calls, and of two messages, an answer and what came after it.
+    """
 
     model: str
     parts: list[Part]
     tool_calls: int
-    parameters: int
+    overhead: int
     tokens: int
     fault: str
-
-    @property
-    def overhead(self) -> int:
-        """Tokens beside those of the texts: of calls, and of two messages, an answer and what came after it."""
-        return overhead_of(self.tool_calls, self.parameters) + 2 * PER_MESSAGE
 
 
 class GrowthReader:
@@ -77,7 +74,8 @@ class GrowthReader:
         elif line.model != self._model:
             fault = "the model was changed"
         grown = line.context - self._context
-        return Growth(line.model, parts.parts, parts.tool_calls, parts.parameters, grown, fault)
+        overhead = parts.overhead + 2 * PER_MESSAGE
+        return Growth(line.model, parts.parts, parts.tool_calls, overhead, grown, fault)
 
 
 SHORTEST = 50  # estimated tokens; in shorter texts the frame of the request weighs more than the factor

@@ -12,23 +12,22 @@ from memctl.window.audit import AuditLog as AuditLog
 from memctl.window.audit import AuditSink as AuditSink
 from memctl.window.audit import Decision as Decision
 from memctl.window.audit import Summary as Summary
-from memctl.window.budget import occupancy as occupancy
 from memctl.window.budget import profiles as profiles
-from memctl.window.budget.occupancy import Occupancy as Occupancy
-from memctl.window.budget.occupancy import Team as Team
-from memctl.window.budget.occupancy import TypeUsage as TypeUsage
 from memctl.window.budget.profiles import (
     PROFILES as PROFILES,
 )
 from memctl.window.budget.profiles import (
     BudgetComponent as BudgetComponent,
 )
+from memctl.window.budget.profiles import Occupancy as Occupancy
 from memctl.window.budget.profiles import (
     Portion as Portion,
 )
 from memctl.window.budget.profiles import (
     Profile as Profile,
 )
+from memctl.window.budget.profiles import Team as Team
+from memctl.window.budget.profiles import TypeUsage as TypeUsage
 from memctl.window.budget.profiles import (
     profile as profile,
 )
@@ -130,9 +129,6 @@ from memctl.window.messages.reading import Opened as Opened
 from memctl.window.messages.validity import validate as validate
 from memctl.window.orchestrator import ContextWindowManager as ContextWindowManager
 from memctl.window.policy import (
-    advice as advice,
-)
-from memctl.window.policy import (
     contexts as contexts,
 )
 from memctl.window.policy import (
@@ -153,10 +149,6 @@ from memctl.window.policy import (
 from memctl.window.policy import (
     staleness as staleness,
 )
-from memctl.window.policy import (
-    summaries as summaries,
-)
-from memctl.window.policy.advice import Advice as Advice
 from memctl.window.policy.contexts import Context as Context
 from memctl.window.policy.contexts import ContextState as ContextState
 from memctl.window.policy.contexts import Debt as Debt
@@ -164,6 +156,7 @@ from memctl.window.policy.contexts import Slice as Slice
 from memctl.window.policy.formats import take_apart as take_apart
 from memctl.window.policy.measures import Measures as Measures
 from memctl.window.policy.performance import Performance as Performance
+from memctl.window.policy.quality import Advice as Advice
 from memctl.window.policy.quality import QualityMetric as QualityMetric
 from memctl.window.policy.quality import Signal as Signal
 from memctl.window.policy.rules import Facts as Facts

@@ -25,7 +25,7 @@ from memctl.record import argument_checks
 from memctl.record.task_state import TaskState
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.window import incoming, plan, subsystems
-from memctl.window.budget import accounting
+from memctl.window.budget import tracking
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine, expect_result
@@ -98,7 +98,7 @@ class ContextWindowManager:
         self._last_used: Mapping[BudgetComponent, int] = {}
         self._keep = subsystems.keep_rules(self.config)
         self._conversation: Conversation | None = None  # as the model was last sent it
-        self._room = Room(int(self.config.max_context_tokens * accounting.answer_line(self.budget_manager)))
+        self._room = Room(int(self.config.max_context_tokens * tracking.answer_line(self.budget_manager)))
         self._outlined: set[str] = set()  # calls whose results were not given whole
         self._gone: dict[str, dict[str, Any]] = {}  # calls whose results were taken out since, and by what
         self._delegated: set[str] = set()
@@ -142,7 +142,7 @@ class ContextWindowManager:
         conversation = Conversation.parse(messages, self.counter, keep=self._keep)
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
-        accounting.settle(self.budget_manager, conversation)
+        tracking.settle(self.budget_manager, conversation)
         self._succession.observe(conversation.blocks)
         self._set_status(reading.zone)
         start = TurnStart(Action.NONE, messages, reading, before, before)
@@ -240,7 +240,7 @@ class ContextWindowManager:
         """When the task is done: its summary, the state kept and archived, and how the window's health went."""
         conversation = Conversation.parse(messages, self.counter, keep=self._keep)
         self.pressure_monitor.measure(conversation.tokens)
-        accounting.settle(self.budget_manager, conversation)
+        tracking.settle(self.budget_manager, conversation)
         saved = self._succession.save(conversation.blocks)
         archive = getattr(self._keeper, "archive", None)
         if saved.id and archive is not None:
@@ -262,7 +262,7 @@ class ContextWindowManager:
         conversation = self._conversation
         if conversation is None:
             return ()
-        size = accounting.window(conversation, self.pressure_monitor.utilization())
+        size = tracking.window(conversation, self.pressure_monitor.utilization())
         wanted = free if free is not None else max(conversation.tokens - int(TARGET * size), 1)
         found = self.eviction_engine.evict(conversation.blocks, wanted, conversation.current_turn)
         return tuple(block.block_id for block in found.blocks_evicted)
@@ -314,7 +314,7 @@ class ContextWindowManager:
         self._fruitless_at = before.tokens if is_fruitless else 0
         if gained:
             self.pressure_monitor.update(-round(gained * start.reading.current_tokens / max(before.tokens, 1)))
-        accounting.settle(self.budget_manager, after)
+        tracking.settle(self.budget_manager, after)
         self.health_monitor.record_eviction(done.evicted)
         for step in done.steps:
             self._take_step(before, step, done.target, start.reason)
@@ -375,7 +375,7 @@ class ContextWindowManager:
         """Save the state for a new window. Raises MemctlError for a task that no window of this size has room for."""
         saved = self._succession.save(conversation.blocks)
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
-        blocks, size = conversation.blocks, accounting.window(conversation, start.utilization_before)
+        blocks, size = conversation.blocks, tracking.window(conversation, start.utilization_before)
         from memctl.window.state.bootstrap import room as room_beside
 
         room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
@@ -400,8 +400,8 @@ class ContextWindowManager:
     def _sees(self, conversation: Conversation, utilization: float) -> None:
         """Keep the conversation as the model is sent it: results that come next are judged by it."""
         self._conversation = conversation
-        size = accounting.window(conversation, utilization) if utilization else self.config.max_context_tokens
-        self._room = Room.beside(conversation, int(size * accounting.answer_line(self.budget_manager)))
+        size = tracking.window(conversation, utilization) if utilization else self.config.max_context_tokens
+        self._room = Room.beside(conversation, int(size * tracking.answer_line(self.budget_manager)))
 
     def _again_at(self) -> int:
         """The tokens from which on management is tried again that has just gained nothing; 0 if it has not."""

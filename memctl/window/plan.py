@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.tokens.model_windows import ORANGE_AT, TARGET, YELLOW_AT
-from memctl.window.budget import accounting
+from memctl.window.budget import tracking
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.messages.content import ContentBlock, ContentType
@@ -49,9 +49,9 @@ def made_for(
 ) -> Plan | None:
     """The plan for a conversation at a reading; None if nothing is to go. At least `clear_at_least` tokens go."""
     utilization = reading.current_tokens / reading.max_tokens
-    size = accounting.window(conversation, utilization)
-    managed = accounting.managed_window(conversation, utilization, budgets)
-    most = int(size * min(accounting.answer_line(budgets), EMERGENCY))
+    size = tracking.window(conversation, utilization)
+    managed = tracking.managed_window(conversation, utilization, budgets)
+    most = int(size * min(tracking.answer_line(budgets), EMERGENCY))
     is_emergency = utilization >= EMERGENCY or budgets.needs_emergency_compaction
     if is_emergency:
         short = "less than 4,000 tokens are left for the answer"

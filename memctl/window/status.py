@@ -16,7 +16,7 @@ from memctl.text.markdown import one_line
 from memctl.transcript import claude_code, window
 from memctl.transcript.messages import decode_json
 from memctl.transcript.window import Compaction
-from memctl.window.budget import accounting
+from memctl.window.budget import tracking
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
 from memctl.window.health.alerts import BURN_TURNS, HealthSnapshot
@@ -160,7 +160,7 @@ def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowCon
         limits = limits_of(limit.usable, config.budget.by_component())
     except ValueError as error:
         raise MemctlError(str(error), exit_code=USAGE) from None
-    used = accounting.used(seen.opened.conversation)
+    used = tracking.used(seen.opened.conversation)
     left = max(limit.usable - current, 0)
     used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
     others = tuple(component for component in BudgetComponent if component not in _FRAME)

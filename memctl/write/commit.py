@@ -207,8 +207,8 @@ def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
 def _prepare(memory: Memory, paths: Iterable[str]) -> Preparation:
     """Ask Git ahead of a commit of some paths, and of rendered documents if there are any."""
     present = [path for path in paths if (memory.folder / path).exists()]
-    documents = ["docs/INDEX.md"] if memory.config.docs else []
-    tracked = [memory.tracked(path) for path in (*present, *documents)]
+    rendered = ["docs/INDEX.md"] if documents.belong_here(memory, memory.config) else []
+    tracked = [memory.tracked(path) for path in (*present, *rendered)]
     return Preparation(memory.repository, tracked, memory.commit_moment)
 
 

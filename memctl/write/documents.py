@@ -21,12 +21,14 @@ from memctl.pages.links import FOLDER, INDEX, NEVER_SHOWN, SOURCES, UNTRACKED
 from memctl.pages.render import Renderer, touched
 from memctl.record import errors, pages
 from memctl.record.change import Change
+from memctl.record.config import DEFAULT_BRANCH, Config
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
+from memctl.store.place import CONFIG
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -44,13 +46,41 @@ class Rendering(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
+def belong_here(memory: Memory, config: Config) -> bool:
+    """Return whether the branch of HEAD has documents that follow the memory.
+
+    With `docs: default-branch` that is the default branch alone, or the commit of it that a build has checked out.
+    """
+    if config.docs != DEFAULT_BRANCH:
+        return bool(config.docs)
+    name = config.default_branch or memory.default_branch
+    branch, commit = memory.repository.branch()
+    if branch:
+        return branch == f"refs/heads/{name}"
+    return bool(commit) and commit == memory.repository.tip(f"refs/remotes/origin/{name}")
+
+
+def missing_branch(memory: Memory) -> str:
+    """What to say where `docs: default-branch` is set and no default branch is known; "" if one is."""
+    if memory.config.docs != DEFAULT_BRANCH or memory.default_branch:
+        return ""
+    return (
+        f"the documents are rendered on no branch: `default_branch: NAME` in {memory.tracked(CONFIG)}, or "
+        "`git remote set-head origin --auto`, says which is the default branch"
+    )
+
+
 def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
-    """The documents that some changes on the disk touch, rendered; nothing is written."""
+    """The documents that some changes on the disk touch, rendered; nothing is written.
+
+    With `docs: default-branch` they are all documents: a merge on the hosting site may have left any behind.
+    """
     written = [path for change in changes for path in change.paths]
     snapshot = load.disk(memory, written=written)
     making = renderer(memory, snapshot)
     places = _places(changes)
-    if places is not None and (memory.folder / FOLDER / INDEX).exists():
+    are_in_step = memory.config.docs != DEFAULT_BRANCH and (memory.folder / FOLDER / INDEX).exists()
+    if places is not None and are_in_step:
         names = touched(snapshot, places)
         found = documents.compare(making, names)
     else:
@@ -64,13 +94,16 @@ def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
     """How all documents of a Snapshot differ from what they should be; with `docs: false`, those that are there.
 
-    Raises MemctlError if that can't be told, since nobody trusts the project's templates here.
+    Where they belong to another branch, none is stale. Raises MemctlError if that can't be told, since nobody trusts
+    the project's templates here.
     """
     if why := unused_templates(memory, snapshot):
         raise MemctlError(f"the documents can't be compared: {why}", TRUST_HINT)
     found = documents.compare(renderer(memory, snapshot), force=force)
-    if snapshot.config.docs:
+    if belong_here(memory, snapshot.config):
         return found
+    if snapshot.config.docs:
+        return replace(found, stale={}, orphans=(), sources_stale=False)
     there = {path for path in (*found.stale, f"{FOLDER}/{SOURCES}") if documents.found(snapshot, path) is not None}
     stale = {path: text for path, text in found.stale.items() if path in there}
     return replace(found, stale=stale, sources_stale=found.sources_stale and f"{FOLDER}/{SOURCES}" in there)
@@ -84,7 +117,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
     from memctl.git import index  # writes of records stage nothing
 
     snapshot = load.index(memory)
-    if not snapshot.config.docs:
+    if not belong_here(memory, snapshot.config):
         return ()
     making = renderer(memory, snapshot)
     found = documents.compare(making)
@@ -240,6 +273,8 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
     """
     if all(path.startswith(NEVER_SHOWN) for change in changes for path in change.paths):
         return (), _known_unreadable(memory)
+    if memory.config.docs == DEFAULT_BRANCH and not belong_here(memory, memory.config):
+        return (), "; ".join(filter(None, (missing_branch(memory), _known_unreadable(memory))))
     kept_out = not memory.config.docs
     if kept_out and not (memory.folder / UNTRACKED).is_file():
         return (), _known_unreadable(memory)  # nobody has rendered them here

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 
 from memctl.pages import hints
 from memctl.record import mentions, pages
@@ -111,11 +113,25 @@ def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The paths that are no file or folder here, each with the nearest. The disk is asked: Git takes far longer."""
+    """The paths that are no file or folder here, each with the nearest, and the lines that a file does not have.
+
+    The disk is asked: Git takes far longer.
+    """
+    top = memory.repository.top
     for reference in references:
-        path = reference if (memory.repository.top / reference).exists() else pages.code_path(reference)
-        if not (memory.repository.top / path).exists():
+        path = reference if (top / reference).exists() else pages.code_path(reference)
+        if not (top / path).exists():
             yield f"{path} is no file of the repository", _near(memory, path)
+        elif path != reference and (last := pages.last_line(reference)) > (lines := _line_count(top / path, last)):
+            yield f"{path} has {lines:,} line{'s' if lines != 1 else ''}, and not {last:,}", ""
+
+
+def _line_count(path: Path, most: int) -> int:
+    """The number of lines of a file, `most` if it has more; of what is no plain file `most`, for nothing is known."""
+    if not path.is_file() or path.stat().st_size > files.MAX_BYTES:
+        return most
+    with path.open("rb") as stream:
+        return sum(1 for _ in islice(stream, most))
 
 
 def _near(memory: Memory, path: str) -> str:

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 
+from memctl.errors import MemctlError
 from memctl.git import commits, differences, git, index, message
 from memctl.pages.documents import Comparison, compare, is_intact
 from memctl.pages.documents import found as document_at
@@ -26,8 +27,14 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
     """Render all documents, that of the sources with fresh figures, and commit what changed.
 
     With `force` what was edited by hand is given up. With `docs: false` in the settings nothing is committed, and
-    documents that Git has are taken out of it.
+    documents that Git has are taken out of it. Raises MemctlError on a branch that has none of its own.
     """
+    if memory.config.docs and not documents.belong_here(memory, memory.config):
+        raise MemctlError(
+            documents.missing_branch(memory)
+            or f"the documents are rendered on {memory.default_branch} alone (`docs: default-branch` in config.yaml)",
+            f"`git switch {memory.default_branch}` and `memctl render`, or set `docs: true`",
+        )
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
         files.remove_leftovers(memory.folder)  # of a rendering that was killed

@@ -26,8 +26,12 @@ def make_repository(folder: Path) -> None:
     git.write(["init", "--quiet"], folder)
 
 
-def plan(start: Path, environ: Mapping[str, str], project: str | None, *, here: bool = False) -> tuple[Memory, Change]:
+def plan(
+    start: Path, environ: Mapping[str, str], project: str | None, *, here: bool = False, docs: str = ""
+) -> tuple[Memory, Change]:
     """The memory to be in the worktree's root (with `here`: in `start`), and the Change that makes it.
+
+    `docs` is that of config.yaml, "" for the default.
 
     Raises MemctlError if there is one, or if the folder is another tool's.
     """
@@ -40,10 +44,29 @@ def plan(start: Path, environ: Mapping[str, str], project: str | None, *, here: 
         raise MemctlError(f"there is a memory already: {folder}", "`memctl status` tells about it")
     _refuse_absent(repository, folder)
     name = project or parent.name or "project"
-    text = _config_text(name)
+    text = _config_text(name) + (_documents_lines(repository, docs) if docs else "")
     memory = Memory(folder, repository, environ, configuration.parse(text, f"{FOLDER}/{CONFIG}"))
     change = Change(op="init", title=name, writes=(Write(CONFIG, text), *_readme(folder, name), *_attributes(folder)))
     return memory, change
+
+
+def plan_documents(memory: Memory, value: str) -> Change:
+    """The Change that sets `docs` in config.yaml."""
+    text = files.read(memory.folder, CONFIG)
+    kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
+    changed = kept + _documents_lines(memory.repository, value)
+    return Change(op="edit", title=f"{CONFIG} (docs: {value})", writes=(Write(CONFIG, changed, text),))
+
+
+def _documents_lines(repository: Repository, docs: str) -> str:
+    """The lines of config.yaml that set `docs`, and with `default-branch` the name of that branch.
+
+    It is named, for the clones of builds mostly do not know it: what origin/HEAD is, else the branch of HEAD.
+    """
+    if docs != configuration.DEFAULT_BRANCH:
+        return f"docs: {docs}\n"
+    branch = repository.default_branch("origin") or repository.branch()[0].removeprefix("refs/heads/")
+    return f"docs: {docs}\n" + frontmatter.emit("default_branch", branch)
 
 
 def _refuse_absent(repository: Repository, folder: Path) -> None:
@@ -86,7 +109,7 @@ def _config_text(project: str) -> str:
         + "# scs_threshold: 2000\n"
         + "# lifecycle: {archive_issue_days: 30, delete: false}, for `memctl maintain`, whose help has all of it\n"
         + "# window: {max_context_tokens: 150000}, for `memctl window`; `memctl window status -h` says which keys\n"
-        + "# docs: false keeps the rendered documents out of Git\n"
+        + "# docs: false keeps the rendered documents out of Git, default-branch renders them on that branch alone\n"
     )
 
 

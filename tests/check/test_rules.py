@@ -48,6 +48,7 @@ OF_STAGED = {"MEM513", "MEM601", "MEM602"}
 # What may come with a page that can't be read. Better nothing does: NEAR has that for each of them.
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"
 CONFIG = "config.yaml"
+ON_MAIN = "docs: default-branch\ndefault_branch: main\n"
 ELSEWHERE = ("code_refs:\n  - lib/gone.py\n",) * 10
 CHECKPOINT = "checkpoints/main/w1-v2-0a0a0a.json"
 PAGE, LIST = "sessions/refunds.md", "sessions/files/refunds.md"
@@ -607,6 +608,18 @@ PLANTED: dict[str, dict[str, Fault]] = {
     "MEM313": {
         "an index of before": Fault(lambda hand, _: hand.replace(INDEX, "layout:3 ", ""), INDEX),
     },
+    "MEM314": {
+        "on the default branch": Fault(
+            lambda hand, _: (hand.append(CONFIG, ON_MAIN), gone(EXECUTIVE)(hand, _)), EXECUTIVE
+        ),
+        "orphaned there": Fault(
+            lambda hand, _: (
+                hand.append(CONFIG, ON_MAIN),
+                hand.write("docs/2.9-gone.md", hand.read("docs/2.1-auth.md")),
+            ),
+            "docs/2.9-gone.md",
+        ),
+    },
     "MEM401": {
         "yesterday": edit(LEARNING, "expires_at: 2026-01-01T00:00:00Z", "expires_at: 2025-11-03"),
         "this second": edit(LEARNING, "expires_at: 2026-01-01T00:00:00Z", f"expires_at: {NOW}"),
@@ -1045,6 +1058,15 @@ NEAR: dict[str, dict[str, Near]] = {
             lambda hand, _: (hand.replace(INDEX, "layout:3 ", ""), hand.append(INDEX, "See also the wiki.\n")),
             frozenset({"MEM309"}),
         )
+    },
+    "MEM314": {
+        "on another branch": Near(
+            lambda hand, _: (
+                hand.append(CONFIG, ON_MAIN),
+                hand.git("switch", "-q", "-c", "topic"),
+                gone(EXECUTIVE)(hand, _),
+            )
+        ),
     },
     "MEM401": {
         "in a second": near(LEARNING, "expires_at: 2026-01-01T00:00:00Z", f"expires_at: {LATER}"),

@@ -63,3 +63,16 @@ def test_an_empty_repository_has_next_commands_too(tmp_path: Path, memctl: Memct
     made = memctl("init", "--git", "--json", where=tmp_path / "new").data
     assert len(made["next"]) == 3
     assert "--yes" in memctl("init", "--yes", "--json", where=tmp_path / "new", code=2).err
+
+
+def test_documents_of_the_default_branch_alone_are_offered_where_there_is_a_remote(
+    project: Path, memctl: Memctl
+) -> None:
+    git(project, "remote", "add", "origin", "https://example.org/project.git")
+    assert "memctl init --docs default-branch" in memctl("init", where=project).err
+    assert memctl("init", "--docs", "default-branch", where=project).code == 0
+    assert "docs: default-branch" in (project / ".memory" / "config.yaml").read_text()
+    other = project.parent / "other"
+    other.mkdir()
+    memctl("init", "--git", "--docs", "false", where=other)
+    assert "\ndocs: false\n" in (other / ".memory" / "config.yaml").read_text()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from memctl.pack import filling
 from memctl.pack.draft import NOTICED, Item, ItemField, Left, PackDraft, PackNote, PackPart
 from memctl.pack.filling import fill
-from memctl.pack.formats import choice, token_optimised
+from memctl.pack.formats import short
 from tests.generated import COUNTERS
 
 DECISION = Item(
@@ -211,7 +212,7 @@ def test_the_id_of_an_event_follows_from_what_it_says() -> None:
     ],
 )
 def test_size_and_operation_choose_the_format(size: int, inter_agent: bool, form: str) -> None:
-    assert choice.suited(size, inter_agent=inter_agent) == form
+    assert filling.suited(size, inter_agent=inter_agent) == form
 
 
 @pytest.mark.parametrize(
@@ -262,7 +263,7 @@ def test_headings_told_twice_are_both_in_yaml() -> None:
     ],
 )
 def test_a_text_is_squeezed_without_losing_words(text: str, squeezed: str) -> None:
-    assert token_optimised.squeezed(text) == squeezed
+    assert short.squeezed(text) == squeezed
 
 
 def test_what_is_left_out_twice_under_one_id_is_told_twice() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memctl.pack import items, relevance
+from memctl.pack import items
 from memctl.search import ranking
 from memctl.store import load
 from memctl.store.memory import open_memory
@@ -50,5 +50,5 @@ def test_a_page_that_another_process_changes_after_it_was_found_is_an_item_by_it
     page = repo / ".memory" / found.path
     page.write_text(page.read_text().replace("quarterly", "monthly"))
     assert "monthly" in memctl("search", "zebra").out
-    item = relevance.item(snapshot, found)
+    item = items.of_result(snapshot, found)
     assert (item.title, item.body) == ("Billing", "")

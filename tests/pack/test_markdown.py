@@ -28,14 +28,14 @@ def entry(body: str = "", number: int = 1, **changes: Any) -> Item:
 
 def packed(parts: dict[str, list[str]], *, listed: Sequence[Left] = (), unlisted: int = 0) -> str:
     """A pack of these parts, without a task."""
-    made = tuple((PackPart(name, TITLES[name], ()), tuple(texts)) for name, texts in parts.items())
+    made = tuple((PackPart(name, TITLES[name], ()), tuple(texts)) for name, texts in parts.items() if texts)
     notes = (
         NOTICED,
         PackNote("task", "Chosen for the task", "mend\nthe login"),
     )
     named = ("Issues", "issues", "", "memctl list --type issue") if listed else ()
     left_out = (LeftOut(tuple(listed), unlisted, *named),) if listed or unlisted else ()
-    return markdown.pack(Contents("shop", notes, made, left_out, (), PackDraft("shop", ())))
+    return markdown.markdown_pack(Contents(PackDraft("shop", (), opening=notes), made, left_out))
 
 
 def headings(text: str) -> list[tuple[str, str]]:
@@ -49,7 +49,7 @@ def headings(text: str) -> list[tuple[str, str]]:
 
 
 def test_a_record_is_a_title_a_line_of_facts_and_its_body() -> None:
-    assert markdown.item(entry("## Description\n\nIt takes 8 s.\n")) == (
+    assert markdown.markdown_item(entry("## Description\n\nIt takes 8 s.\n")) == (
         "### Login is slow\n"
         "\n"
         "ISS-2025-11-04-001 | open | importance 6/10 | 2025-11-04T12:00:00Z | by claude\n"
@@ -62,13 +62,13 @@ def test_a_record_is_a_title_a_line_of_facts_and_its_body() -> None:
 
 def test_every_fact_is_named() -> None:
     item = entry("", severity="high", completion_percentage=40, section="§2.1", tags=["a", "b"], code_refs=["x.py:3"])
-    facts = markdown.item(item).split("\n")[2].split(" | ")
+    facts = markdown.markdown_item(item).split("\n")[2].split(" | ")
     assert facts[2:4] == ["40 % done", "severity high"]
     assert facts[-3:] == ["§2.1", "tags: a, b", "code: x.py:3"]
 
 
 def test_a_record_without_a_body_ends_with_its_facts() -> None:
-    assert markdown.item(entry("\n\n")).endswith("| by claude")
+    assert markdown.markdown_item(entry("\n\n")).endswith("| by claude")
 
 
 @pytest.mark.parametrize(
@@ -132,14 +132,14 @@ HOSTILE = [
 
 @pytest.mark.parametrize("body", HOSTILE)
 def test_no_heading_of_a_body_stands_beside_those_of_the_pack(body: str) -> None:
-    text = packed({"issue": [markdown.item(entry(body))]})
+    text = packed({"issue": [markdown.markdown_item(entry(body))]})
     shown = [(tag, title) for tag, title in headings(text) if tag in ("h1", "h2", "h3")]
     assert shown == [("h1", "Memory of shop"), ("h2", "Open issues"), ("h3", "Login is slow")]
 
 
 @pytest.mark.parametrize("body", HOSTILE)
 def test_no_body_swallows_what_follows(body: str) -> None:
-    texts = [markdown.item(entry(body)), markdown.item(entry("```\n# code\n```", 2, title="Next"))]
+    texts = [markdown.markdown_item(entry(body)), markdown.markdown_item(entry("```\n# code\n```", 2, title="Next"))]
     text = packed({"issue": texts}, listed=[Left("ISS-2025-11-04-003", "Login is slow")])
     assert headings(text)[-2:] == [("h3", "Next"), ("h2", "Left out")]
 
@@ -170,5 +170,5 @@ def test_records_that_are_not_listed_are_counted() -> None:
 
 
 def test_a_file_stands_in_a_fence_longer_than_any_in_it() -> None:
-    text = markdown.item(Item("file", "docs/x.md", "", "a\n````\nb\n"))
+    text = markdown.markdown_item(Item("file", "docs/x.md", "", "a\n````\nb\n"))
     assert text.endswith("`````md\na\n````\nb\n`````")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.pack.formats.choice import NAMES
+from memctl.pack.filling import FORMATS
 from tests.conftest import Memctl, git
 
 DECIDE = ("decide", "Keep it", "--rationale", "It has to be", "-i", "10", "--code", "app.py")
@@ -235,7 +235,7 @@ def test_a_pack_and_the_log_name_the_commit_of_the_text_and_whether_code_changed
     assert [commit["commit"] for commit in logged if commit["brought_text"]] == [made]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FORMATS)
 def test_every_format_has_the_commit_and_the_change(memctl: Memctl, repo: Path, name: str) -> None:
     made: list[str] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.pack import overview
+from memctl.pack import rehydrate
 from memctl.record import ids, timestamps
 from memctl.record.config import Config
 from tests import snapshots
@@ -14,8 +14,8 @@ from tests.generated import NOW, memory
 def test_it_counts_what_is_current() -> None:
     issue, state = {"memory_type": "issue"}, {"memory_type": "state"}
     made = memory((issue, ""), (issue, ""), (state, ""))
-    assert overview.held(made.records) == "It holds 2 open issues, 1 state."
-    assert overview.held([]) == "It holds no open records."
+    assert rehydrate.held(made.records) == "It holds 2 open issues, 1 state."
+    assert rehydrate.held([]) == "It holds no open records."
 
 
 def test_the_project_is_what_its_page_says() -> None:
@@ -24,7 +24,7 @@ def test_the_project_is_what_its_page_says() -> None:
         "## Priorities\n\n- Payment by card. At once.\n- Search\n- Mail\n- Never\n"
     )
     made = snapshots.snapshot([], {"project.md": page}, config=Config(format=1, project="x", description="Other"))
-    assert list(overview.project(made)) == [
+    assert list(rehydrate.project(made)) == [
         "Sell lanterns online.",
         "40 % complete.",
         "Priorities: Payment by card; Search; Mail.",
@@ -33,7 +33,7 @@ def test_the_project_is_what_its_page_says() -> None:
 
 def test_without_a_page_the_settings_describe_the_project() -> None:
     made = snapshots.snapshot([], config=Config(format=1, project="x", description="Sells\nthings. More."))
-    assert list(overview.project(made)) == ["Sells things."]
+    assert list(rehydrate.project(made)) == ["Sells things."]
 
 
 def recorded(time: str, **more: str) -> dict[str, str]:
@@ -43,7 +43,7 @@ def recorded(time: str, **more: str) -> dict[str, str]:
 
 def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:
     years = [({"timestamp": f"{year}-03-01T08:00:00Z"}, "") for year in range(2018, 2022)]
-    assert overview.continuity(memory(*years).snapshot, NOW) == (
+    assert rehydrate.continuity(memory(*years).snapshot, NOW) == (
         "Last recorded: DEC-2025-11-04-004 by claude, 2021-03-01T08:00:00Z (1,709 days ago)."
     )
 
@@ -51,10 +51,10 @@ def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:
 def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
     times = ("2025-11-01T08:00:00Z", "2025-11-01T09:59:00Z", "2025-11-02T14:32:00Z")
     made = memory(*((recorded(time, agent_id="a\u00a0b"), "") for time in times))
-    assert overview.continuity(made.snapshot, NOW) == (
+    assert rehydrate.continuity(made.snapshot, NOW) == (
         "Last recorded: DEC-2025-11-04-003 by a b, 2025-11-02T14:32:00Z (2 days ago); 2 sessions so far."
     )
-    assert overview.continuity(memory().snapshot, NOW) == ""
+    assert rehydrate.continuity(memory().snapshot, NOW) == ""
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
     ],
 )
 def test_a_gap_is_told_in_its_largest_unit(earlier: str, said: str) -> None:
-    assert overview.gap(earlier, NOW) == said
+    assert rehydrate.gap(earlier, NOW) == said
 
 
 @pytest.mark.parametrize(("hours", "count"), [([0], 1), ([0, 2], 1), ([0, 2.1], 2), ([9, 0, 4.5], 3), ([], 0)])
 def test_a_pause_of_more_than_two_hours_ends_a_session(hours: list[float], count: int) -> None:
     times = [f"2025-11-04T{int(hour):02d}:{round(hour % 1 * 60):02d}:00Z" for hour in hours]
     found = memory(*((recorded(time), "") for time in times)).snapshot
-    assert overview.sessions(found.catalogue.recorded(), found.config.session_pause_hours) == count
-    assert overview.sessions(found.catalogue.recorded(), 12) == min(count, 1)
+    assert rehydrate.sessions(found.catalogue.recorded(), found.config.session_pause_hours) == count
+    assert rehydrate.sessions(found.catalogue.recorded(), 12) == min(count, 1)

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.pack.context_summary import enforce
-from memctl.pack.returned import Returned, parse
+from memctl.pack.context_summary import Returned, enforce, parse
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 

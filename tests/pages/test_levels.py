@@ -254,11 +254,12 @@ def test_the_projects_percentage_is_declared_or_made_of_its_sections(
     assert shown in renderer(snapshot).page("1.0-executive-summary.md")
 
 
-def test_the_last_update_is_that_of_the_newest_page_or_record() -> None:
+def test_the_last_update_is_that_of_the_newest_page_or_record_shown() -> None:
     older = section(1, timestamp="2025-11-01T00:00:00Z", agent_id="ada")
-    newer = record(1, timestamp="2025-11-02T00:00:00Z", agent_id="bob", is_archived=True)
+    newer = record(1, timestamp="2025-11-02T00:00:00Z", agent_id="bob", importance=8)
+    unseen = record(2, "learning", timestamp="2025-11-03T00:00:00Z", agent_id="cy")
     assert (executive_of(memory(older)).updated, executive_of(memory(older)).agent) == ("2025-11-01T00:00:00Z", "ada")
-    assert executive_of(memory(older, newer)).agent == "bob"
+    assert executive_of(memory(older, newer, unseen)).agent == "bob"
     assert executive_of(memory()).updated == ""
 
 

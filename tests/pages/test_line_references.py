@@ -146,9 +146,8 @@ def test_who_records_before_the_commit_of_the_change_means_its_lines(
     committed(shop, "docs: more", "src")
     found = reasons(memctl, f"{FILE}:16")
     assert found["Cancelling"]["is_here"]
-    # Line 7 of what was on the disk, or of what was committed: nobody knows, and nothing is claimed.
-    assert not found["Below"]["lines"]["is_followed"]
-    assert "which may have moved since" in memctl("why", FILE).out
+    # The change brought no line 7: it is that of the commit in which the record is.
+    assert found["Below"]["lines"]["now"] == [10, 10]
 
 
 def test_a_file_that_was_recorded_before_its_first_commit_is_followed(shop: Path, memctl: Memctl) -> None:

@@ -206,6 +206,7 @@ def test_commits_under_an_earlier_name_count_and_so_do_references_to_it(shop: Pa
     ]
     assert found["origin"]["path"] == "src/pay/api.py"
     assert records(found) == {made: [("code_refs", "src/pay/api.py:4-5", True)]}
+    assert "hint: it was renamed: `memctl why 'src/pay/größe & co.py'`" in memctl("why", "src/pay/api.py").err
 
 
 @pytest.mark.parametrize("name", ["a file.py", "naïve/データ.py", 'quoted "x".py', "glob[1]*.py", "-dash.py", "a:12"])

@@ -14,18 +14,18 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.pack import items, rehydrate
+from memctl.pack import filling, items, rehydrate
 from memctl.pack.draft import NOTICED, REST, PackPart, harmless
 from memctl.pack.filling import TOO_LARGE, fill
-from memctl.pack.formats import choice, markdown
+from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.record.config import Config
 from memctl.tokens.families import FAMILIES, Family
 from tests.conftest import slow
 from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
 
-FORMS = sorted(choice.NAMES)
-forms = st.sampled_from([*FORMS, choice.AUTO])
+FORMS = sorted(filling.FORMATS)
+forms = st.sampled_from([*FORMS, filling.AUTO])
 
 
 def open_ids(made: Memory) -> list[str]:
@@ -34,7 +34,7 @@ def open_ids(made: Memory) -> list[str]:
 
 def whole(made: Memory, identifier: str) -> str:
     record = next(record for record in made.records if record.id == identifier)
-    return markdown.item(items.of_record(made.snapshot, record, {}))
+    return markdown.markdown_item(items.of_record(made.snapshot, record, {}))
 
 
 def headings(text: str) -> list[tuple[int, str]]:

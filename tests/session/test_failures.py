@@ -11,11 +11,15 @@ from memctl.transcript.events import CALL, RESULT, Event
 
 def run(*pairs: tuple[str, str]) -> list[Failure]:
     """The failures of commands with their outputs, of which no host says how they ended."""
+    return failures.of_events(events_of(*pairs))
+
+
+def events_of(*pairs: tuple[str, str]) -> list[Event]:
     events = []
     for number, (command, output) in enumerate(pairs):
         events.append(Event(CALL, tool="Bash", arguments={"command": command}, call=str(number)))
         events.append(Event(RESULT, output, call=str(number)))
-    return failures.of_events(events)
+    return events
 
 
 @pytest.mark.parametrize(
@@ -40,7 +44,7 @@ def run(*pairs: tuple[str, str]) -> list[Failure]:
         ("npm test", "Tests:       1 failed, 7 passed, 8 total", "Tests:       1 failed, 7 passed, 8 total"),
         ("npx vitest run", " Tests  2 failed | 5 passed (7)", "Tests  2 failed | 5 passed (7)"),
         ("npx mocha", "  4 passing (12ms)\n  1 failing\n", "1 failing"),
-        ("go test ./...", "--- FAIL: TestAdd (0.00s)\nFAIL\tshop/cart\t0.003s", "--- FAIL: TestAdd (0.00s)"),
+        ("go test ./...", "--- FAIL: TestAdd (0.00s)\nFAIL\tshop/cart\t0.003s", "--- FAIL: TestAdd"),
         ("npx tsc", "src/a.ts(3,7): error TS2322: Type 'string' is not assignable",
          "src/a.ts(3,7): error TS2322: Type 'string' is not assignable"),
         ("mypy", "a.py:3: error: Incompatible types  [assignment]\nFound 1 error in 1 file (checked 9 source files)",
@@ -91,7 +95,7 @@ def test_a_host_that_knows_how_a_command_ended_is_believed_unless_something_hide
     assert [of("pytest"), of("pytest | tail -3"), of("pytest; git status")] == [False, True, True]
 
 
-def test_of_runs_that_only_count_their_failures_the_last_count_stands() -> None:
+def test_a_count_of_failures_gives_way_to_the_next_message_of_its_step() -> None:
     found = run(
         ("pytest -q | tail -1", "3 failed in 3.21s"),
         ("pytest", "=== 2 failed in 61.02s (0:01:01) ==="),
@@ -101,7 +105,7 @@ def test_of_runs_that_only_count_their_failures_the_last_count_stands() -> None:
         ("./run", "error: port 81 is taken"),
     )
     assert [(one.message, one.times) for one in found] == [
-        ("2 failed", 2), ("FAILED tests/x.py::test_y - no", 1), ("Found 1 error in 1 file", 1),
+        ("FAILED tests/x.py::test_y - no", 3), ("Found 1 error in 1 file", 1),
         ("error: port 80 is taken", 1), ("error: port 81 is taken", 1),
     ]  # fmt: skip
 
@@ -114,6 +118,9 @@ def test_of_runs_that_only_count_their_failures_the_last_count_stands() -> None:
         ("uv run pytest tests/x.py", "pytest", True),
         ("cd shop && cargo test cart 2>&1 | tail", "cargo test", True),
         ("git add -A && npm test", "npm test -- --run", True),
+        ("make lint", "make build && make lint", True),
+        ("./deploy.sh", "git pull && ./deploy.sh && git push", True),
+        ("./deploy.sh", "./deploy.sh; git push", True),  # the step of the call
         ("pytest", "pytest tests/x.py", False),
         ("pytest tests/x.py", "pytest tests/y.py", False),
         ("npm test", "npm install", False),
@@ -123,7 +130,8 @@ def test_of_runs_that_only_count_their_failures_the_last_count_stands() -> None:
 def test_a_failure_is_made_good_by_the_same_step_or_a_wider_one(failed: str, then: str, is_resolved: bool) -> None:
     found = run((failed, "error: it broke"), (then, "done"))
     assert [bool(one.resolved) for one in found] == [is_resolved]
-    assert steps.begins(f"{found[0].step}: error: it broke", steps.keys([then])) == is_resolved
+    good = steps.keys(failures.succeeded(events_of((then, "done"))))
+    assert steps.begins(f"{found[0].step}: error: it broke", good) == is_resolved
 
 
 @pytest.mark.parametrize(

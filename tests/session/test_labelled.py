@@ -152,3 +152,10 @@ def test_importance_and_term_follow_from_who_said_it_and_how_surely(tmp_path: An
     assert given(PROMPT, "let's keep one queue for each shop") == (5, "30d")
     assert given(ANSWER, "We decided to keep one queue for each shop.") == (4, "7d")
     assert given(ANSWER, "DECISION: one queue for each shop\nImportance: 9") == (9, None)
+
+
+def test_a_proposal_has_the_time_at_which_it_was_stated(tmp_path: Any) -> None:
+    said = Event(PROMPT, "DECISION: one queue for each shop", moment="2025-03-02T08:15:00Z")
+    session = Session("x", (said, Event(ANSWER, "Lesson: a retry hides an empty pool")))
+    made = summarize(session, trail.of_session(session, Places(tmp_path, ""), (), ()), "s1", "me")
+    assert [one.values.get("timestamp") for one in propose(made, ())] == ["2025-03-02T08:15:00Z", None]

@@ -10,8 +10,7 @@ from memctl.sources.sizes import PER_BYTE, TokenSizes
 from memctl.store import load, source_facts
 from memctl.store.memory import open_memory
 from memctl.store.repository_files import FilesOnDisk
-from memctl.tokens.calibration import Learnt
-from memctl.tokens.count import Counter
+from memctl.tokens.count import Counter, Learnt
 from memctl.tokens.families import FAMILIES, KINDS, family_of
 
 

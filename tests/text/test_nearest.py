@@ -51,3 +51,10 @@ def test_only_the_nearest_are_taken() -> None:
 def test_short_words_are_forgiven_one_slip() -> None:
     assert nearest("reveal", ["repeat"]) == []
     assert nearest("certficaet", ["certificate"]) == ["certificate"]
+
+
+def test_a_changed_letter_may_count_as_two_slips() -> None:
+    assert nearest("weak", ["week"]) == ["week"]
+    assert nearest("weak", ["week"], 2) == []
+    assert nearest("sqlcypher", ["sqlcipher"], 2) == ["sqlcipher"]
+    assert distance("weak", "week", 2, 2) == 2

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from memctl.store.cache import Cache
 from memctl.store.observations import Observation
-from memctl.tokens.calibration import LEAST, MOST, RATE, Learnt, digest_of, learn, name_of
-from memctl.tokens.count import Counter, Tokenizer
+from memctl.tokens.count import LEAST, MOST, RATE, Counter, Learnt, Tokenizer, digest_of, learn, name_of
 from memctl.tokens.families import FAMILIES
 
 FAMILY = FAMILIES["claude-4.5"]

@@ -41,7 +41,7 @@ def test_between_two_requests_the_answer_and_what_followed_it_were_added() -> No
     (growth,) = growths(user("before"), answer("a", 1000, text("Looking."), CALL), user("total 4"), answer("b", 1200))
     assert [part.text for part in growth.parts] == ["Looking.", "Bash command\nls", "total 4"]
     assert (growth.model, growth.tokens, growth.fault) == (MODEL, 200, "")
-    assert (growth.tool_calls, growth.parameters, growth.overhead) == (1, 1, 36 + 14 + 2 * 4)
+    assert (growth.tool_calls, growth.overhead) == (1, 36 + 14 + 2 * 4)
 
 
 def test_the_lines_of_one_answer_are_one_request() -> None:

@@ -12,9 +12,11 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.tokens.images import image_size, image_tokens
 from memctl.tokens.messages import (
+    PER_EMPTY_RESULT,
     PER_MESSAGE,
     PER_PARAMETER,
     PER_REQUEST,
+    PER_SEVERAL_CALLS,
     PER_TOOL_CALL,
     Conversation,
     call_texts,
@@ -110,6 +112,19 @@ def test_messages_and_tool_calls_cost_tokens_beside_their_text(request_: dict[st
     assert conversation.overhead == PER_REQUEST + messages * PER_MESSAGE + PER_TOOL_CALL + PER_PARAMETER
 
 
+def test_several_calls_of_an_answer_and_an_empty_result_cost_more() -> None:
+    def overhead(*calls: str, result: str = "x") -> int:
+        used = [{"type": "tool_use", "name": name, "input": {}} for name in calls]
+        given = {"role": "user", "content": [{"type": "tool_result", "content": result}]}
+        return parsed([{"role": "assistant", "content": used}, given]).overhead
+
+    one = PER_REQUEST + 2 * PER_MESSAGE + PER_TOOL_CALL
+    assert overhead("Read") == one
+    assert overhead("Read", "Read") == one + PER_TOOL_CALL + PER_SEVERAL_CALLS
+    assert overhead("Read", "Read", "Read") == one + 2 * PER_TOOL_CALL + PER_SEVERAL_CALLS
+    assert overhead("Read", result="") == one + PER_EMPTY_RESULT
+
+
 def test_a_calls_input_is_counted_by_its_raw_values() -> None:
     """As JSON, each end of a line and each quotation mark in a value has a backslash more."""
     code = 'func main() {\n\tfmt.Println("hello")\n}\n' * 40
@@ -167,7 +182,7 @@ def test_an_image_has_the_tokens_of_its_size() -> None:
     assert image_tokens({"type": "input_image", "image_url": url}) == 85 + 4 * 170
     assert image_tokens({"type": "document"}) is None
     conversation = parsed([{"role": "user", "content": [own, {"type": "text", "text": "What is it?"}]}])
-    assert (conversation.images, conversation.uncounted) == (1_590, {})
+    assert conversation.uncounted == {}
     assert conversation.overhead == PER_REQUEST + PER_MESSAGE + 1_590
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from memctl.tokens import count as tokens_count
-from memctl.tokens.calibration import Learnt
-from memctl.tokens.count import Counter
+from memctl.tokens.count import Counter, Learnt
 from memctl.tokens.families import FAMILIES, family_of
 from tests.tokens.test_pieces import SAMPLES
 

@@ -564,3 +564,55 @@ def test_a_checkout_with_other_line_ends_is_no_edit_by_hand(shop: Path, memctl: 
     for file in docs(shop).iterdir():
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     assert "edited by hand" not in memctl("render", "--check", code=None).err
+
+
+def merged_by_the_hosting_site(repo: Path, branch: str) -> None:
+    """Merge a branch into that of HEAD as a server does: without the drivers and hooks of any clone."""
+    tree = git(repo, "merge-tree", "--write-tree", "HEAD", branch).strip()
+    commit = git(repo, "commit-tree", tree, "-p", "HEAD", "-p", branch, "-m", f"Merge {branch}").strip()
+    git(repo, "reset", "-q", "--hard", commit)
+
+
+def test_on_the_default_branch_alone_documents_make_no_conflicts_and_follow_the_next_write(
+    shop: Path, memctl: Memctl
+) -> None:
+    memctl("init", "--docs", "default-branch")
+    assert "docs: default-branch\ndefault_branch: main\n" in (shop / ".memory" / "config.yaml").read_text()
+    git(shop, "branch", "other")
+    for branch in ("topic", "other"):
+        git(shop, "switch", "-q", *(["-c"] if branch == "topic" else []), branch)
+        for number in range(3):
+            memctl("decide", f"{branch} {number}", "--section", "2.1")
+            assert rendered_in(shop) == []
+        assert not {"MEM308", "MEM310", "MEM314"} & {one["code"] for one in memctl("check", "--json").data["findings"]}
+        assert memctl("render", "--check").err == "all documents are up to date\n"
+        assert "rendered on main alone" in memctl("render", code=1).err
+    git(shop, "switch", "-q", "main")
+    merged_by_the_hosting_site(shop, "topic")
+    merged_by_the_hosting_site(shop, "other")
+    found = {one["code"]: one["severity"] for one in memctl("check", "--json").data["findings"]}
+    assert found["MEM314"] == "warning"
+    assert "MEM308" not in found
+    git(shop, "switch", "-q", "--detach")
+    memctl("render", code=1)
+    git(shop, "update-ref", "refs/remotes/origin/main", "main")  # as a build has it
+    assert INDEX in memctl("render").out
+    git(shop, "switch", "-q", "main")
+    memctl("learn", "The next one")
+    assert {INDEX, TOP, "2.1-payment.md", "3.1-cards.md"} <= set(rendered_in(shop))
+    assert "MEM314" not in memctl("check").out
+    document = docs(shop) / INDEX
+    document.write_text(document.read_text() + "By hand.\n")
+    git(shop, "switch", "-q", "topic", check=False)
+    assert "MEM309" in memctl("check", code=1).out
+
+
+def test_without_a_known_default_branch_no_document_is_rendered_and_that_is_said(shop: Path, memctl: Memctl) -> None:
+    configure(shop, "docs: default-branch")
+    memctl("commit")
+    assert "`default_branch: NAME` in .memory/config.yaml" in memctl("decide", "Unseen").err
+    assert rendered_in(shop) == []
+    git(shop, "update-ref", "refs/remotes/origin/main", "HEAD")
+    git(shop, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    assert "default_branch" not in memctl("decide", "Seen").err
+    assert INDEX in rendered_in(shop)

@@ -54,8 +54,9 @@ def test_what_says_why_and_what_is_there_gets_no_hint(repo: Path, memctl: Memctl
         assert memctl(*arguments, "--strict").err == ""
 
 
-def test_a_hint_names_the_nearest_file(repo: Path, memctl: Memctl) -> None:
+def test_a_hint_names_the_nearest_file_and_a_line_that_is_not_there(repo: Path, memctl: Memctl) -> None:
     (repo / "pool.py").write_text("x = 1\n")
+    assert "pool.py has 1 line, and not 900" in memctl("issue", "Slow", "--code", "pool.py:900", "--strict", code=1).err
     assert "did you mean pool.py?" in memctl("issue", "Slow", "--code", "pol.py").err
 
 

@@ -9,7 +9,6 @@ from memctl.pack.draft import Contents, Item, Left, LeftOut, PackNote
 from memctl.record.notices import escape_model_tokens
 from memctl.text.markdown import contained, one_line
 
-name = "markdown"
 # How each fact reads in the line below a title; others are "name value".
 _SAID = {
     "status": "{}",
@@ -22,7 +21,7 @@ _SAID = {
 }
 
 
-def item(item: Item) -> str:
+def markdown_item(item: Item) -> str:
     """One item: its title, a line of facts, its body."""
     said = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
     facts = [one_line(item.id), *(_SAID.get(name, f"{name} {{}}").format(value) for name, value in said)]
@@ -33,17 +32,16 @@ def item(item: Item) -> str:
     return escape_model_tokens("\n\n".join([*blocks, text] if text else blocks))
 
 
-def pack(contents: Contents) -> str:
+def markdown_pack(contents: Contents) -> str:
     """A whole pack: how it begins, the items by part, what was left out, and what comes next."""
-    title = contents.draft.title
-    whole = title.replace("{project}", contents.project) if contents.project else title.partition(" ")[0]
-    blocks = [f"# {escape_model_tokens(one_line(whole))}", *(_note(note) for note in contents.opening)]
+    draft = contents.draft
+    whole = draft.title.replace("{project}", draft.project) if draft.project else draft.title.partition(" ")[0]
+    blocks = [f"# {escape_model_tokens(one_line(whole))}", *map(_note, draft.opening)]
     for part, texts in contents.parts:
-        if texts:
-            blocks += [f"## {part.title}", *texts]
+        blocks += [f"## {part.title}", *texts]
     if contents.left_out:
         blocks += ["## Left out", *map(_left_out, contents.left_out)]
-    blocks += [f"## {note.title}\n\n{escape_model_tokens(contained(note.text))}" for note in contents.closing]
+    blocks += [f"## {note.title}\n\n{escape_model_tokens(contained(note.text))}" for note in draft.closing]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -62,7 +60,7 @@ def _note(note: PackNote) -> str:
 
 @lru_cache(maxsize=4096)  # `filling` tries how many of them have room
 def _line(left: Left) -> str:
-    return f"- {left.id} {escape_model_tokens(left.said)}"
+    return f"- {left.id} {escape_model_tokens(left.line)}"
 
 
 def _left_out(group: LeftOut) -> str:

@@ -1,12 +1,22 @@
-"""Short names for what the compressed formats say often: GOAL, STATUS, DECISIONS, NEXT (rules.md#formats)."""
+"""Packs with as little around the text as possible (rules.md#formats): compressed YAML, and lines at the margin.
+
+Both have short names for what they say often: GOAL, STATUS, DECISIONS, NEXT. YAML is parsed by any reader of it. Of the
+other, lines that begin in the first column are memctl's own; every line of an item's text is indented. So nothing in a
+record can pass for a heading or for another record, whatever it says.
+"""
 
 from __future__ import annotations
 
-from memctl.pack.draft import NOTICED, Item, PackNote
-from memctl.record.notices import SHORT_NOTICE
+import re
+from functools import cache
+from typing import Any
+
+from memctl.pack.draft import NOTICED, Contents, Item, ItemField, PackNote, harmless
+from memctl.record.notices import SHORT_NOTICE, escape_model_tokens
+from memctl.text import headings
 from memctl.text.markdown import one_line
 
-PARTS = {
+_PARTS = {
     "notice": "DATA",
     "task": "GOAL",
     "summary": "PROJECT",
@@ -22,7 +32,7 @@ PARTS = {
     "more": "ALSO OPEN",
     "check": "CHECK BEFORE USE",
 }
-FIELDS = {
+_FIELDS = {
     "decision": "decided",
     "rationale": "why",
     "alternatives_considered": "instead of",
@@ -42,25 +52,157 @@ FIELDS = {
     "applicability": "applies",
 }
 _FACTS = {"importance": "i{}", "completion": "{}%", "severity": "{}", "by": "{}", "commit": "@{}", "tags": "#{}"}
+_NEVER_FOLD = 1 << 30
+_FENCES = ("```", "~~~")
+# Ends of lines for some readers that are none here; what follows them is indented, too.
+_OTHER_ENDS = re.compile("\r(?!\n|\\Z)|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_BLOCKS = ("#", "|", ">", "- ", "* ", "+ ", *_FENCES)
 
 
-def part(name: str) -> str:
-    """The short name of a part or note."""
-    return PARTS.get(name, name.upper().replace("_", " "))
+def _part(name: str) -> str:
+    return _PARTS.get(name, name.upper().replace("_", " "))
 
 
-def note(note: PackNote) -> str:
+def _text(note: PackNote) -> str:
     """What a note says, memctl's own notice in fewer words."""
     return SHORT_NOTICE if note == NOTICED else note.text
 
 
-def facts(item: Item) -> str:
+def _facts(item: Item) -> str:
     """All facts of an item in a few words; a date without its time."""
-    said = []
-    for name, value in item.facts:
-        value = one_line(value).replace("|", "\N{BROKEN BAR}")
-        if name == "date":
-            said.append(value[:10])
-        else:
-            said.append(_FACTS.get(name, "{}").format(value))
-    return " ".join(said)
+    lines = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
+    return " ".join(value[:10] if name == "date" else _FACTS.get(name, "{}").format(value) for name, value in lines)
+
+
+def yaml_item(item: Item) -> str:
+    """One item: its id and title, its facts, its fields under short keys."""
+    facts = _facts(item)
+    entry: dict[str, Any] = {one_line(item.id): one_line(item.title) or facts}
+    if facts and item.title:
+        entry["is"] = facts
+    for field in item.fields():
+        key = _FIELDS.get(field.name, one_line(field.name or field.heading) or "text")
+        _add(entry, key, field.value if isinstance(field.value, str) else list(field.value))
+    return _dump([entry])
+
+
+def yaml_pack(contents: Contents) -> str:
+    """A whole pack as one mapping."""
+    draft = contents.draft
+    top: dict[str, Any] = {"MEMORY": one_line(draft.project)} if draft.project else {}
+    top |= {_part(note.name): _text(note) for note in draft.opening}
+    texts = [_dump(top)] if top else []
+    texts += [f"{_part(part.name)}:\n{''.join(items)}" for part, items in contents.parts]
+    left: dict[str, Any] = {}
+    for group in contents.left_out:
+        entries: dict[str, Any] = {}
+        for each in group.listed:
+            _add(entries, one_line(each.id), each.line)
+        if group.more:
+            _add(entries, "more", group.more)
+        left |= {group.name if group.marker else group.element: entries} if group.name else entries
+    texts += [_dump({"LEFT OUT": left})] if left else []
+    closing = {_part(note.name): _text(note) for note in draft.closing}
+    return "".join([*texts, *([_dump(closing)] if closing else [])]) or "{}\n"
+
+
+def _add(entry: dict[str, Any], key: str, value: Any) -> None:
+    """Put a value under a key, or if that is taken under the next free one."""
+    number, free = 2, key
+    while free in entry:
+        free = f"{key} {number}"
+        number += 1
+    entry[free] = value
+
+
+def _dump(data: Any) -> str:
+    import yaml
+
+    options: dict[str, Any] = {"allow_unicode": True, "sort_keys": False, "default_flow_style": False}
+    text: str = yaml.dump(data, Dumper=_dumper(), width=_NEVER_FOLD, **options)
+    return text
+
+
+@cache
+def _dumper() -> Any:
+    """YAML's C dumper where there is one; texts of several lines are literal blocks."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+    class Dumper(base):  # type: ignore[misc]
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def text(dumper: Any, value: str) -> Any:
+        value = harmless(value)  # or some of it would be escaped, which a reader undoes
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+    Dumper.add_representer(str, text)
+    return Dumper
+
+
+def tokens_item(item: Item) -> str:
+    """One item: a line of id, title and facts; then its fields, indented."""
+    head = one_line(f"{item.id} {item.title}")
+    if facts := _facts(item):
+        head += f" |{facts}|"
+    if item.kind == "file":
+        lines = item.body.rstrip("\n").split("\n") if item.body.strip() else []
+        return "\n".join([escape_model_tokens(head), *(f" {line}" for line in lines)])  # code stays what it is
+    return escape_model_tokens("\n".join([head, *(line for field in item.fields() for line in _field(field))]))
+
+
+def tokens_pack(contents: Contents) -> str:
+    """A whole pack, part by part."""
+    draft = contents.draft
+    lines = [f"MEMORY: {escape_model_tokens(one_line(draft.project))}" if draft.project else "MEMORY"]
+    lines += map(_note, draft.opening)
+    for part, texts in contents.parts:
+        lines += [f"{_part(part.name)}:", *texts]
+    for group in contents.left_out:
+        label = f"LEFT OUT {group.name if group.marker else group.name.upper()}".rstrip()
+        lines.append(f"{escape_model_tokens(label)}:" + (f" {group.more:,} more" if group.more else ""))
+        lines += [f"{left.id} {escape_model_tokens(left.line)}" for left in group.listed]
+    lines += map(_note, draft.closing)
+    return _OTHER_ENDS.sub(r"\g<0> ", "\n".join(lines)) + "\n"
+
+
+def _note(note: PackNote) -> str:
+    first, *more = squeezed(escape_model_tokens(_text(note))).split("\n")
+    return "\n".join([f"{_part(note.name)}: {first}", *(f" {line}" for line in more)])
+
+
+def _field(field: ItemField) -> list[str]:
+    label = _FIELDS.get(field.name, one_line(field.name or field.heading))
+    if isinstance(field.value, str):
+        first, *more = squeezed(field.value).split("\n")
+        if _is_block(first):
+            return [f" {label}:" if label else " :", *(f" {line}" for line in (first, *more))]
+        return [f" {label}: {first}" if label else f" {first}", *(f"  {line}" for line in more)]
+    if len(field.value) == 1 and "\n" not in field.value[0]:
+        return [f" {label}: {field.value[0]}"]
+    lines = [f" {label}:"]
+    for value in field.value:
+        first, *more = squeezed(value).split("\n")
+        lines += [f" - {first}", *(f"   {line}" for line in more)]
+    return lines
+
+
+def squeezed(text: str) -> str:
+    """A text without blank lines, and with lines that are one paragraph joined; code stays as it is."""
+    lines: list[str] = []
+    is_open = False  # whether the next line may go on with the last one
+    for line, is_prose in headings.outside_code(text):
+        if is_prose and is_open and line.strip() and not _is_block(line) and not line.startswith((" ", "\t")):
+            lines[-1] += f" {line.strip()}"
+            continue
+        if line.strip():
+            lines.append(line.rstrip())
+        is_open = is_prose and bool(line.strip()) and not line.lstrip().startswith(("#", "|", *_FENCES))
+    return "\n".join(lines)
+
+
+def _is_block(line: str) -> bool:
+    """Whether a line begins something of its own in Markdown."""
+    return line.lstrip().startswith(_BLOCKS) or line.lstrip()[:1].isdigit()

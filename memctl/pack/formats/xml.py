@@ -1,10 +1,12 @@
-"""Packs as one XML message (rules.md#formats).
+"""Packs as one XML message, or as one event from an agent to another, complete in itself (rules.md#formats).
 
 Text is escaped by a serialiser; characters that XML 1.0 can't hold at all are replaced.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import blake2b
 from xml.etree import ElementTree
 
 from memctl.pack.draft import Contents, Item, ItemField, LeftOut, PackNote
@@ -12,7 +14,6 @@ from memctl.text import xml
 from memctl.text.markdown import one_line
 from memctl.text.xml import clean, written
 
-name = "xml"
 # Names of elements that are not those of parts and notes.
 ELEMENTS = {
     "task": "current_objective",
@@ -29,9 +30,11 @@ ELEMENTS = {
     "check": "check_before_use",
 }
 _LISTED = "item"
+_EVENT = "agent_context"
+_SHARED = ("state", "decision")  # kinds of items that every agent at work needs; rules.md#shared-context
 
 
-def item(item: Item) -> str:
+def xml_item(item: Item) -> str:
     """One item as an element: facts as attributes, fields as elements."""
     element = ElementTree.Element(item.kind, {"id": _line(item.id)})
     if item.title:
@@ -43,33 +46,55 @@ def item(item: Item) -> str:
     return written(element)
 
 
-def pack(contents: Contents) -> str:
+event_item = xml_item
+
+
+def xml_pack(contents: Contents) -> str:
     """A whole pack as one element."""
-    root = contents.draft.root
-    opening = f"<{root}{attribute('project', contents.project)}>"
-    return "\n".join([opening, *blocks(contents), f"</{root}>"]) + "\n"
+    draft = contents.draft
+    opening = f"<{draft.root}{_attribute('project', draft.project)}>"
+    return "\n".join([opening, *_blocks(contents), f"</{draft.root}>"]) + "\n"
 
 
-def blocks(contents: Contents) -> list[str]:
+def event_pack(contents: Contents) -> str:
+    """A whole pack as an event: `meta` says what it is and where it goes, `context_metrics` how large its parts are."""
+    inside = _blocks(contents)
+    state = ["<state>", *inside, "</state>"]
+    if not contents.draft.project:
+        return "\n".join([f"<{_EVENT}>", *state, f"</{_EVENT}>"]) + "\n"
+    draft, sizes = contents.draft, contents.sizes
+    meta = {
+        "event_id": blake2b("\n".join(inside).encode(), digest_size=6).hexdigest(),  # follows from what it says
+        "timestamp": draft.made,
+        "source_agent": draft.source,
+        "target_agent": draft.target,
+        "workflow_id": draft.project,
+    }
+    shared = sum(sizes.get(kind, 0) for kind in _SHARED)
+    metrics = {"scs_size": f"{shared}", "aws_size": f"{sum(sizes.values())}"} if sizes else {}
+    lines = [*_group("meta", meta), *state, *_group("context_metrics", metrics)]
+    return "\n".join([f"<{_EVENT}>", *lines, f"</{_EVENT}>"]) + "\n"
+
+
+def _group(tag: str, values: Mapping[str, str]) -> list[str]:
+    """The lines of an element with an element for each text that is not empty; none without any."""
+    lines = [written(xml.element(name, value)) for name, value in values.items() if value]
+    return [f"<{tag}>", *lines, f"</{tag}>"] if lines else []
+
+
+def _blocks(contents: Contents) -> list[str]:
     """What stands in the one element: notes, parts, what was left out, what comes next."""
-    found = [_note(note) for note in contents.opening]
+    found = [_note(note) for note in contents.draft.opening]
     for part, texts in contents.parts:
-        if texts:
-            tag = ELEMENTS.get(part.name, part.name)
-            found.append("\n".join([f"<{tag}>", *texts, f"</{tag}>"]))
+        tag = ELEMENTS.get(part.name, part.name)
+        found.append("\n".join([f"<{tag}>", *texts, f"</{tag}>"]))
     if contents.left_out:
-        found.append(
-            "\n".join(["<left_out>", *(row for group in contents.left_out for row in _left_out(group)), "</left_out>"])
-        )
-    return found + [_note(note) for note in contents.closing]
+        rows = (row for group in contents.left_out for row in _left_out(group))
+        found.append("\n".join(["<left_out>", *rows, "</left_out>"]))
+    return found + [_note(note) for note in contents.draft.closing]
 
 
-def text_element(tag: str, text: str) -> str:
-    """An element that holds a text."""
-    return written(xml.element(tag, text))
-
-
-def attribute(key: str, value: str) -> str:
+def _attribute(key: str, value: str) -> str:
     """An attribute with the space before it; "" without a value."""
     if not value:
         return ""
@@ -77,7 +102,7 @@ def attribute(key: str, value: str) -> str:
 
 
 def _note(note: PackNote) -> str:
-    return text_element(ELEMENTS.get(note.name, note.name), note.text)
+    return written(xml.element(ELEMENTS.get(note.name, note.name), note.text))
 
 
 def _field(field: ItemField) -> ElementTree.Element:
@@ -100,10 +125,10 @@ def _left_out(group: LeftOut) -> list[str]:
         element.text = _line(left.title)
         lines.append(written(element))
     if group.more:
-        lines.append(f'<more count="{group.more}"{attribute("command", group.command)}/>')
+        lines.append(f'<more count="{group.more}"{_attribute("command", group.command)}/>')
     if not group.element:
         return lines
-    where = attribute("id", group.marker) + attribute("title", group.name.removeprefix(group.marker).strip())
+    where = _attribute("id", group.marker) + _attribute("title", group.name.removeprefix(group.marker).strip())
     return [f"<{group.element}{where if group.marker else ''}>", *lines, f"</{group.element}>"]
 
 

@@ -27,6 +27,7 @@ What nobody said is measured where something tells it: the log of earlier batche
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -37,9 +38,10 @@ from memctl.record import ids
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.search.readiness import OpenWork
+from memctl.text.markdown import first_sentence
 from memctl.text.similar import comparable
-from memctl.window.policy import importance
-from memctl.window.policy.blocks import ParsedText, TextBlock
+from memctl.window.policy import relevance
+from memctl.window.policy.blocks import CODE, DATA, LIST, TEXT, CountTokens, ParsedText, TextBlock
 from memctl.window.policy.measures import Measured, Measures
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
@@ -87,6 +89,7 @@ _HINT = f"its keys are {', '.join(ContextState.__struct_fields__)}"
 
 
 SCS_THRESHOLD = 2_000  # tokens; rules.md#shared-context
+MACRO_AWS = 8_000  # tokens of a working set above which a macro summary is mandatory
 BURST = 0.15  # predicted growth of the working set that is a token burst
 _SLICE = {"mission", "phase", "next", "risks", "anchors"}
 _UNRESOLVED = re.compile(r"\b(?:proposed|pending|unresolved|undecided|open|to be decided)\b", re.IGNORECASE)
@@ -156,7 +159,7 @@ def _extracted(context: ParsedText) -> list[TextBlock]:
 
 def _is_shared(block: TextBlock) -> bool:
     """Whether a block belongs into the slice; decisions do while they are not made."""
-    found = importance.parts(block)
+    found = relevance.parts(block)
     is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
     return bool(found & _SLICE) or bool(is_undecided)
 
@@ -182,7 +185,7 @@ def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
 
 def _named_work(context: Context) -> set[str]:
     blocks = context.measures.parsed.blocks
-    texts = [block.text for block in blocks if importance.parts(block) & {"mission", "inputs", "next"}]
+    texts = [block.text for block in blocks if relevance.parts(block) & {"mission", "inputs", "next"}]
     return {match[0] for text in texts for match in ids.PATTERN.finditer(text)}
 
 
@@ -206,3 +209,104 @@ def burst(planned: int, working_set: int, remaining: int) -> Burst:
     """What planned reads and prompts would do to a working set. Without one, anything planned is a burst."""
     growth = planned / working_set if working_set else float(planned > 0)
     return Burst(planned, growth, planned - remaining)
+
+
+TIERS = (("micro", 50), ("phase", 300), ("macro", 800))  # the most tokens of each
+REDUCTION = 0.12  # of the shared slice, at least
+_VERBOSE = 60  # tokens of a paragraph; a shorter one has no reasoning to collapse
+_EXCERPT = 200  # tokens of code that are worth an anchor
+_ANCHOR = 25  # tokens of a hash with its lines
+_PATH = re.compile(r"(?<![\w./-])(?:[\w.-]+/)+[\w.-]+\.\w{1,8}\b")
+_SECURITY = re.compile(
+    r"\b(?:auth\w*|passw\w+|secret|token|crypt\w*|permission\w*|sql|saniti[sz]\w*|csrf|xss)\b", re.IGNORECASE
+)
+
+
+class Tier(msgspec.Struct, frozen=True):
+    """The summary to make: its tier and limit, tokens that its outcome lines need, and the part of the slice saved."""
+
+    name: str
+    most: int
+    needs: int
+    reduction: float
+    why: str
+
+    @property
+    def is_enough(self) -> bool:
+        return self.reduction >= REDUCTION
+
+
+class Strategy(msgspec.Struct, frozen=True):
+    """A way to make the context smaller: what it does, on which lines, and the tokens it would save."""
+
+    number: int
+    name: str
+    saves: int
+    lines: list[int]
+
+
+def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
+    """The smallest tier that can hold an outcome line for each block of the slice that says more than a line."""
+    long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
+    outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}
+    # What stands there a second time needs no outcome of its own.
+    gains = [(block, min(outcomes.pop(block.text, 0), block.tokens)) for block in long]
+    gains = [(block, outcome) for block, outcome in gains if outcome < block.tokens]
+    needs = sum(outcome for _, outcome in gains)
+    name, most = next(((name, most) for name, most in TIERS if needs <= most), TIERS[-1])
+    why = f"{len(gains)} blocks come to {needs:,} tokens of outcomes"
+    if needs > most:
+        why += ", more than it holds: the least of them have to go"
+    if working_set > MACRO_AWS:
+        name, most = TIERS[-1]
+        why = f"mandatory: the working set has {working_set:,} tokens, more than {MACRO_AWS:,}; {why}"
+    saved = sum(block.tokens for block, _ in gains) - min(needs, most)
+    return Tier(name, most, needs, saved / shared.tokens if shared.tokens else 0.0, why)
+
+
+def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
+    """What each way would save in a working set, in the order of preference."""
+    content = found.content
+    repeated = [item for item in content if item.overlap.earlier >= 0 and item.overlap.share >= 0.5]
+    verbose = [item for item in content if item.block.kind == TEXT and item.block.tokens > _VERBOSE]
+    verbose = [item for item in verbose if item not in repeated and not item.stale.share]
+    stale = [item for item in content if item.stale.share]
+    over = [
+        item for item in stale if any(word in item.stale.why for word in ("resolved", "done", "archived", "expired"))
+    ]
+    pruned = [item for item in stale if item not in over]
+    code = [item for item in content if _is_excerpt(item.block)]
+    return [
+        _strategy(
+            1, "deduplicate unchanged plans and checklists", [(i, i.block.tokens * i.overlap.share) for i in repeated]
+        ),
+        _strategy(
+            2,
+            "collapse reasoning into outcome lines",
+            [(i, i.block.tokens - count(first_sentence(i.block.text), "markdown")) for i in verbose],
+        ),
+        _paths(found, count),
+        _strategy(4, "move resolved rationale into the memory", [(i, i.block.tokens * i.stale.share) for i in over]),
+        _strategy(5, "prune superseded tasks", [(i, i.block.tokens * i.stale.share) for i in pruned]),
+        _strategy(6, "replace long code by hash and lines", [(i, i.block.tokens - _ANCHOR) for i in code]),
+    ]
+
+
+def _strategy(number: int, name: str, items: list[tuple[Measured, float]]) -> Strategy:
+    useful = [(item, saved) for item, saved in items if saved >= 1]
+    return Strategy(number, name, int(sum(saved for _, saved in useful)), [item.block.line for item, _ in useful])
+
+
+def _is_excerpt(block: TextBlock) -> bool:
+    """Long code, unless it bears on security: that is kept as it is."""
+    is_long = block.kind in (CODE, DATA) and block.tokens > _EXCERPT
+    return is_long and not _SECURITY.search(block.text)
+
+
+def _paths(found: Measures, count: CountTokens) -> Strategy:
+    """Paths that are named more than twice, put into an index of anchors (three tokens each)."""
+    counted = Counter(_PATH.findall(found.parsed.text))
+    often = {path: number for path, number in counted.items() if number > 2}
+    saved = sum((number - 1) * count(path, "markdown") - 3 * number for path, number in often.items())
+    lines = [i.block.line for i in found.content if any(path in i.block.text for path in often)]
+    return Strategy(3, "abstract repeated paths into an index", max(saved, 0), lines if saved > 0 else [])

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.text.similar import plain_words
-from memctl.window.policy import importance, relevance, staleness
+from memctl.window.policy import relevance, staleness
 from memctl.window.policy.blocks import CODE, CountTokens, ParsedText, TextBlock
 from memctl.window.policy.staleness import Over, StaleBlock
 
@@ -148,10 +148,10 @@ class Measures(NamedTuple):
 
 def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
     """Measure a text; without a task, what bears on one is not measured."""
-    weights = importance.weights(parsed)
+    weights = relevance.weights(parsed)
     again = overlaps(parsed.blocks)
     old = staleness.stale(parsed, known, now)
-    kept = importance.preserved(parsed)
+    kept = relevance.preserved(parsed)
     bears = _bearing(parsed, task, kept) if task else [None] * len(parsed.blocks)
     blocks, before = [], 0
     for block in parsed.blocks:
@@ -173,7 +173,7 @@ def _bearing(parsed: ParsedText, task: str, kept: set[int]) -> list[bool | None]
     kept = {number for number in kept if units[number] < 0}
     aside: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
-        if block.parent in aside or importance.is_aside(block):
+        if block.parent in aside or relevance.is_aside(block):
             aside.add(block.number)
     found = relevance.relevant(parsed, task)
     return [None if n in aside or (n in kept and not bears) else bears for n, bears in enumerate(found)]
@@ -187,14 +187,14 @@ def stated_task(parsed: ParsedText) -> str:
     first = [
         block
         for block in parsed.blocks[:_FIRST]
-        if not any(map(importance.is_record, [block, *parsed.ancestors(block)]))
+        if not any(map(relevance.is_record, [block, *parsed.ancestors(block)]))
     ]
     for block in first:
         for line in block.text.split("\n"):
-            if line.lower().startswith(importance.TASK_LINES):
+            if line.lower().startswith(relevance.TASK_LINES):
                 return line.partition(":")[2].strip()
     for block in first:
         is_short = len(block.title.replace("_", " ").split()) <= 2
-        if is_short and "mission" in importance.parts(block) and not block.is_heading:
+        if is_short and "mission" in relevance.parts(block) and not block.is_heading:
             return block.text.strip()
     return ""

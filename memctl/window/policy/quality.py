@@ -1,15 +1,14 @@
-"""The quality of a context: what each metric came to, against its target (rules.md#quality).
+"""The quality of a context (rules.md#quality): metrics against their targets, triggers for a compression, and what to
+change, line by line.
 
 Shares are of the tokens of all blocks; density alone is of the whole text. The health score takes blocks, not markup,
 for its whole: no whole could meet both its target, 80 %, and that of density, 75 %.
-
-A signal is a metric beyond the limit from which a context should be compressed.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -17,9 +16,9 @@ import msgspec
 from memctl.record.notices import NOTICES
 from memctl.window.policy import relevance
 from memctl.window.policy.blocks import CODE, DATA
-from memctl.window.policy.importance import CRITICAL, WEIGHTY
 from memctl.window.policy.measures import Measured, Measures
 from memctl.window.policy.performance import Performance
+from memctl.window.policy.relevance import CRITICAL, WEIGHTY
 
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs
@@ -171,7 +170,6 @@ def _type(item: Measured) -> str:
 # When a context should be compressed for its quality (rules.md#quality).
 _MOST_TOKENS, _CLUSTERS, _THIN, _IRRELEVANT, _REDUNDANT, _STALE = 1_000, 0.30, 0.70, 0.40, 0.25, 0.30
 _DISORDER = 0.5  # more pairs of blocks the wrong way round than the right way
-_TASK = "needs a task"
 _HEAD = 2_000  # characters in which a pack says what it is
 
 
@@ -209,21 +207,32 @@ def _judged(found: Measures, performance: Performance | None) -> list[Signal]:
     filter_ = "filter by relevance" + ("" if task else "; name the task to see what can go")
     in_line = f"{len(long)} blocks; the first in line {long[0].block.line}" if long else ""
     outdated = f"on the task, but outdated: lines {', '.join(map(str, false[:8]))}"
-    group = ("performance", "relevance", "structure")
     return [
-        _count("context length", group[0], tokens, _MOST_TOKENS, filter_),
+        _above("context length", "performance", tokens, _MOST_TOKENS, filter_),
         _drop(performance),
-        _share("similar clusters", group[0], alike, _CLUSTERS, f"alike, off the task: {named}" if groups else ""),
-        Signal("density drop", group[0], _percent(dense), f"< {_percent(_THIN)}", dense < _THIN),
-        _share("irrelevant content", group[1], irrelevance(found), _IRRELEVANT),
-        _share("redundancy", group[1], redundancy(found), _REDUNDANT),
-        _share("stale information", group[1], staleness(found), _STALE),
-        _count("distractors", group[1], len(false) if task else None, 0, outdated),
-        _count("long block", group[2], largest, LONG_BLOCK, in_line),
-        _share("buried information", group[2], position(found, critical(found)), PLACEMENT, unknown=""),
-        _count("missing boundaries", group[2], len(missing), 0),
-        _share("ordering", group[2], disorder(found), _DISORDER, "pairs out of order"),
+        _above("similar clusters", "performance", alike, _CLUSTERS, f"alike, off the task: {named}" if groups else ""),
+        Signal("density drop", "performance", f"{dense * 100:.0f} %", f"< {_THIN * 100:.0f} %", dense < _THIN),
+        _above("irrelevant content", "relevance", irrelevance(found), _IRRELEVANT),
+        _above("redundancy", "relevance", redundancy(found), _REDUNDANT),
+        _above("stale information", "relevance", staleness(found), _STALE),
+        _above("distractors", "relevance", len(false) if task else None, 0, outdated),
+        _above("long block", "structure", largest, LONG_BLOCK, in_line),
+        _above("buried information", "structure", position(found, critical(found)), PLACEMENT, unknown=""),
+        _above("missing boundaries", "structure", len(missing), 0),
+        _above("ordering", "structure", disorder(found), _DISORDER, "pairs out of order"),
     ]
+
+
+def _above(
+    name: str, group: str, value: float | None, most: float, why: str = "", unknown: str = "needs a task"
+) -> Signal:
+    """A trigger that fires above a number or a share; without a value it says what is needed."""
+    shown = "{:,}" if isinstance(most, int) else "{:.0%}"
+    limit = f"> {shown.format(most)}".replace("%", " %")
+    if value is None:
+        return Signal(name, group, "-", limit, None, unknown)
+    is_told = value > most or isinstance(most, float)
+    return Signal(name, group, shown.format(value).replace("%", " %"), limit, value > most, why if is_told else "")
 
 
 def _drop(performance: Performance | None) -> Signal:
@@ -235,19 +244,77 @@ def _drop(performance: Performance | None) -> Signal:
     return Signal(name, group, performance.drop or "none", limit, bool(performance.drop))
 
 
-def _share(name: str, group: str, share: float | None, most: float, why: str = "", unknown: str = _TASK) -> Signal:
-    """A trigger that fires above a share; without a share it says what is needed."""
-    if share is None:
-        return Signal(name, group, "-", f"> {_percent(most)}", None, unknown)
-    return Signal(name, group, _percent(share), f"> {_percent(most)}", share > most, why)
+_REPEATED = 0.5  # of a block was said before: it can go, or be told in what is new
 
 
-def _count(name: str, group: str, number: int | None, most: int, why: str = "") -> Signal:
-    """A trigger that fires above a number; without one it needs a task."""
-    if number is None:
-        return Signal(name, group, "-", f"> {most:,}", None, _TASK)
-    return Signal(name, group, f"{number:,}", f"> {most:,}", number > most, why if number > most else "")
+class Advice(msgspec.Struct, frozen=True):
+    """One change: what to do with which lines, why, the tokens it saves, and the metric it is for."""
+
+    metric: str
+    action: str
+    line: int
+    end: int
+    title: str
+    why: str
+    saves: int
 
 
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"
+def advice(found: Measures) -> list[Advice]:
+    """All changes worth making, those that save most first, then those of order."""
+    changes = [change for item in found.content for change in _of_block(item, found)]
+    changes += [*_structure(found), *_dense(found)]
+    return sorted(changes, key=lambda change: (-change.saves, change.line))
+
+
+def _change(item: Measured, metric: str, action: str, why: str, saves: float = 0) -> Advice:
+    block = item.block
+    return Advice(metric, action, block.line, block.end, block.name, why, int(saves))
+
+
+def _of_block(item: Measured, found: Measures) -> Iterator[Advice]:
+    """What of a block is said before, outdated or off the task. What must stay is never to go, and of what is
+    irrelevant only if that is too much."""
+    repeated, stale, tokens = item.overlap.share, item.stale, item.block.tokens
+    if repeated >= _REPEATED and stale.share < 1:
+        earlier = found.blocks[item.overlap.earlier].block
+        lines = f"lines {earlier.line}-{earlier.end}" if earlier.number != item.block.number else "itself"
+        action = "state it once, and refer to it" if item.is_preserved else "remove what is repeated"
+        yield _change(item, "redundancy", action, f"{repeated:.0%} of it repeats {lines}", tokens * repeated)
+    if stale.share:
+        action = "remove" if stale.is_whole and not item.is_preserved else "bring up to date"
+        yield _change(item, "staleness", action, stale.why, tokens * stale.share)
+    is_new = stale.share < 1 and repeated < _REPEATED and not item.is_preserved
+    if item.is_relevant is False and is_new and 1 - (irrelevance(found) or 0.0) <= RELEVANCE:
+        yield _change(item, "relevance", "remove, or load it on demand", "it has too few of the task's words", tokens)
+
+
+def _structure(found: Measures) -> Iterator[Advice]:
+    """Blocks that are too long, not set apart, or critical and late."""
+    for item in long_blocks(found):
+        why = f"{item.block.tokens:,} tokens in one block; at most {LONG_BLOCK}"
+        yield _change(item, "block size", "break up with headings or empty lines", why)
+    for item in boundaries(found)[2]:
+        why = "another type of content begins here without a boundary"
+        yield _change(item, "boundaries", "set apart with a fence or a heading", why)
+    items = critical(found)
+    if (position(found, items) or 0) > PLACEMENT:
+        for item in items:
+            if item.before > PLACEMENT * found.tokens:
+                why = f"weighs {item.weight}/10 and begins at {found.share(item.before):.0%}"
+                yield _change(item, "placement", "move up", why)
+
+
+def _dense(found: Measures) -> Iterator[Advice]:
+    text = found.parsed.text
+    if density(found) <= DENSITY:
+        saved = found.parsed.tokens - found.useful_text_tokens
+        way = {"xml": "lines `name: value` in place of elements", "json": "lines `name: value` in place of JSON"}
+        action = f"write it with less markup: {way.get(found.parsed.format, 'fewer marks, rules and empty lines')}"
+        end = text.count("\n") + 1
+        yield Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are not content", saved)
+    if found.padding:
+        phrases = ", ".join(sorted(set(map(str.lower, found.padding)))[:5])
+        place = text.lower().find(found.padding[0].lower())
+        line = text.count("\n", 0, max(place, 0)) + 1
+        why = f"{len(found.padding)} phrases only pad: {phrases}"
+        yield Advice("density", "leave out padding", line, line, "padding", why, 3 * len(found.padding))

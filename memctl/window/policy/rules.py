@@ -15,16 +15,15 @@ import msgspec
 
 from memctl.task.events import MOST_EVENTS
 from memctl.task.resume import hidden_reference
-from memctl.window.policy import importance
+from memctl.window.policy import relevance
 from memctl.window.policy.blocks import ParsedText
-from memctl.window.policy.contexts import BURST, Burst, Context, ContextState, Debt, Slice
+from memctl.window.policy.contexts import BURST, MACRO_AWS, Burst, Context, ContextState, Debt, Slice
 
 DELTA_SHARE, POST_MERGE = 0.40, 0.90  # of what is left of the threshold; of the threshold
 BACKLOG = 2  # deferred compressions that refuse
 EVENT_FORMATS = ("xml", "json")
 EXPECTED_BACK = 300  # tokens of each branch, the most that a phase summary has
 SCS_SHARE, DEBT, GROWTH, BATCHES = 0.70, 0.25, 0.10, 3
-MACRO_AWS = 8_000  # tokens of a working set above which a macro summary is mandatory
 ESCALATE_SCS, ESCALATE_TIMES, ESCALATE_WINDOW = 0.80, 2, 4  # of the threshold, twice within four batches
 ESCALATE_PHASE = 0.50  # of the shared slice, added by the next phase
 DENIALS, DENIED_DEBT = 3, 0.30
@@ -277,7 +276,7 @@ ESCALATIONS = (
 
 def lacks(context: ParsedText) -> list[str]:
     """What a context does not say although an agent that knows nothing else needs it."""
-    there = {part for block in context.blocks for part in importance.parts(block)}
+    there = {part for block in context.blocks for part in relevance.parts(block)}
     found = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
         if hidden := hidden_reference(block.text):

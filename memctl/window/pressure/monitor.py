@@ -22,8 +22,8 @@ SPIKE = 3.0  # times the baseline; rules.md#window-pressure
 ALPHA = 0.3  # of the moving average that is the baseline; rules.md#window-pressure
 # Of real sessions of a coding agent the growth of all told more than that of one's last 20 requests: weighed as 100
 # requests, it gave a median error of 20 % in the half that it was chosen in and of 29 % in the other, where the trimmed
-# mean of the 20 alone had 77 %. RANGE of the likely number held 86 and 78 % of the cases (`make bench`, one project).
-FORECAST_STEPS, USUAL_WEIGHT, RANGE = 20, 100, (0.6, 1.9)
+# mean of the 20 alone had 77 %. RANGE of the likely number held 84 and 76 % of the cases (`make bench`, one project).
+FORECAST_STEPS, USUAL_WEIGHT, RANGE = 20, 100, (0.58, 1.6)
 USUAL_GROWTH = 850  # tokens a request of such an agent, until more is known of the user's own sessions; the same data
 _TRIM = 0.10  # of the steps, at each end; of 5 to 19 steps one
 _FEWEST_TRIMMED = 5
@@ -105,7 +105,7 @@ class PressureReading(msgspec.Struct, frozen=True):
     @property
     def counts_part(self) -> bool:
         """Whether the two counts are further apart than estimates may be (rules.md#token-counting)."""
-        from memctl.tokens.calibration import GOAL  # brings SQLite with it, which a hook should not wait for
+        from memctl.tokens.count import GOAL  # brings SQLite with it, which a hook should not wait for
 
         return self.disagreement is not None and abs(self.disagreement) > GOAL
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.window.budget import occupancy
-from memctl.window.budget.occupancy import team
-from memctl.window.budget.profiles import DEFAULT_WINDOW, MULTI_AGENT, PROFILES, SHARES, Profile, allocate, divide
+from memctl.window.budget import profiles
+from memctl.window.budget.profiles import DEFAULT_WINDOW, MULTI_AGENT, PROFILES, SHARES, Profile, allocate, divide, team
 
 WINDOWS = st.integers(min_value=1, max_value=10_000_000)
 # The profiles of rules.md#task-profiles, for a window of 200,000.
@@ -101,29 +100,29 @@ def test_the_advice_is_scaled_with_the_window() -> None:
     ],
 )  # fmt: skip
 def test_the_levels_have_no_holes(used: int, name: str) -> None:
-    assert occupancy.level(used, DEFAULT_WINDOW).name == name
+    assert profiles.level(used, DEFAULT_WINDOW).name == name
 
 
 @given(WINDOWS, st.integers(min_value=0, max_value=20_000_000))
 def test_every_use_of_every_window_has_a_level(window: int, used: int) -> None:
-    found = occupancy.level(used, window)
+    found = profiles.level(used, window)
     assert used * 100 >= found.least * window
-    assert not any(level.least > found.least and used * 100 >= level.least * window for level in occupancy.LEVELS)
+    assert not any(level.least > found.least and used * 100 >= level.least * window for level in profiles.LEVELS)
 
 
 def test_what_the_host_reports_is_trusted_before_what_was_counted() -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
-    found = occupancy.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 171_000)
+    found = profiles.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 171_000)
     assert (found.used, found.counted, found.unattributed, found.level.name) == (171_000, 50_000, 121_000, "plan")
-    counted = occupancy.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, None)
+    counted = profiles.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, None)
     assert (counted.used, counted.unattributed, counted.level.name) == (50_000, 0, "normal")
-    less = occupancy.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 40_000)
+    less = profiles.occupancy(DEFAULT_WINDOW, portions, {"active": 50_000}, 40_000)
     assert (less.used, less.unattributed) == (40_000, 0)
 
 
 def test_a_type_is_over_its_soft_and_its_hard_limit_by_so_much() -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
-    found = occupancy.occupancy(DEFAULT_WINDOW, portions, {"session": 26_000, "system": 81_000}, None)
+    found = profiles.occupancy(DEFAULT_WINDOW, portions, {"session": 26_000, "system": 81_000}, None)
     over = {usage.portion.share.name: (usage.over, usage.over_hard) for usage in found.usages}
     assert over == {"system": (11_000, 1_000), "active": (0, 0), "session": (1_000, 0), "buffer": (0, 0)}
     assert found.level.name == "normal"
@@ -132,6 +131,6 @@ def test_a_type_is_over_its_soft_and_its_hard_limit_by_so_much() -> None:
 
 def test_the_safety_margin_lacks_what_is_not_free() -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES["balanced"])
-    assert occupancy.occupancy(DEFAULT_WINDOW, portions, {}, 190_000).lacks == 0
-    assert occupancy.occupancy(DEFAULT_WINDOW, portions, {}, 191_000).lacks == 1_000
-    assert occupancy.occupancy(DEFAULT_WINDOW, portions, {}, 210_000).free == -10_000
+    assert profiles.occupancy(DEFAULT_WINDOW, portions, {}, 190_000).lacks == 0
+    assert profiles.occupancy(DEFAULT_WINDOW, portions, {}, 191_000).lacks == 1_000
+    assert profiles.occupancy(DEFAULT_WINDOW, portions, {}, 210_000).free == -10_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.record.notices import NOTICES
 from memctl.record.record import Record
-from memctl.window.policy import advice, quality, staleness
+from memctl.window.policy import quality, staleness
 from memctl.window.policy.measures import Measures, stated_task
 from memctl.window.policy.quality import QualityMetric
 from memctl.window.policy.staleness import Over
@@ -88,7 +88,7 @@ def test_critical_information_belongs_into_the_first_quarter() -> None:
     late = measured(paragraphs(10, 10) + "\n\n" + critical)
     assert metric(late, "placement").is_met is False
     assert metric(late, "placement").value == pytest.approx(0.9, abs=0.02)
-    assert [change.action for change in advice.advice(late) if change.metric == "placement"] == ["move up"]
+    assert [change.action for change in quality.advice(late) if change.metric == "placement"] == ["move up"]
     early = measured(f"{critical}## Rest\n\n{paragraphs(10, 10)}")
     assert metric(early, "placement").value == 0.0
     assert metric(early, "placement").is_met
@@ -106,7 +106,7 @@ def test_redundancy_is_what_was_said_before() -> None:
     found = measured(f"{plan}\n\n{words(60, 100)}\n\n{plan}\n")
     assert metric(found, "redundancy").value == 0.20
     assert metric(found, "redundancy").is_met is False
-    (change,) = [item for item in advice.advice(found) if item.metric == "redundancy"]
+    (change,) = [item for item in quality.advice(found) if item.metric == "redundancy"]
     assert (change.line, change.saves, change.why) == (5, 20, "100% of it repeats lines 1-1")
     assert metric(measured(paragraphs(5, 20)), "redundancy").value == 0.0
 
@@ -147,7 +147,7 @@ def test_only_the_sentence_is_stale_that_names_what_is_over() -> None:
     known = Over({"DEC-2025-01-01-001": "archived"}, frozenset())
     found = measured(f"We go by DEC-2025-01-01-001 today. {words(90)}.", known=known)
     assert 0 < (metric(found, "staleness").value or 0) < 0.10
-    assert [item.action for item in advice.advice(found) if item.metric == "staleness"] == ["bring up to date"]
+    assert [item.action for item in quality.advice(found) if item.metric == "staleness"] == ["bring up to date"]
 
 
 def test_plain_signs_of_staleness_need_no_memory() -> None:
@@ -198,7 +198,7 @@ def test_density_is_what_is_left_without_markup_and_padding() -> None:
     assert (plain.value, plain.is_met) == (1.0, True)
     padded = measured("Please note that it is important to note that basically x.\n\n" + words(5))
     assert metric(padded, "density").is_met is False
-    changes = {change.title for change in advice.advice(padded) if change.metric == "density"}
+    changes = {change.title for change in quality.advice(padded) if change.metric == "density"}
     assert changes == {"padding", "the whole"}
     ruled = measured("one\n\n* * *\n\n- - -\n\n* * *\n\ntwo\n")
     assert metric(ruled, "density").value == 2 / 11
@@ -210,7 +210,7 @@ def test_the_average_block_has_less_than_150_tokens_and_none_more_than_200() -> 
     assert quality.long_blocks(measured(paragraphs(2, 200))) == []
     long = measured(words(201))
     assert "long block" in fired(long)
-    assert [change.action for change in advice.advice(long)] == ["break up with headings or empty lines"]
+    assert [change.action for change in quality.advice(long)] == ["break up with headings or empty lines"]
     assert metric(long, "flow").value == 0.0
 
 
@@ -219,7 +219,7 @@ def test_a_change_of_type_needs_a_boundary() -> None:
     bare = measured(f"Some text before it.\n\n{code}\n")
     assert metric(bare, "boundaries").is_met is False
     assert "missing boundaries" in fired(bare)
-    assert [(item.line, item.metric) for item in advice.advice(bare)][:1] == [(3, "boundaries")]
+    assert [(item.line, item.metric) for item in quality.advice(bare)][:1] == [(3, "boundaries")]
     fenced = measured(f"Some text before it.\n\n```\n{code}\n```\n")
     assert metric(fenced, "boundaries").is_met
 
@@ -305,7 +305,7 @@ def test_every_share_is_from_0_to_1(text: str, task: str) -> None:
     for item in quality.metrics(found):
         if item.unit == "share" and item.value is not None:
             assert 0 <= item.value <= 1.0000001, item
-    assert all(0 <= change.saves <= found.parsed.tokens + 3 * len(found.padding) for change in advice.advice(found))
+    assert all(0 <= change.saves <= found.parsed.tokens + 3 * len(found.padding) for change in quality.advice(found))
     assert len(quality.signals(found)) == 12
 
 
@@ -337,15 +337,15 @@ def test_decisions_and_constraints_are_never_advised_to_be_removed(form: str) ->
         "markdown": "".join(f"## {key.title()}\n\n{value}\n\n" for key, value in pairs),
     }[form]
     found = measured(text, task="checkout with cards")
-    gone = {change.title.lower() for change in advice.advice(found) if "remove" in change.action}
+    gone = {change.title.lower() for change in quality.advice(found) if "remove" in change.action}
     assert gone == {"diary", "weather", "menu", "trains"}
 
 
 def test_what_is_repeated_or_old_of_a_decision_is_not_removed_either() -> None:
     twice = "## Decisions\n\n- the queue is celery since it retries and we know it well\n\n"
-    changes = advice.advice(measured(twice * 2 + "## Notes\n\nAll of it from 2020-01-01.\n\n"))
+    changes = quality.advice(measured(twice * 2 + "## Notes\n\nAll of it from 2020-01-01.\n\n"))
     assert [change.action for change in changes[:2]] == ["state it once, and refer to it", "remove"]
-    old = advice.advice(measured("## Constraints\n\nPython 3.6 until 2019-01-01.\n"))
+    old = quality.advice(measured("## Constraints\n\nPython 3.6 until 2019-01-01.\n"))
     assert [change.action for change in old] == ["bring up to date"]
 
 
@@ -358,7 +358,7 @@ def test_a_pack_is_not_to_be_compressed() -> None:
 
 def test_messages_on_one_line_are_named_by_their_number() -> None:
     given = [{"role": "user", "content": words(210, n * 210)} for n in range(3)]
-    changes = advice.advice(measured(json.dumps(given)))
+    changes = quality.advice(measured(json.dumps(given)))
     assert {change.title for change in changes if change.metric == "block size"} == {
         "user, message 1",
         "user, message 2",

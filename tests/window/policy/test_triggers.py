@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.window.policy import rules, summaries
+from memctl.window.policy import contexts, rules
 from memctl.window.policy.contexts import GIVEN, Context, ContextState, Debt, Slice, burst
 from memctl.window.policy.rules import Facts, Judgement
 from tests.window.policy.texts import context, count, measured, parsed, words
@@ -84,7 +84,7 @@ def test_three_batches_of_unknown_growth_are_not_known() -> None:
 @pytest.mark.parametrize(("tokens", "found"), [(8_000, []), (8_001, [6])])
 def test_a_working_set_beyond_8000_needs_a_macro_summary(tokens: int, found: list[int]) -> None:
     assert fired(contexts=sized(tokens)) == found
-    assert summaries.choose(Slice(100, [], GIVEN), tokens, count).name == ("macro" if found else "micro")
+    assert contexts.choose(Slice(100, [], GIVEN), tokens, count).name == ("macro" if found else "micro")
 
 
 def test_a_slice_that_would_grow_beyond_the_threshold_is_an_emergency() -> None:
@@ -122,7 +122,7 @@ def test_what_is_no_event_is_not_validated() -> None:
 def test_the_smallest_summary_that_holds_the_outcomes_is_chosen(outcome: int, name: str) -> None:
     """A paragraph's outcome is its first sentence, here one word of each."""
     shared = parsed("\n\n".join(f"Gone{number}. More is {words(30, number * 40)}." for number in range(outcome)))
-    tier = summaries.choose(Slice(shared.tokens, shared.blocks, GIVEN), 0, count)
+    tier = contexts.choose(Slice(shared.tokens, shared.blocks, GIVEN), 0, count)
     assert (tier.name, tier.needs) == (name, outcome)
     assert tier.is_enough
 
@@ -130,15 +130,15 @@ def test_the_smallest_summary_that_holds_the_outcomes_is_chosen(outcome: int, na
 def test_a_summary_must_take_12_percent_off_the_slice() -> None:
     shared = parsed(f"Done. More {words(11)}\n\n- {words(87, 100)}")
     assert shared.tokens == 101
-    saved = summaries.choose(Slice(101, shared.blocks[:1], GIVEN), 0, count)
+    saved = contexts.choose(Slice(101, shared.blocks[:1], GIVEN), 0, count)
     assert saved.reduction == pytest.approx(12 / 101)
     assert not saved.is_enough
-    assert summaries.choose(Slice(100, shared.blocks[:1], GIVEN), 0, count).is_enough
+    assert contexts.choose(Slice(100, shared.blocks[:1], GIVEN), 0, count).is_enough
 
 
 def test_outcomes_beyond_a_macro_summary_are_said_to_be_too_many() -> None:
     shared = parsed("\n\n".join(f"Gone{n}. More {words(3, n * 4)}." for n in range(801)))
-    tier = summaries.choose(Slice(shared.tokens, shared.blocks, GIVEN), 0, count)
+    tier = contexts.choose(Slice(shared.tokens, shared.blocks, GIVEN), 0, count)
     assert (tier.name, tier.most, tier.needs) == ("macro", 800, 801)
     assert "more than it holds" in tier.why
 
@@ -151,8 +151,8 @@ def test_the_ways_to_reduce_come_in_the_order_of_preference_with_what_they_save(
         f"{plan}\n\n{plan}\n\nShort outcome. More {words(69, 100)}\n\n"
         f"This plan is obsolete now, all of it.\n\n{code}\n\n{secret}\n"
     )
-    found = {way.number: way for way in summaries.strategies(measured(text), count)}
-    assert [way.number for way in summaries.strategies(measured(text), count)] == [1, 2, 3, 4, 5, 6]
+    found = {way.number: way for way in contexts.strategies(measured(text), count)}
+    assert [way.number for way in contexts.strategies(measured(text), count)] == [1, 2, 3, 4, 5, 6]
     assert (found[1].saves, found[1].lines) == (20, [3])
     assert (found[2].saves, found[2].lines) == (70, [5])
     assert found[5].lines == [7]
@@ -165,7 +165,7 @@ def test_paths_that_recur_can_become_anchors() -> None:
         return len(text) // 4
 
     path = "src/payment/providers/card_payment_of_some_length.py"
-    way = summaries.strategies(measured("\n\n".join(f"In {path} line {n}." for n in range(5))), long)[2]
+    way = contexts.strategies(measured("\n\n".join(f"In {path} line {n}." for n in range(5))), long)[2]
     assert (way.number, way.lines) == (3, [1, 3, 5, 7, 9])
     assert way.saves == 4 * (len(path) // 4) - 15
 
@@ -199,5 +199,5 @@ def test_only_a_loss_goes_to_the_user() -> None:
 
 
 def test_the_tiers_are_those_of_the_rules() -> None:
-    assert summaries.TIERS == (("micro", 50), ("phase", 300), ("macro", 800))
-    assert summaries.REDUCTION == 0.12
+    assert contexts.TIERS == (("micro", 50), ("phase", 300), ("macro", 800))
+    assert contexts.REDUCTION == 0.12

@@ -136,7 +136,7 @@ def test_a_report_of_nothing_is_a_report() -> None:
 
 
 def test_turns_until_red_are_a_range_around_the_likely_number() -> None:
-    assert turns_until(60_000, [3_000] * 20) == Turns(12.0, 20.0, 38.0)
+    assert turns_until(60_000, [3_000] * 20) == Turns(11.6, 20.0, 32.0)
     assert turns_until(60_000, []) is None
 
 
@@ -144,7 +144,7 @@ def test_the_forecast_is_shrunk_to_what_is_usual() -> None:
     assert expected_growth([], 850) == 850
     assert expected_growth([3_000] * 20, 850) == (20 * 3_000 + 100 * 850) / 120
     assert expected_growth([3_000] * 60, 850) == expected_growth([3_000] * 20, 850)
-    assert turns_until(60_000, [], 1_000) == Turns(36.0, 60.0, 114.0)
+    assert turns_until(60_000, [], 1_000) == Turns(34.8, 60.0, 96.0)
     assert readings([0, 3_000])[-1].forecast_tokens_per_turn == 3_000  # an agent's own loop: nothing else is known
     assert readings([0, 3_000], usual_growth=850)[-1].usual_tokens_per_turn == 850
 

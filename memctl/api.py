@@ -359,28 +359,22 @@ class Memory:
         memory, and nothing changes hands. What is not said is taken from the memory, as `memctl handoff` does.
         """
         from memctl.pack import handoff_offer
-        from memctl.pack.filling import AUTO
-        from memctl.pack.handoff_request import HandoffText
+        from memctl.pack.handoff_request import HandoffRequest
         from memctl.pack.handoff_scope import BUDGETS
         from memctl.pages.links import known_section
         from memctl.record.change import WriteOptions
 
         _known("kind", kind, BUDGETS)
-        said = HandoffText(
+        snapshot = self._read(None)
+        asked = HandoffRequest(
+            source="",
+            target=taker,
+            kind=kind,
+            sections=tuple(known_section(snapshot, one) for one in sections),
             reason=reason,
             summary=summary,
             task=task,
-            immediate=tuple(immediate),
-            success_criteria=tuple(success_criteria),
-        )
-        snapshot = self._read(None)
-        asked = handoff_offer.request(
-            self._memory,
-            taker=taker,
-            kind=kind,
-            said=said,
-            form=AUTO,
-            sections=[known_section(snapshot, one) for one in sections],
+            lines={"immediate": tuple(immediate), "success_criteria": tuple(success_criteria)},
         )
         options = WriteOptions(reason=reason, dry_run=dry_run)
         offered = handoff_offer.offer(self._memory, asked, lambda: self._read(None), self._counter(""), options)

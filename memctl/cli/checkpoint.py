@@ -9,9 +9,9 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading
+from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading, text_options
 from memctl.cli.event import workflow_option
-from memctl.cli.report import naming_options, not_empty, take_flags, write_options, writing
+from memctl.cli.report import naming_options, not_empty, said, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
@@ -23,33 +23,31 @@ from memctl.task.save import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
-# The options by which a checkpoint says something.
-_said = options(
+# The options by which a checkpoint says something: fields of a state, the statuses of its steps, and what it is.
+_saying = options(
     click.option("--task", "goal", default="", callback=not_empty, metavar="TEXT", help="What it is all for."),
-    click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
-    click.option("--planned", multiple=True, metavar="TEXT", help="A step not begun. Repeatable."),
-    click.option("--doing", "in_progress", multiple=True, metavar="TEXT", help="A step begun. Repeatable."),
-    click.option("--done", multiple=True, metavar="TEXT", help="A step finished. Repeatable."),
-    click.option(
-        "--claimed",
-        multiple=True,
-        metavar="TEXT",
-        help="A step that is claimed to be done, without evidence. Repeatable.",
+    text_options(
+        ("--phase", "phase", "Which phase of the workflow."),
+        ("--planned", "planned", "A step not begun. Repeatable."),
+        ("--doing", "in_progress", "A step begun. Repeatable."),
+        ("--done", "done", "A step finished. Repeatable."),
+        ("--claimed", "claimed", "A step said to be finished, unchecked. Repeatable."),
+        ("--drop", "dropped", "No step any more. Repeatable."),
+        ("--next", "next_actions", "What comes next. Repeatable."),
+        ("--decision", "decisions", "Decided so far. Repeatable."),
+        ("--issue", "issues", "What is open now; none: nothing is. Repeatable."),
+        ("--error", "errors", "An error not solved; none: all are. Repeatable."),
+        ("--blocker", "blockers", "What stands in the way; none: nothing does. Repeatable."),
+        ("--learned", "lessons", "Learned so far. Repeatable."),
+        ("--summary", "summary", "What the window came to. Repeatable."),
+        ("--input", "inputs", "What is needed for it. Repeatable."),
+        ("--expect", "success_criteria", "What is to come out. Repeatable."),
+        ("--constraint", "constraints", "What binds, or none. Repeatable."),
+        check=said,
     ),
-    click.option("--drop", "dropped", multiple=True, metavar="TEXT", help="No step any more. Repeatable."),
-    click.option("--next", "next_actions", multiple=True, metavar="TEXT", help="What comes next. Repeatable."),
-    click.option("--decision", "decisions", multiple=True, metavar="TEXT", help="Decided so far. Repeatable."),
-    click.option("--issue", "issues", multiple=True, metavar="TEXT", help="What is open now. Repeatable."),
-    click.option("--error", "errors", multiple=True, metavar="TEXT", help="An error not solved. Repeatable."),
-    click.option("--blocker", "blockers", multiple=True, metavar="TEXT", help="What blocks the task. Repeatable."),
-    click.option("--learned", "lessons", multiple=True, metavar="TEXT", help="Learned so far. Repeatable."),
-    click.option("--summary", multiple=True, metavar="TEXT", help="What the window came to. Repeatable."),
-    click.option("--input", "inputs", multiple=True, metavar="TEXT", help="What is needed for it. Repeatable."),
-    click.option("--expect", "success_criteria", multiple=True, metavar="TEXT", help="What is to come out."),
-    click.option("--constraint", "constraints", multiple=True, metavar="TEXT", help="What binds, or none."),
     click.option("--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."),
     click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
-    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this one continues from."),
+    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
     click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
 )
 
@@ -67,7 +65,7 @@ _said = options(
     ),
 )
 @workflow_option
-@_said
+@_saying
 @writing
 @click.pass_context
 def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
@@ -87,9 +85,9 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     )
     steps = [Step(text, status) for status in PROGRESS for text in given.pop(status)]
     phase = given.pop("phase")
-    said = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
+    state = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
     with naming_options(ctx):
-        kept = save.keep(memory, said, how, write_options(flags))
+        kept = save.keep(memory, state, how, write_options(flags))
     made, result = kept.checkpoint, kept.outcome
     if kept.untold:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")

@@ -77,6 +77,22 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return decorate
 
 
+def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
+    """Options that take a text each: flag, parameter and help. One whose help ends in "Repeatable." may come several
+    times; `check` is the callback of each.
+    """
+    return options(
+        *(
+            click.option(
+                flag, name, metavar="TEXT", help=text, callback=check, default=() if is_repeatable else "",
+                multiple=is_repeatable,
+            )
+            for flag, name, text in rows
+            for is_repeatable in [text.endswith("Repeatable.")]
+        )
+    )  # fmt: skip
+
+
 def limit_option(default: int) -> Callable[[F], F]:
     """Add `--limit`: how many items a list prints."""
     return click.option(

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Group, command, json_option, limit_option, options
+from memctl.cli.command import Group, command, json_option, limit_option, options, text_options
 from memctl.cli.report import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import timestamps
@@ -23,32 +23,33 @@ from memctl.text.phrases import some
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
 _SHOWN = 5  # unreadable lines that a warning names
-_SIZES = ("scs_before", "aws_before", "debt_before", "scs_after", "aws_after", "debt_after")
-
-
-def _sizes(name: str) -> tuple[Any, ...]:
-    return (
-        click.option(
-            f"--scs-{name}", type=click.IntRange(0), metavar="TOKENS", help=f"The shared context slice {name}."
-        ),
-        click.option(f"--aws-{name}", type=click.IntRange(0), metavar="TOKENS", help=f"The working set {name}."),
-        click.option(f"--debt-{name}", type=click.FloatRange(0, 100), metavar="PERCENT", help=f"Context debt {name}."),
-    )
-
+_WHEN = ("before", "after")
+_SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The working set"),
+          "debt": ("PERCENT", "Context debt")}  # fmt: skip
 
 # The options by which an event says something.
 _said = options(
     click.option("--to", "target_agent", default="", metavar="AGENT", help="Who comes next."),
-    click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
-    click.option("--action", "action_taken", default="", metavar="TEXT", help="What was done."),
-    click.option("--mission", default="", metavar="TEXT", help="What it is all for."),
-    click.option("--decision", "critical_decisions", multiple=True, help="A decision to know. Repeatable."),
-    click.option("--constraint", "constraints", multiple=True, help="What binds, or none. Repeatable."),
-    click.option("--input", "inputs", multiple=True, help="What the next agent is given. Repeatable."),
-    click.option("--expect", "expected_outputs", multiple=True, help="What it is to bring. Repeatable."),
-    click.option("--output", "deliverables", multiple=True, help="What came out of a phase. Repeatable."),
-    *_sizes("before"),
-    *_sizes("after"),
+    text_options(
+        ("--phase", "phase", "Which phase of the workflow."),
+        ("--action", "action_taken", "What was done."),
+        ("--mission", "mission", "What it is all for."),
+        ("--decision", "critical_decisions", "A decision to know. Repeatable."),
+        ("--constraint", "constraints", "What binds, or none. Repeatable."),
+        ("--input", "inputs", "What the next agent is given. Repeatable."),
+        ("--expect", "expected_outputs", "What it is to bring. Repeatable."),
+        ("--output", "deliverables", "What came out of a phase. Repeatable."),
+    ),
+    *(
+        click.option(
+            f"--{name}-{when}",
+            type=click.IntRange(0) if unit == "TOKENS" else click.FloatRange(0, 100),
+            metavar=unit,
+            help=f"{what} {when}.",
+        )
+        for when in _WHEN
+        for name, (unit, what) in _SIZES.items()
+    ),
 )
 
 
@@ -79,10 +80,7 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
     An event is complete in itself: if something that its type needs is missing, the command names it and notes nothing.
     """
     memory = opening.memory(ctx)
-    sizes = {name: given.pop(name) for name in _SIZES}
-    before, after = (
-        ContextSizes(sizes[f"scs_{when}"], sizes[f"aws_{when}"], sizes[f"debt_{when}"]) for when in ("before", "after")
-    )
+    before, after = (ContextSizes(*(given.pop(f"{name}_{when}") for name in _SIZES)) for when in _WHEN)
     name = task_events.workflow(memory, workflow)
     with naming_options(ctx):
         stream = task_events.emit(memory, name, {**given, "before_state": before, "after_state": after})

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named
+from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
 from memctl.cli.packing import Packing, counter_of, deliver, refuse_undeliverable
 from memctl.cli.packing import packing as packing_options
 from memctl.cli.report import said, take_flags, write_options
@@ -17,7 +17,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.filling import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
-from memctl.pack.handoff_request import HandoffText
+from memctl.pack.handoff_request import FIELDS, HandoffRequest
 from memctl.pack.handoff_scope import BUDGETS
 from memctl.pages.links import known_section
 from memctl.record import handoff
@@ -31,7 +31,6 @@ from memctl.team import handoffs as team_handoffs
 from memctl.team import ownership, ref_state
 from memctl.team.state import State
 from memctl.write import handoffs, transaction, two_phase
-from memctl.write.handoffs import HandoffAnswer
 
 
 @command(
@@ -48,20 +47,23 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
     found = [one for one in handoff.found(snapshot, everything=everything) if taker in ("", one.parties.to_agent_id)]
-    found.sort(key=lambda one: _nearness(memory, one))
+    found.sort(key=lambda one: (one.parties.to_agent_id != memory.actor, one.parties.from_agent_id != memory.actor))
     wrong = handoff.faults(snapshot)
     if as_json:
         faults = [*snapshot.faults, *wrong]
         output.json_list("handoffs", [_data(memory, one) for one in found], faults, memory)
     else:
-        output.columns([_row(one) for one in found])
+        rows = [(one.record.id, one.record.status, one.parties, one.record.title) for one in found]
+        output.columns([
+            (name, status, who.handoff_type, f"{who.from_agent_id} -> {who.to_agent_id}",
+             " ".join(who.sections) or "-", title) for name, status, who, title in rows
+        ])  # fmt: skip
         if not found:
             output.note("no handoff waits for an answer" if not everything else "there are no handoffs")
     if at is None:
         _note_elsewhere(memory, snapshot)
     output.faults(memory, wrong)
-    code = output.finish(memory, snapshot)
-    ctx.exit(REFUSED if wrong else code)
+    ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
 
 
 @command(
@@ -97,13 +99,15 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
     ctx.exit(output.finish(memory, snapshot))
 
 
-# The options of every command that answers a handoff.
+# What every command that answers a handoff takes.
 _answering = options(
+    click.argument("id", shell_complete=complete_id),
     json_option,
     click.option("--reason", default="", callback=said, help="Why, for the log."),
     click.option("--force", is_flag=True, help="Although it is another's to say; needs --reason."),
     click.option("--remote", default="", metavar="NAME", help="At a remote too: fetch, change, push."),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
+    click.pass_context,
 )
 
 
@@ -112,45 +116,32 @@ _answering = options(
     ("memctl handoff accept HND-2025-11-04-001", "Take it over; you are at work on its task from now on."),
     ("memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'", "But for one section."),
 )
-@click.argument("id", shell_complete=complete_id)
-@click.option(
-    "--decline",
-    "declined",
-    multiple=True,
-    metavar="§2.N",
-    help="A section to decline; it goes back to its owner. Repeatable.",
-)
+@click.option("--decline", multiple=True, metavar="§2.N", help="Not this section: it goes back. Repeatable.")
 @click.option("--note", default="", metavar="TEXT", callback=said, help="What there is to say to it.")
 @_answering
-@click.pass_context
-def accept_command(ctx: click.Context, /, id: str, declined: tuple[str, ...], note: str, **given: Any) -> None:
+def accept_command(ctx: click.Context, /, **given: Any) -> None:
     """Take a handoff over. Only who it is for does, or somebody for it with --force."""
-    sections = tuple(dict.fromkeys(map(ownership.section_id, declined)))
-    _answer(ctx, id, ACCEPTED, given, note=note, declined=sections)
+    _answer(ctx, ACCEPTED, given)
 
 
 @command(
     "decline",
     ("memctl handoff decline HND-2025-11-04-001 --reason 'No access to staging'", "Its sections go back."),
 )
-@click.argument("id", shell_complete=complete_id)
 @_answering
-@click.pass_context
-def decline_command(ctx: click.Context, /, id: str, **given: Any) -> None:
+def decline_command(ctx: click.Context, /, **given: Any) -> None:
     """Do not take a handoff over: all its sections go back to who gave them."""
-    _answer(ctx, id, DECLINED, given, note=given["reason"])
+    _answer(ctx, DECLINED, given)
 
 
 @command(
     "withdraw",
     ("memctl handoff withdraw HND-2025-11-04-001 --reason 'Done after all'", "Take its sections back."),
 )
-@click.argument("id", shell_complete=complete_id)
 @_answering
-@click.pass_context
-def withdraw_command(ctx: click.Context, /, id: str, **given: Any) -> None:
+def withdraw_command(ctx: click.Context, /, **given: Any) -> None:
     """Take back a handoff that nobody has accepted yet. Only who gave it does, or somebody for it with --force."""
-    _answer(ctx, id, WITHDRAWN, given, note=given["reason"])
+    _answer(ctx, WITHDRAWN, given)
 
 
 @command(
@@ -185,76 +176,38 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     ctx.exit(REFUSED if wrong else OK)
 
 
-_ANSWERS = (list_command, show_command, accept_command, decline_command, withdraw_command, recover_command)
-
-
-def _answer(
-    ctx: click.Context, id: str, status: str, given: dict[str, Any], *, note: str, declined: tuple[str, ...] = ()
-) -> None:
+def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     memory = opening.memory(ctx)
     flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
+    declined = tuple(dict.fromkeys(map(ownership.section_id, given.get("decline", ()))))
     answered = handoffs.answer(
-        memory,
-        id,
-        status,
-        write_options(flags),
-        note=note,
-        declined=declined,
-        force=given["force"],
-        remote=given["remote"],
-    )
+        memory, given["id"], status, write_options(flags), note=given.get("note", given["reason"]), declined=declined,
+        force=given["force"], remote=given["remote"],
+    )  # fmt: skip
     done, one = answered.done, answered.handoff
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
-        _note_kept(answered, status, declined)
+        back = declined if status == ACCEPTED else answered.given.sections
+        moved = team_handoffs.kept(done.agreed.before, msgspec.structs.replace(answered.given, sections=back))
+        output.note(*(f"stays as it is: {held.told}" for held in moved))
         who = one.parties
-        told = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
-        if wrong := events.note_handoff(memory, one.record.id, status, told, who.sections):
-            output.note(f"warning: {wrong}")
+        other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
+        output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
     report.outcome(memory, done.written, given)
     if status == ACCEPTED and not (given["as_json"] or given["dry_run"]):
-        output.text(_resume_text(memory, one), newline=False)
+        from memctl.pack import handoff_scope, supply
+        from memctl.task import resume_text
 
-
-def _resume_text(memory: Memory, one: Handoff) -> str:
-    """The text with which the task of a handoff goes on."""
-    from memctl.pack import handoff_scope, supply
-    from memctl.task import resume_text
-
-    snapshot = opening.readable(memory, None)
-    state = handoff_scope.task_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
-    return resume_text.write(state, is_trusted=memory.is_trusted).text
-
-
-def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:
-    """Sections that should have gone back and belong to somebody else by now."""
-    given = answered.given
-    if status == ACCEPTED:
-        given = msgspec.structs.replace(given, sections=declined)
-    for held in team_handoffs.kept(answered.done.agreed.before, given):
-        output.note(f"stays as it is: {held.told}")
-
-
-def _nearness(memory: Memory, one: Handoff) -> int:
-    who = one.parties
-    return 0 if who.to_agent_id == memory.actor else 1 if who.from_agent_id == memory.actor else 2
-
-
-def _row(one: Handoff) -> tuple[str, ...]:
-    who = one.parties
-    sections = " ".join(who.sections) or "-"
-    return (
-        one.record.id, one.record.status, who.handoff_type, f"{who.from_agent_id} -> {who.to_agent_id}", sections,
-        one.record.title,
-    )  # fmt: skip
+        snapshot = opening.readable(memory, None)
+        state = handoff_scope.task_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
+        output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 
 def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
     from memctl.record import content_fields
 
-    record = output.record_data(memory, one.record)
     content = content_fields.content(HANDOFF, one.body)
-    return {"record": record, **msgspec.to_builtins(one.parties), "content": content}
+    return {"record": output.record_data(memory, one.record), **msgspec.to_builtins(one.parties), "content": content}
 
 
 def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
@@ -267,7 +220,6 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
     output.note(*two_phase.interrupted(memory))
 
 
-_TEXTS = tuple(name for name in HandoffText.__struct_fields__ if name != "reason")
 _EXAMPLES = (
     (
         'memctl handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"',
@@ -286,25 +238,12 @@ def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     return section_named(ctx, param, tuple(part for some in parts for part in some if part))  # type: ignore[no-any-return]
 
 
-_SAID = (
-    ("--immediate", "immediate", "What to do first. [default: next actions of your state]"),
-    ("--short-term", "short_term", "What to reach next."),
-    ("--success", "success_criteria", "How to tell that it is done. [default: the task of your state]"),
-    ("--constraint", "constraints", "What binds. [default: the binding decisions]"),
-    ("--input", "inputs", "What the other agent is given. [default: the files of the task]"),
-    ("--expect", "expected_outputs", "What it is to bring. [default: remaining steps of your state]"),
-    ("--output", "deliverables", "What came out so far. [default: what your state says is done]"),
-    ("--observation", "observation", "Something you noticed."),
-    ("--note", "observation_too", "The same."),
-    ("--approach", "approach", "How you would go about it."),
-    ("--pitfall", "pitfall", "What to beware of."),
-    ("--resource", "resource", "Where to look."),
-)
 # What the giver says.
-_saying = options(
-    click.option("--summary", default="", metavar="TEXT", help="The status. [default: from the memory, 500 tokens]"),
-    click.option("--task", default="", metavar="TEXT", help="What the other agent is to do, or the id of a state."),
-    *(click.option(name, to, multiple=True, metavar="TEXT", help=f"{what} Repeatable.") for name, to, what in _SAID),
+_saying = text_options(
+    ("--summary", "summary", "Where it stands. [default: what the memory says, 500 tokens]"),
+    ("--task", "task", "What the other agent is to do, or the id of a state."),
+    *((f"--{one.option}", one.name, f"{one.help} Repeatable.") for one in FIELDS),
+    ("--note", "note", "The same as --observation. Repeatable."),
 )
 
 
@@ -349,43 +288,43 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
         return
     if not taker:
         raise MemctlError("--to is missing", "`memctl handoff --to AGENT`, or `memctl handoff list`", USAGE)
-    flags = take_flags(given)
+    flags, remote = take_flags(given), given.pop("remote")
     memory = opening.memory(ctx)
-    remote, kind = given.pop("remote"), given.pop("kind")
-    said = HandoffText(reason=flags["reason"], **{name: given.pop(name) for name in _TEXTS})
-    said = msgspec.structs.replace(said, observation=said.observation + given.pop("observation_too"))
+    lines = {one.name: given.pop(one.name) for one in FIELDS}
+    lines["observation"] += given.pop("note")
+    about = {name: given.pop(name) for name in ("kind", "task", "summary")}
     named, packing = given.pop("sections"), Packing(**given)
+    refuse_undeliverable(packing)
 
     def read() -> Snapshot:
         return opening.readable(memory, None)
 
-    sections = [known_section(read(), one) for one in named]
-    asked = handoff_offer.request(
-        memory, giver=giver, taker=taker, kind=kind, sections=sections, said=said, form=packing.form,
-        budget=packing.budget,
+    asked = HandoffRequest(
+        source=giver, target=taker, reason=flags["reason"], lines=lines, form=packing.form, budget=packing.budget or 0,
+        sections=tuple(known_section(read(), one) for one in named), **about,
     )  # fmt: skip
-    refuse_undeliverable(packing)
-    count = counter_of(memory, packing).tokens
     try:
+        count = counter_of(memory, packing).tokens
         offered = handoff_offer.offer(memory, asked, read, count, write_options(flags), remote)
     except HandoffRefused as error:
         if not flags["as_json"]:
             raise
         output.json("handoff-findings", {"findings": msgspec.to_builtins(error.findings)})
         ctx.exit(REFUSED)
-    _tell(memory, offered, packing, flags)
+    _print_offer(memory, offered, packing, flags)
 
 
-for member in _ANSWERS:
+for member in (list_command, show_command, accept_command, decline_command, withdraw_command, recover_command):
     handoff_command.add_command(member)
 
 
-def _tell(memory: Memory, offered: Offered, options: Packing, flags: dict[str, Any]) -> None:
-    """The package on stdout, and on stderr what became of it."""
+def _print_offer(memory: Memory, offered: Offered, options: Packing, flags: dict[str, Any]) -> None:
+    """Print the package on stdout, and on stderr what became of it."""
     asked, done, package = offered.asked, offered.done, offered.package
     change = done.written.change
+    name = change.ids[0]
     more = {
-        "id": change.ids[0],
+        "id": name,
         "path": memory.tracked(change.writes[0].path),
         "type": asked.kind,
         "from": asked.source,
@@ -399,20 +338,19 @@ def _tell(memory: Memory, offered: Offered, options: Packing, flags: dict[str, A
     snapshot = opening.snapshot(memory, None)
     output.warnings(done.agreed.lost)
     if not flags["dry_run"]:
-        names = ("inputs", "expected_outputs", "deliverables", "constraints")
-        said = {"mission": asked.said.task or change.title, **{name: asked.said.lines(name) for name in names}}
-        if wrong := events.note_handoff(memory, change.ids[0], OFFERED, asked.target, asked.sections, **said):
-            output.note(f"warning: {wrong}")
-    try:  # what is recorded is told by now: a package that goes nowhere, or a reader that goes away, ends the command
+        lists = ("inputs", "expected_outputs", "deliverables", "constraints")
+        context = {"mission": asked.task or change.title, **{one: asked.lines[one] for one in lists}}
+        output.note(*events.note_handoff(memory, name, OFFERED, asked.target, asked.sections, **context))
+    try:  # the handoff is recorded by now, whether or not the package can be delivered
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:
         if flags["dry_run"]:
             raise
         raise MemctlError(
             f"{change.title} is recorded, and its package went nowhere: {error.message}",
-            f"`memctl handoff show {change.ids[0]}` prints it",
+            f"`memctl handoff show {name}` prints it",
         ) from None
-    moved = f", {', '.join(asked.sections)} {'would be' if flags['dry_run'] else 'is'} {asked.target}'s"
-    verb = "would record" if flags["dry_run"] else "recorded"
-    output.note(*package.report.lines, f"{verb} {change.title}{moved if asked.sections else ''}")
+    verb, be = ("would record", "would be") if flags["dry_run"] else ("recorded", "is")
+    moved = f", {', '.join(asked.sections)} {be} {asked.target}'s" if asked.sections else ""
+    output.note(*package.report.lines, f"{verb} {change.title}{moved}")
     output.warn(memory, snapshot)

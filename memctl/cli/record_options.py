@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli.command import complete, for_people, section_named, split_at_commas
-from memctl.cli.report import all_said, said
+from memctl.cli.report import said
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
 from memctl.text.phrases import some
@@ -32,7 +32,7 @@ def _of_field(field: Field) -> click.Option:
         [f"--{field.option}", field.name],
         multiple=field.is_list,
         metavar="TEXT",
-        callback=all_said if field.is_list else said,
+        callback=said,
         help=field.help + (" Repeatable." if field.is_list else ""),
     )
 

@@ -46,9 +46,12 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
         raise Wrong(error.title, fields, error.hint, error.exit_code) from None
 
 
-def said(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Return the value of an option or argument; raises MemctlError if it is a stand-in such as "TODO"."""
-    refuse_stand_in(value or "", param.opts[0] if isinstance(param, click.Option) else param.human_readable_name)
+def said(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Return the value of an option or argument, or its values if it may be repeated; raises MemctlError if one is a
+    stand-in such as "TODO"."""
+    name = param.opts[0] if isinstance(param, click.Option) else str(param.human_readable_name)
+    for text in value if isinstance(value, tuple) else (value or "",):
+        refuse_stand_in(text, name)
     return value
 
 
@@ -57,14 +60,8 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
         raise MemctlError(f"{param.opts[0]}: '' says nothing", "say it in words, or leave the option out", USAGE)
-    return said(ctx, param, value)
-
-
-def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the values of a repeatable option; raises MemctlError if one is a stand-in."""
-    for value in values:
-        said(ctx, param, value)
-    return values
+    said(ctx, param, value)
+    return value
 
 
 strict_option = click.option(

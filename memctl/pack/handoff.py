@@ -1,22 +1,26 @@
 """The package that one agent hands to another (rules.md#handoffs): what it is about, what was done, what comes next,
-and the context in its scope.
+and the context in its scope; and the report on it as it is sent.
+
+What is checked of a package: rules.md#compaction. Nothing is taken on trust: ids and paths are looked for in the
+finished text.
 """
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pack import compaction, handoff_report, items
+from memctl.pack import compaction, items
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, Pack, fill
-from memctl.pack.handoff_report import HandoffReport
-from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, HandoffRequest
-from memctl.pack.handoff_scope import BUDGETS, CHANGED, RELEVANT, SECTION, TASK, Scope
+from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, FIELDS, HandoffRequest
+from memctl.pack.handoff_scope import AIMS, BUDGETS, CHANGED, LEAST, RELEVANT, SECTION, TASK, Scope
 from memctl.pack.items import Sources
 from memctl.pack.last_work import PRIOR
 from memctl.record.checkpoint import Checkpoint
@@ -25,7 +29,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS
 from memctl.task import resume_text
 from memctl.text.markdown import one_line
-from memctl.text.phrases import quantity
+from memctl.text.phrases import quantity, some
 from memctl.text.words import stems
 
 _SKILLS = 8  # tags that say what a piece of work asks for
@@ -33,6 +37,9 @@ _SAID_SHARE = 0.6  # of the budget at most for what is said, so that there is ro
 _LINES_SHARE = 0.5  # of the budget at most for the titles of what must stay and has no room
 # What weighs how much: the task first, then what bears on it or must stay, by its own weight or rank, then pages.
 _OF_TASK, _OF_REST, _LEADING = 40, 30, 10
+_SHOWN = 5  # of what is missing, by name
+_ESCAPED_END = re.compile(r"\\[nrt]")  # as quoted text in YAML has it
+_WORD = re.compile(r"[A-Za-z0-9_./,-]+")
 _TITLES = {
     "current_task_state": "In progress",
     "changed_since": "Changed since the task was written down",
@@ -44,6 +51,53 @@ _TITLES = {
     "observations": "Learned",
     "other": "Besides",
 }
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One line of the checklist: what was looked for, how much there is to be, what has only its title in the package,
+    and what is missing.
+    """
+
+    name: str
+    total: int
+    missing: tuple[str, ...] = ()
+    by_title: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        found = f"{self.name}: {self.total - len(self.missing):,} of {self.total:,}"
+        found += f", {some(self.by_title, _SHOWN)} by title" if self.by_title else ""
+        return found + (f", without {some(self.missing, _SHOWN)}" if self.missing else "")
+
+
+class HandoffReport(msgspec.Struct, frozen=True):
+    """What a package has: of `before` tokens of context `after`, the share that is not in it and the share that was to
+    go, its `tokens` in all of `budget`, and the checklist. It should have at least `least` tokens.
+
+    `removed` counts what is only named or not there, by why; with `is_chosen` not all that must stay has room, and the
+    weightiest went in.
+    """
+
+    before: int
+    after: int
+    reduction: float
+    aim: float
+    removed: dict[str, int]
+    tokens: int
+    budget: int
+    least: int
+    checks: tuple[Check, ...]
+    is_chosen: bool
+
+    @property
+    def lines(self) -> list[str]:
+        """The report for people."""
+        there = f"{self.after:,} of them in the package: {math.floor(100 * self.reduction)}% less, aim {self.aim:.0%}"
+        lines = [f"context: {self.before:,} tokens, {there if self.after else 'none of them in the package'}"]
+        if self.after and self.reduction < self.aim:
+            lines.append(f"the aim is not reached: nothing open goes from a package of less than {self.least:,} tokens")
+        lines += [f"left out: {number:,} {why}" for why, number in sorted(self.removed.items())]
+        lines += ["not all that must stay has room: the weightiest went in"] if self.is_chosen else []
+        return [*lines, *map(str, self.checks), f"package: {self.tokens:,} of {self.budget:,} tokens"]
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -88,10 +142,11 @@ def package(
         keeps_notes=True,
     )
     pack = fill(draft, asked.form, asked.budget, count, inter_agent=True)
-    report = handoff_report.report(asked, pack, scope, written, count)
-    if report.lacking and asked.sections and asked.kind != EMERGENCY:
+    report = _report(asked, pack, scope, written, count)
+    if report.is_chosen and asked.sections and asked.kind != EMERGENCY:
+        lacking = [f"- {check}" for check in report.checks if check.missing]
         raise MemctlError(
-            "\n".join(["the package would lack what must stay:", *(f"- {one.told}" for one in report.lacking)]),
+            "\n".join(["the package would lack what must stay:", *lacking]),
             "hand over fewer sections (--section), or "
             + ("give a larger --budget" if asked.budget < BUDGETS[asked.kind] else "as a type with a larger budget"),
         )
@@ -182,15 +237,14 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
 
 
 def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
-    said, name = asked.said, one_line(asked.target)
-    head = f"{asked.id} from {one_line(asked.source)} to {name}, {asked.kind}"
+    head = f"{asked.id} from {one_line(asked.source)} to {one_line(asked.target)}, {asked.kind}"
     head += f", {', '.join(asked.sections)}" if asked.sections else ""
     texts = [
         ("handoff_metadata", "", f"{head}. `memctl handoff accept {asked.id}` takes it over. {_beyond(asked, scope)}"),
-        ("reason", "Reason", one_line(said.reason)),
-        ("task", "Task", one_line(said.task)),
+        ("reason", "Reason", one_line(asked.reason)),
+        ("task", "Task", one_line(asked.task)),
         ("agent_expertise_match", "Expertise", expertise),
-        ("executive_summary", "", said.summary.strip()),
+        ("executive_summary", "", asked.summary.strip()),
         ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
         ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
     ]
@@ -209,22 +263,10 @@ def _beyond(asked: HandoffRequest, scope: Scope) -> str:
 
 def _closing(asked: HandoffRequest) -> Iterator[PackNote]:
     """What the last agent wants the next one to know, how it is known to be done, and what it does."""
-    said = asked.said
-    for name, title, lines in (
-        ("constraints", "Constraints", said.constraints),
-        ("inputs", "Inputs", said.inputs),
-        ("deliverables", "Delivered so far", said.deliverables),
-        ("from_agent_observations", "Observations", said.observation),
-        ("suggested_approach", "Suggested approach", said.approach),
-        ("known_pitfalls", "Known pitfalls", said.pitfall),
-        ("useful_resources", "Useful resources", said.resource),
-        ("expected_outputs", "Expected outputs", said.expected_outputs),
-        ("success_criteria", "Success criteria", said.success_criteria),
-        ("short_term", "Short term", said.short_term),
-        ("next", "Next actions", said.immediate),
-    ):
-        if lines:
-            yield PackNote(name, title, "\n".join(f"- {one_line(line)}" for line in lines), essential=True)
+    for field in FIELDS[::-1]:
+        if lines := asked.lines.get(field.name):
+            text = "\n".join(f"- {one_line(line)}" for line in lines)
+            yield PackNote(field.element or field.name, field.title, text, essential=True)
 
 
 def _refuse_wordy(notes: Sequence[PackNote], asked: HandoffRequest, count: CountTokens) -> None:
@@ -234,3 +276,52 @@ def _refuse_wordy(notes: Sequence[PackNote], asked: HandoffRequest, count: Count
         is_possible = least <= BUDGETS[asked.kind]
         hint = f"give a --budget of {least} or more" if is_possible else "put the long part into records"
         raise MemctlError(f"what is said of the handoff takes {tokens:,} of {asked.budget:,} tokens", hint)
+
+
+def _report(
+    asked: HandoffRequest, pack: Pack, scope: Scope, written: Mapping[str, Item], count: CountTokens
+) -> HandoffReport:
+    """Measure a finished package, and look for everything that must be in it."""
+    included = Counter(pack.included())
+    there = [item for item in written.values() if included[item.id]]
+    before = sum(scope.sizes.values())
+    after = min(before, sum(count(f"{item.id} {item.title}\n{item.body}") for item in there))
+    by_why: dict[str, list[str]] = {}
+    for key, why in scope.keeps.items():
+        by_why.setdefault(why, []).append(written[key].id)
+    wanted = {
+        **by_why,
+        "last file modifications": [path for path, _ in asked.changes],
+        "ownership": asked.sections,
+        "what is said": [text for _, texts in asked.said() for text in texts],
+    }
+    words = frozenset(_words(pack.text))
+    checks = tuple(_check(name, texts, words, included if name in by_why else None) for name, texts in wanted.items())
+    return HandoffReport(
+        before=before,
+        after=after,
+        reduction=round(1 - after / before, 4) if before else 0.0,
+        aim=AIMS[asked.kind],
+        removed=dict(Counter(left.why or "of no room" for left in pack.left_out)),
+        tokens=pack.tokens,
+        budget=pack.budget,
+        least=LEAST[asked.kind],
+        checks=tuple(check for check in checks if check.total),
+        is_chosen=any(check.missing for check in checks),
+    )
+
+
+def _check(name: str, texts: Sequence[str], words: frozenset[str], included: Mapping[str, int] | None) -> Check:
+    """Look for texts whose plain words all stand in a package, whatever its format does to other characters; of ids
+    also whether the things are `included` whole."""
+    missing = tuple(text for text in texts if not words.issuperset(_words(text)))
+    by_title = () if included is None else tuple(text for text in texts if not included[text] and text not in missing)
+    return Check(name, len(texts), missing, by_title)
+
+
+def _words(text: str) -> Iterator[str]:
+    for word in _WORD.findall(_ESCAPED_END.sub(" ", html.unescape(text))):
+        stripped = word.strip("./,-_")
+        if stripped:
+            yield stripped
+            yield from (part for part in re.split(r"[/,]", stripped) if part)

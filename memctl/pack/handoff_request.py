@@ -5,7 +5,8 @@ What the giver does not say comes from the state of the task and from the memory
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,57 +24,72 @@ from memctl.text.markdown import one_line
 from memctl.text.phrases import some
 
 COMPLETE, SPECIALIST, CONTINUATION, EMERGENCY = "complete", "specialist", "continuation", "emergency"
+NONE_RECORDED = "none recorded"
 _MOST = 20  # lines of a field: what is more belongs into records
-_OPTIONS = {
-    "success_criteria": "success", "constraints": "constraint", "inputs": "input", "expected_outputs": "expect",
-    "deliverables": "output",
-}  # fmt: skip
 _NEEDED = ("reason", "summary", "immediate", "success_criteria")
 _NAMED = 8  # binding decisions by id, where the package has their texts
-NONE_RECORDED = "none recorded"
 
 
-class HandoffText(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of a handoff, by its names in the package."""
+class HandoffField(NamedTuple):
+    """A list that the giver may say: its name, its option and the help of that, its title and its element in the
+    package, and its field in the record. The last two are "" if they have the name of the list."""
 
-    reason: str = ""
-    summary: str = ""
-    task: str = ""
-    immediate: tuple[str, ...] = ()
-    short_term: tuple[str, ...] = ()
-    success_criteria: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
-    expected_outputs: tuple[str, ...] = ()
-    deliverables: tuple[str, ...] = ()
-    observation: tuple[str, ...] = ()
-    approach: tuple[str, ...] = ()
-    pitfall: tuple[str, ...] = ()
-    resource: tuple[str, ...] = ()
+    name: str
+    option: str
+    help: str
+    title: str
+    element: str = ""
+    record: str = ""
 
-    def lines(self, name: str) -> tuple[str, ...]:
-        """What is said under a name, as lines."""
-        value = getattr(self, name)
-        return value if isinstance(value, tuple) else (value,) if value else ()
+
+# In the order of their options; the package has them in the reverse order, since what comes next stands last.
+FIELDS = (
+    HandoffField("immediate", "immediate", "What to do first. [default: next actions of your state]", "Next actions",
+                 "next"),
+    HandoffField("short_term", "short-term", "What to reach next.", "Short term"),
+    HandoffField("success_criteria", "success", "How to tell that it is done. [default: the task of your state]",
+                 "Success criteria"),
+    HandoffField("expected_outputs", "expect", "What it is to bring. [default: remaining steps of your state]",
+                 "Expected outputs"),
+    HandoffField("resource", "resource", "Where to look.", "Useful resources", "useful_resources", "useful_resources"),
+    HandoffField("pitfall", "pitfall", "What to beware of.", "Known pitfalls", "known_pitfalls", "known_pitfalls"),
+    HandoffField("approach", "approach", "How you would go about it.", "Suggested approach", "suggested_approach",
+                 "suggested_approach"),
+    HandoffField("observation", "observation", "Something you noticed.", "Observations", "from_agent_observations",
+                 "observations"),
+    HandoffField("deliverables", "output", "What came out so far. [default: what your state says is done]",
+                 "Delivered so far"),
+    HandoffField("inputs", "input", "What the other agent is given. [default: the files of the task]", "Inputs"),
+    HandoffField("constraints", "constraint", "What binds. [default: the binding decisions]", "Constraints"),
+)  # fmt: skip
 
 
 class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A handoff to be: its type, two agents, the sections, what is said, the format and tokens of its package.
 
-    `id` and `transfers`, the ownership of each section as it becomes, are known once the shared state is. `changes` are
-    the last modifications of files: path, and when and how.
+    `lines` are what is said by the names of FIELDS. `id` and `transfers`, the ownership of each section as it becomes,
+    are known once the shared state is. `changes` are the last modifications of files: path, and when and how.
     """
 
     source: str
     target: str = ""
     kind: str = COMPLETE
-    said: HandoffText = HandoffText()
     form: str = "auto"
     budget: int = 0
     sections: tuple[str, ...] = ()
+    reason: str = ""
+    summary: str = ""
+    task: str = ""
+    lines: Mapping[str, tuple[str, ...]] = {}
     changes: tuple[tuple[str, str], ...] = ()
     id: str = ""
     transfers: tuple[str, ...] = ()
+
+    def said(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """All that is said, by names."""
+        for name, text in (("reason", self.reason), ("summary", self.summary), ("task", self.task)):
+            yield name, (text,) if text else ()
+        yield from ((field.name, self.lines.get(field.name, ())) for field in FIELDS)
 
 
 class MissingField(msgspec.Struct, frozen=True):
@@ -86,23 +102,29 @@ class MissingField(msgspec.Struct, frozen=True):
 
 def complete(
     asked: HandoffRequest, state: TaskState, standing: Standing, known: Sequence[Record], snapshot: Snapshot
-) -> HandoffText:
-    """What was said, and where nothing was, what the state of the task and the `known` records of its sections say."""
-    said = asked.said
+) -> HandoffRequest:
+    """The handoff with what the state of the task and the `known` records of its sections say where nothing was said.
+
+    What is said of the summary stands behind the decision of `standing`; without it that is the summary.
+    """
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
     read = [one.path for one in state.files if one.path not in made] or [path for path, _ in asked.changes]
     found: dict[str, Iterable[str]] = {
-        "immediate": _of(state, state.next_actions or state.in_progress)
-        or list(phase.next_actions(snapshot, blocking)),
+        "immediate": _of(state, state.next_actions or state.in_progress) or phase.next_actions(snapshot, blocking),
         "success_criteria": _of(state, state.success_criteria or (state.goal,)),
         "constraints": [*_of(state, state.constraints), *_binding(asked.kind, known)] or (NONE_RECORDED,),
         "inputs": [*_of(state, state.inputs), *read] or (NONE_RECORDED,),
         "expected_outputs": _of(state, (*state.in_progress, *state.claimed, *state.planned)) or (NONE_RECORDED,),
         "deliverables": made or _of(state, state.done) or (NONE_RECORDED,),
     }
-    values = {name: said.lines(name) or tuple(dict.fromkeys(lines))[:_MOST] for name, lines in found.items()}
-    return msgspec.structs.replace(said, **values, summary=_summary(said.summary, standing))
+    lines = {name: asked.lines.get(name) or tuple(dict.fromkeys(texts))[:_MOST] for name, texts in found.items()}
+    summary = asked.summary
+    if summary and not summary.lstrip().startswith(DECISIONS):
+        summary = f"{standing.decision}: {summary}"
+    elif not summary and (told := [f"- {line}" for line in standing.lines if len(line) <= LONGEST_LINE]):
+        summary = "\n".join([f"{standing.decision}: {standing.why}", *told])
+    return msgspec.structs.replace(asked, lines={**asked.lines, **lines}, summary=summary)
 
 
 def _binding(kind: str, known: Sequence[Record]) -> list[str]:
@@ -111,14 +133,6 @@ def _binding(kind: str, known: Sequence[Record]) -> list[str]:
     if kind == SPECIALIST or not found:
         return [f"{one_line(record.title)} [{record.id}]" for record in found]
     return [f"Binding decisions: {some([record.id for record in found], _NAMED)}"]
-
-
-def _summary(said: str, standing: Standing) -> str:
-    """What is said, behind the decision; or the decision with what the memory says, "" if that is nothing."""
-    if said:
-        return said if said.lstrip().startswith(DECISIONS) else f"{standing.decision}: {said}"
-    lines = [f"- {line}" for line in standing.lines if len(line) <= LONGEST_LINE]
-    return "\n".join([f"{standing.decision}: {standing.why}", *lines]) if lines else ""
 
 
 def _of(state: TaskState, lines: Iterable[str]) -> list[str]:
@@ -135,28 +149,32 @@ def within(text: str, budget: int, count: CountTokens) -> str:
     return "\n".join(lines)
 
 
-def findings(given: HandoffText, whole: HandoffText, kind: str, count: CountTokens) -> Iterator[MissingField]:
+def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> Iterator[MissingField]:
     """Everything for which a handoff is refused: `given` is what the giver said, `whole` that with what is known.
 
     In an emergency only the reason is needed: an agent that failed can't say the rest.
     """
-    for name in _NEEDED[:1] if kind == EMERGENCY else _NEEDED:
-        if not any(map(is_said, whole.lines(name))) and not given.lines(name):
-            yield _finding(name, "is missing, and the memory does not say it")
-    for name in HandoffText.__struct_fields__:
-        for text in given.lines(name):
-            if not all(c.isprintable() or c in "\n\t" for c in text):
-                yield _finding(name, "has control characters")
-            elif not is_said(text):
-                yield _finding(name, f"{text!r} says nothing")
-            elif name != "summary" and len(text) > LONGEST_LINE:
-                long = f"has {len(text):,} characters, of {LONGEST_LINE}"
-                yield _finding(name, f"{long}: put the long part into a record")
-        if (number := len(given.lines(name))) > _MOST:
-            yield _finding(name, f"has {number} lines, of {_MOST}: put them into records")
+    options = {field.name: field.option for field in FIELDS}
+    said, known = dict(given.said()), dict(whole.said())
+    wrong = [
+        (name, "is missing, and the memory does not say it")
+        for name in (_NEEDED[:1] if given.kind == EMERGENCY else _NEEDED)
+        if not any(map(is_said, known[name])) and not said[name]
+    ]
+    for name, texts in said.items():
+        wrong += [(name, message) for text in texts if (message := _problem(text, is_long=name == "summary"))]
+        if len(texts) > _MOST:
+            wrong.append((name, f"has {len(texts)} lines, of {_MOST}: put them into records"))
     if given.summary and (tokens := count(whole.summary)) > BUDGET:
-        yield _finding("summary", f"has {tokens:,} tokens, of {BUDGET}: `memctl context-summary` shortens it")
+        wrong.append(("summary", f"has {tokens:,} tokens, of {BUDGET}: `memctl context-summary` shortens it"))
+    return (MissingField(name, message, f"--{options.get(name, name)}") for name, message in wrong)
 
 
-def _finding(name: str, message: str) -> MissingField:
-    return MissingField(name, message, "--" + _OPTIONS.get(name, name).replace("_", "-"))
+def _problem(text: str, *, is_long: bool) -> str:
+    """What is wrong with a text of the giver's, "" if nothing is."""
+    if not all(c.isprintable() or c in "\n\t" for c in text):
+        return "has control characters"
+    if not is_said(text):
+        return f"{text!r} says nothing"
+    is_too_long = not is_long and len(text) > LONGEST_LINE
+    return f"has {len(text):,} characters, of {LONGEST_LINE}: put the long part into a record" if is_too_long else ""

@@ -11,7 +11,7 @@ Of a complete handoff and a continuation a share is to go: what is closed or sai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,7 +27,6 @@ from memctl.pack.handoff_request import (
     NONE_RECORDED,
     SPECIALIST,
     HandoffRequest,
-    HandoffText,
 )
 from memctl.pack.items import Sources
 from memctl.pages import repository_paths
@@ -97,50 +96,45 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
     asked, known, tasks = _handed_over(snapshot, now, asked, sources)
     globs = globs_of(snapshot, asked.sections)
     state = _state(snapshot, asked, tasks, sources)
-    ranked = _found(snapshot, now, asked) if asked.kind == SPECIALIST else []
+    task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
+    ranked = items.search(snapshot, task, now) if asked.kind == SPECIALIST else []
     bearing, places = _bearing(snapshot, ranked, count)
     keeps = _kept(snapshot, now, asked, known, tasks, sources, bearing)
     own = _pages(snapshot, asked.sections, sources)
-    pages = places if is_narrow else own
     records = {record.path: record for record in (*known, *tasks, *bearing)}
-    blocks = [
-        *_blocks(snapshot, now, [*records.values()], keeps),
-        *_of_pages({page.key: page for page in (*own, *places)}.values()),
-    ]
-    gone = {block.key: "" for block in blocks if block.key not in keeps and block.key in records}
+    blocks = list(_blocks(snapshot, now, [*records.values()], keeps))
+    pages = {page.key: page for page in (*own, *places)}.values()
+    blocks += [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
+    gone = {path: "" for path in records if path not in keeps}
     if not is_narrow:
         gone = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
+    left = [(records[key], why) for key, why in reversed(gone.items()) if why and key in records]
     if isinstance(state, Checkpoint) and asked.kind != SPECIALIST:
         keeps = {state.checkpoint_id: TASK, **keeps}
-    removed = [(records[key], why) for key, why in reversed(gone.items()) if key in records and not is_narrow]
     prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked, globs)
     if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
         prior = [item for item in prior if item.kind != "checkpoint"]
+    ranks = {key: rank for rank, key in enumerate(keeps)}
+    stays = [record for record in records.values() if record.path not in gone]
     return Scope(
         sections=asked.sections,
         known=tuple(known),
         tasks=tuple(tasks),
         state=state,
-        records=tuple(sorted((r for r in records.values() if r.path not in gone), key=_in_order(keeps))),
-        pages=tuple(pages),
+        records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
+        pages=tuple(places if is_narrow else own),
         prior=tuple(prior),
-        keeps=keeps if is_narrow else keeps | {page.key: SECTION for page in pages},
-        left=tuple(Left(record.id, record.title, why, record.memory_type) for record, why in removed),
+        keeps=keeps if is_narrow else keeps | {page.key: SECTION for page in own},
+        left=tuple(Left(record.id, record.title, why, record.memory_type) for record, why in left),
         sizes={block.key: count(block.text) for block in blocks},
     )
-
-
-def _in_order(keeps: Mapping[str, str]) -> Callable[[Record], int]:
-    """Puts records in the order in which they must be in the package, and others behind them."""
-    ranks = {key: rank for rank, key in enumerate(keeps)}
-    return lambda record: ranks.get(record.path, len(ranks))
 
 
 def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
     """The state with which who accepts a handoff goes on: that of its task, and what the giver said of it."""
     who, given = one.parties, content(HANDOFF, one.body)
     said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
-    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections, said=HandoffText(task=who.task))
+    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections, task=who.task)
     asked, _, tasks = _handed_over(snapshot, now, asked, sources)
     state = _state(snapshot, asked, tasks, sources)
     return msgspec.structs.replace(
@@ -163,7 +157,7 @@ def _handed_over(
     snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
 ) -> tuple[HandoffRequest, list[Record], list[Record]]:
     """A handoff with the section of its task if it names one and no section, the records of its sections, the tasks."""
-    named = task_named(snapshot, asked.said.task)
+    named = task_named(snapshot, asked.task)
     if named is not None and named.place and not asked.sections:
         asked = msgspec.structs.replace(asked, sections=(named.place,))
     known = concerned(snapshot, now, asked.sections, asked.source)
@@ -283,11 +277,6 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
     return DETAIL if is_critical or _TAGS & set(record.tags) or compaction.is_marked_critical(text) else ""
 
 
-def _found(snapshot: Snapshot, now: str, asked: HandoffRequest) -> list[Result]:
-    """What matches a specialist's task, best first, in whatever section it is."""
-    return items.search(snapshot, asked.said.task or " ".join(asked.said.immediate) or asked.said.reason, now)
-
-
 def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -> tuple[list[Record], list[Item]]:
     """The open records and the pages that bear on a task, best first: all that match about as well as the best, and of
     what matches less as much as the least package has room for."""
@@ -322,10 +311,6 @@ def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> lis
     found = [page for page in (*outline.sections, *outline.details) if page.id in sections]
     found += [page for section in sections for page in outline.details_of(section)]
     return [items.of_page(page, sources.page(page)) for page in {page.path: page for page in found}.values()]
-
-
-def _of_pages(pages: Iterable[Item]) -> list[ContextBlock]:
-    return [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
 
 
 def _blocks(

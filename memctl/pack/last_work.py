@@ -22,6 +22,8 @@ from memctl.record.record import Record
 from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue
+from memctl.record.task_state import TaskState
+from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import first_sentence, one_line
 
@@ -32,9 +34,8 @@ PRIOR = PackPart("session", "Prior session context")  # the heading that rules.m
 WORK = 1_500  # tokens of all that stands here
 _SHARE = 3  # and no more than this part of a budget
 _LEFT = 0.6  # of it for the last session and a checkpoint, the rest for the tasks under way
-_LONGEST = 300  # characters of a line of a session's page
-_MOST = {NEXT: 5, ERRORS: 5, DECISIONS: 8}  # lines of a session, the first that are given up come last
-_TITLES = {INTENT: "Intent", DECISIONS: "Decided", ERRORS: "Open errors", NEXT: "Next steps"}
+_LONGEST = 300  # characters of a line
+_MOST = {"in_progress": 3, "next_actions": 5, "planned": 3, "open_errors": 5, "critical_decisions": 8}  # lines of parts
 _OPEN = "open: "  # how an error begins that nothing has put right
 _LOOKED_AT = 3  # sessions in which something may wait that nobody recorded; those before the last get a line each
 _BRIEF = 90  # characters of what such a line says a session was for, and of what it decided
@@ -81,16 +82,13 @@ def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
 
 def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens) -> list[Item]:
     """The last session and a pending checkpoint, in so much of `limit` tokens that there is room for tasks beside."""
-    found: list[Item] = []
     limit = int(limit * _LEFT)
-    if (saved := pending(snapshot, ended)) is not None:
-        made = _checkpoint(snapshot, saved)
-        cost = count(markdown_item(made))
-        found, limit = ([made], limit - cost) if cost <= limit else ([], limit)
+    saved = pending(snapshot, ended)
+    found = [] if saved is None else fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
-    if latest and (item := _session(snapshot, latest, limit, count)) is not None:
-        found.insert(0, item)
-    return found
+    room = limit - sum(count(markdown_item(item)) for item in found)
+    last = [item for item in ([_of_session(snapshot, latest, room, count)] if latest else []) if item.body.strip()]
+    return fitting([*last, *found], limit, count)
 
 
 def prior(
@@ -127,17 +125,12 @@ def is_pending(saved: Checkpoint, ended: Sequence[Ended]) -> bool:
 
 def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
     """The newest checkpoint of each workflow, the one saved last first."""
-    newest: dict[str, tuple[checkpoint.Version, str]] = {}
-    for path in snapshot.names(checkpoint.FOLDER):
-        version = checkpoint.version_at(path)
-        if version is not None and (version.workflow not in newest or newest[version.workflow][0] < version):
-            newest[version.workflow] = version, path
-    saved = []
-    for _, path in newest.values():
-        try:
-            saved.append(checkpoint.parse(snapshot.read(path), path))
-        except (InvalidRecord, OSError):
-            continue
+    found = {version.workflow for path in snapshot.names(checkpoint.FOLDER) if (version := checkpoint.version_at(path))}
+    if not found:
+        return []
+    from memctl.task import versions  # most memories have none
+
+    saved = [one for workflow in found if (one := versions.newest_of(snapshot, workflow)) is not None]
     return sorted(saved, key=lambda one: (one.saved_at, one.checkpoint_id), reverse=True)
 
 
@@ -163,76 +156,71 @@ def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]
     return kept
 
 
-def _checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
-    lines = [*saved.in_progress[:3], *saved.next_actions[:3]] or [*saved.planned[:3]]
-    body = "\n".join(f"- {one_line(line)[:_LONGEST]}" for line in dict.fromkeys(lines))
-    how = f"`memctl checkpoint resume {saved.checkpoint_id}` has the whole of it."
-    facts = (("date", saved.saved_at), ("by", saved.saved_by))
+def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) -> Item:
+    """A checkpoint in a few lines: where to begin, and what has the whole of it."""
+    begun = [name for name in ("in_progress", "next_actions") if getattr(saved, name)] or ["planned"]
     title = f"Checkpoint not taken up: {first_sentence(saved.goal) or saved.workflow_id}"
-    body = items.screened(snapshot, f"{body}\n\n{how}\n".lstrip())
-    return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
+    how = f"`memctl checkpoint resume {saved.checkpoint_id}` has the whole of it.\n"
+    facts = (("date", saved.saved_at), ("by", saved.saved_by))
+    item = Item("checkpoint", saved.checkpoint_id, title, how, facts, saved.checkpoint_id)
+    return _filled(snapshot, item, saved, begun, WORK, count)
 
 
-def _session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens) -> Item | None:
-    """The page of the last session in at most `limit` tokens: first what for, then what next, what failed, what was
-    decided; None if not even the first has room."""
+def _of_session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens) -> Item:
+    """The page of the last session in at most `limit` tokens if that has room for what it was for: what comes next,
+    what failed, what was decided; behind it what nobody recorded, and a line on each session before it."""
     page = latest[0]
-    lines = {INTENT: [line[:_LONGEST] for line in page.lines.get(INTENT, ())[:1]], NEXT: [], ERRORS: [], DECISIONS: []}
-    candidates = [(heading, line) for heading, most in _MOST.items() for line in _lines(page, heading, most)]
-    waiting, before = _waiting(latest, snapshot.catalogue), [_brief(one) for one in latest[1:]]
-    made = _item(page, lines, waiting, before)
-    while before and count(markdown_item(made)) > limit:
-        before.pop()
-        made = _item(page, lines, waiting, before)
-    if count(markdown_item(made)) > limit:
-        return None
-    for heading, line in candidates:
-        lines[heading].append(line)
-        longer = _item(page, lines, waiting, before)
-        if count(markdown_item(longer)) <= limit:
-            made = longer
-        else:
-            lines[heading].pop()
-    made = msgspec.structs.replace(made, body=items.screened(snapshot, made.body))
-    return made if (any(lines.values()) or waiting) and count(markdown_item(made)) <= limit else None
+    errors = (line for line in page.lines.get(ERRORS, ()) if line.startswith(_OPEN))
+    state = TaskState(
+        goal=next(iter(page.lines.get(INTENT, ())), ""),
+        next_actions=tuple(page.lines.get(NEXT, ())),
+        errors=tuple(line.removeprefix(_OPEN) for line in errors),
+        decisions=tuple(page.lines.get(DECISIONS, ())),
+    )
+    waiting, before = _waiting(latest, snapshot.catalogue), [f"- {_brief(one)}\n" for one in latest[1:]]
+    facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
+             ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
+    told = tuple(fact for fact in facts if fact[1])
+    for number in range(len(before), -1, -1):
+        body = f"{cut_at_word(state.goal, _LONGEST)}\n\n" if state.goal else ""
+        body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
+        body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
+        item = Item("session", page.id, f"Session {page.id}", body, told, f"session {page.id}")
+        if count(markdown_item(item)) <= limit:
+            break
+    return _filled(snapshot, item, state, list(_MOST), limit, count)
 
 
-def _lines(page: SessionPage, heading: str, most: int) -> list[str]:
-    """The lines of a section that count: of errors the open ones, of decisions and errors the latest."""
-    found = list(page.lines.get(heading, ()))
-    if heading == ERRORS:
-        found = [line.removeprefix(_OPEN) for line in found if line.startswith(_OPEN)]
-    found = found[:most] if heading == NEXT else found[-most:]
-    return [_cut(line, _LONGEST) for line in found]
+def _filled(
+    snapshot: Snapshot, item: Item, state: TaskState, names: Sequence[str], limit: int, count: CountTokens
+) -> Item:
+    """An item with parts of a state above its own text: as many of their lines, the most important first, as make it
+    no longer than `limit` tokens."""
+    from memctl.task.parts import parts
 
-
-def _cut(line: str, most: int) -> str:
-    return line if len(line) <= most else f"{line[: most - 2].rstrip()} …"
+    chosen: list[list[str]] = []
+    made = item
+    for part in parts(state):
+        if part.tag not in names:
+            continue
+        lines = part.lines[-_MOST[part.tag] :] if part.from_end else part.lines[: _MOST[part.tag]]
+        chosen.append([f"## {part.title.partition(',')[0]}\n"])
+        for line in lines:
+            chosen[-1].append(f"- {cut_at_word(one_line(line.text), _LONGEST)}")
+            told = "\n\n".join("\n".join(some) for some in chosen if some[1:])
+            longer = msgspec.structs.replace(item, body=f"{told}\n\n{item.body}")
+            if count(markdown_item(longer)) <= limit:
+                made = longer
+            else:
+                chosen[-1].pop()
+    return msgspec.structs.replace(made, body=items.screened(snapshot, made.body))
 
 
 def _brief(page: SessionPage) -> str:
     """One line on a session: what it was for, what it decided last, and where to read on."""
-    decided = page.lines.get(DECISIONS, ())[-1:]
-    parts = [_cut(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
-    parts += [f"decided: {_cut(line, _BRIEF)}" for line in decided]
-    told = [part.rstrip(". ") for part in parts]
-    return "; ".join([*told, f"`memctl session show {page.id}`"])
-
-
-def _item(page: SessionPage, lines: Mapping[str, Sequence[str]], waiting: str, before: Sequence[str]) -> Item:
-    parts = []
-    for heading, title in _TITLES.items():
-        if found := lines[heading]:
-            text = "\n".join(found if heading == INTENT else (f"- {line}" for line in found))
-            parts.append(f"## {title}\n\n{text}\n")
-    if waiting:
-        parts.append(f"## Not recorded\n\n{waiting}\n")
-    if before:
-        parts.append("## Sessions before it\n\n" + "".join(f"- {line}\n" for line in before))
-    ended = str(page.values.get("ended") or page.values.get("summarized") or "")
-    facts = (("date", ended), ("by", str(page.values.get("agent_id") or "")))
-    told = tuple(fact for fact in facts if fact[1])
-    return Item("session", page.id, f"Session {page.id}", "\n".join(parts), told, f"session {page.id}")
+    told = [cut_at_word(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
+    told += [f"decided: {cut_at_word(line, _BRIEF)}" for line in page.lines.get(DECISIONS, ())[-1:]]
+    return "; ".join([*(part.rstrip(". ") for part in told), f"`memctl session show {page.id}`"])
 
 
 def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:

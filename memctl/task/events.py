@@ -7,7 +7,7 @@ events never come here. Its record does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -83,20 +83,16 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
 
 def note_handoff(
     memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **said: Sequence[str]
-) -> str:
-    """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or "".
-
-    `said` are other fields of the event, with which it is a complete context.
-    """
+) -> Iterator[str]:
+    """Note in the stream that a handoff was offered or answered, for whoever coordinates; yield a warning if it can't
+    be noted. `said` are other fields of the event, with which it is a complete context."""
+    more = [f"{len(sections) - _SECTIONS} more"] if len(sections) > _SECTIONS else []
     about = about_handoff(identifier, became) + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
-    about += f" and {len(sections) - _SECTIONS} more" if len(sections) > _SECTIONS else ""
+    values = {"event_type": HANDED, "action_taken": " and ".join([about, *more]), "target_agent": target, **said}
     try:
-        emit(
-            memory, workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target, **said}
-        )
+        emit(memory, workflow(memory, ""), values)
     except MemctlError as error:
-        return f"no event tells of {identifier}: {error.message}"
-    return ""
+        yield f"warning: no event tells of {identifier}: {error.message}"
 
 
 def _tidy(value: Any) -> Any:

@@ -6,7 +6,7 @@ done must not read like a plan: `progress` says which step may become what.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -20,7 +20,7 @@ from memctl.record.event import WorkflowEvent
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, Noted, TaskState
+from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, Noted, Step, TaskState
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
@@ -62,31 +62,40 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def save(memory: Memory, snapshot: Snapshot, said: TaskState, options: SaveOptions) -> Change:
     """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if something said is wrong."""
-    said, wrong = _tidy(said)
-    if not options.workflow:
-        options = msgspec.structs.replace(options, workflow=versions.workflow_for(memory, snapshot, said.goal))
-    dropped = tuple(map(one_line, options.dropped))
-    found = versions.read(snapshot, options.workflow)
-    if found.faults:
-        raise MemctlError(
-            f"{memory.prefix}/{found.faults[0]}", "bring it back with Git, or delete it: a checkpoint is never changed"
-        )
+    said = on_lines(said)
+    workflow = options.workflow or versions.workflow_for(memory, snapshot, said.goal)
+    options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
+    found = versions.read(snapshot, workflow)
+    versions.refuse_broken(snapshot, found)
     last = _last(found, options)
     before = last if last and (not said.goal or said.goal == last.goal) else None  # else it is another task
-    wrong += [] if said.goal or last else [("goal", "is needed: the first checkpoint of a workflow says what it is")]
-    if wrong:
-        raise Wrong("this is no checkpoint yet:", wrong, "say it, or leave out what says nothing", USAGE)
+    if not is_said(said.goal or (last.goal if last else "")):
+        wrong = f"{said.goal!r} says nothing" if said.goal else "is needed: the first checkpoint of a workflow has it"
+        raise Wrong("this is no checkpoint yet:", [("goal", wrong)], "say what the task is", USAGE)
     number = _number(memory, snapshot, options, last, found.checkpoints)
-    state = _state(memory, snapshot, said, before, last, msgspec.structs.replace(options, dropped=dropped))
-    events = task_events.since_checkpoint(event_stream.read(memory).events, options.workflow)
+    events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
     if not said.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
-        state = msgspec.structs.replace(state, phases=progress.newest(state.phases, [named]))
-    values = {
-        **msgspec.structs.asdict(state),
-        "event_stream_summary": task_events.told(events)[-_EVENTS_TOLD:],
-        "context_metrics": _metrics(options, events, last),
-    }
-    return _change(memory, _made(memory, number, values))
+        said = msgspec.structs.replace(said, phases=(*(before.phases if before else ()), named))
+    made = _made(
+        memory,
+        number,
+        {
+            **msgspec.structs.asdict(_state(memory, snapshot, said, before, last, options)),
+            "event_stream_summary": task_events.told(events)[-_EVENTS_TOLD:],
+            "context_metrics": _metrics(options, events, last),
+        },
+    )
+    writes = (Write(made.number.path, checkpoint.written(made)), Write(made.number.page, markdown(made)))
+    # The id is the title: the task may be what somebody asked for in private.
+    return Change(op="checkpoint", title=made.checkpoint_id, ids=(made.checkpoint_id,), writes=writes)
+
+
+def on_lines(state: TaskState) -> TaskState:
+    """A state with each text on one line."""
+    values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TEXTS}
+    values |= {name: tuple(map(one_line, getattr(state, name))) for name in LISTS}
+    steps = (msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
+    return msgspec.structs.replace(state, **values, steps=tuple(steps))
 
 
 def _state(
@@ -99,38 +108,21 @@ def _state(
 ) -> TaskState:
     """The state to save: what was said with what was known before, what the memory has, and where the work is done."""
     now = environment.look(memory)
-    dated = tuple(
-        msgspec.structs.replace(
-            step, at=step.at or memory.now, by=step.by or memory.actor, evidence=step.evidence or progress.COMMAND
-        )
+    steps = tuple(
+        Step(step.text, DONE, step.at or memory.now, step.by or memory.actor, step.evidence or progress.COMMAND)
         if step.status == DONE
         else step
         for step in said.steps
     )
-    said = msgspec.structs.replace(said, steps=dated)
+    said = msgspec.structs.replace(said, steps=steps)
     state = progress.retained(before, said) if options.is_whole else progress.added(before, said, options.dropped)
     is_told = options.knows_files or (options.is_whole and said.files)
-    files = state.files if is_told else environment.touched_since(memory, now, last, state.files)
     return msgspec.structs.replace(
         state,
-        files=files,
+        files=state.files if is_told else environment.touched_since(memory, now, last, state.files),
         records=(*_blocking(memory, snapshot), *_records(snapshot)),
         environment=msgspec.structs.replace(now, dirty=now.dirty[: environment.MOST_DIRTY]),
     )
-
-
-def _tidy(said: TaskState) -> tuple[TaskState, list[tuple[str, str]]]:
-    """Every text on one line; and the fields in which one says nothing, with that."""
-    values: dict[str, Any] = {name: one_line(getattr(said, name)) for name in _TEXTS}
-    values |= {name: tuple(map(one_line, getattr(said, name))) for name in LISTS}
-    steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in said.steps)
-    texts = {name: [text] if isinstance(text, str) else text for name, text in values.items()}
-    texts |= {status: said.having(status) for status in ("planned", "in_progress", "claimed", "done")}
-    wrong = []
-    for name, some in texts.items():
-        empty = next((text for text in some if not is_said(text) and (text or name not in _TEXTS)), None)
-        wrong += [] if empty is None else [(name, f"{empty!r} says nothing")]
-    return msgspec.structs.replace(said, **values, steps=steps), wrong
 
 
 def _last(found: Checkpoints, said: SaveOptions) -> Checkpoint | None:
@@ -219,15 +211,15 @@ def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[Noted]:
 
 def _metrics(said: SaveOptions, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
     """Sizes as they were said, or as the latest event has them."""
-    sizes = [event.after_state for event in events]
     old = before.context_metrics if before else Metrics()
-    scs = [size.scs_size for size in sizes if size.scs_size is not None]
-    aws = [size.aws_size for size in sizes if size.aws_size is not None]
-    ratios = [event.compression_ratio for event in events if event.compression_ratio is not None]
+
+    def latest(said: int | None, sizes: Iterable[Any]) -> Any:
+        return next((size for size in (said, *sizes) if size is not None), None)
+
     return Metrics(
-        scs_size=said.scs_size if said.scs_size is not None else (scs[-1] if scs else None),
-        aws_size=said.aws_size if said.aws_size is not None else (aws[-1] if aws else None),
-        compression_ratio=ratios[-1] if ratios else None,
+        scs_size=latest(said.scs_size, (event.after_state.scs_size for event in reversed(events))),
+        aws_size=latest(said.aws_size, (event.after_state.aws_size for event in reversed(events))),
+        compression_ratio=latest(None, (event.compression_ratio for event in reversed(events))),
         compressions=old.compressions + sum(event.event_type == "compression" for event in events),
         events=old.events + len(events),
     )
@@ -252,26 +244,10 @@ def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint
     return msgspec.convert(values, Checkpoint)
 
 
-def _change(memory: Memory, made: Checkpoint) -> Change:
-    number = made.number
-    return Change(
-        op="checkpoint",
-        title=made.checkpoint_id,  # the task may be what somebody asked for in private
-        ids=(made.checkpoint_id,),
-        writes=(
-            Write(number.path, checkpoint.written(made)),
-            Write(number.page, markdown(made)),
-        ),
-    )
-
-
 def note(memory: Memory, made: Checkpoint) -> None:
     """Put the event of a saved checkpoint into the stream, so that the events before it count as taken up."""
-    said = {
-        "event_type": "checkpoint",
-        "action_taken": f"saved {made.checkpoint_id}",
-        "checkpoint_id": made.checkpoint_id,
-    }
+    name = made.checkpoint_id
+    said = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
     task_events.emit(memory, made.workflow_id, said)
 
 

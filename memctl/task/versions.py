@@ -122,11 +122,13 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     Raises MemctlError if there is none, if there are several, or if it can't be read.
     """
     found = read(snapshot, "" if reference else workflow)
-    _refuse_broken(snapshot, found, reference)
+    refuse_broken(snapshot, found, reference)
     if not reference:
-        if not found.checkpoints:
-            _raise_none(snapshot, workflow)
-        return found.checkpoints[0]
+        if found.checkpoints:
+            return found.checkpoints[0]
+        others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
+        hint = f"there are some of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
+        raise MemctlError(f"there is no checkpoint of {workflow}", hint)
     wanted = reference.strip().lower()
     matching = [one for one in found.checkpoints if one.checkpoint_id.startswith(wanted)]
     exact = [one for one in matching if one.checkpoint_id == wanted] or matching
@@ -138,14 +140,8 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
 
 
-def _raise_none(snapshot: Snapshot, workflow: str) -> None:
-    others = sorted({one.workflow_id for one in read(snapshot).checkpoints})
-    hint = f"there are some of {', '.join(others)}: give --workflow" if others else "`memctl checkpoint save` makes one"
-    raise MemctlError(f"there is no checkpoint of {workflow}", hint)
-
-
-def _refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str) -> None:
-    """A broken file may be the one that is meant, or the newest: it is not passed over."""
+def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:
+    """Raise MemctlError for a file that can't be read, if it may be the one that is meant, or the newest."""
     for fault in found.faults:
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
@@ -201,63 +201,14 @@ def is_back(held: Ownership, given: Given) -> bool:
     return held.owner_agent_id == given.giver and held.lock_reason in map(given.why_back, given.names)
 
 
-class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
-    """A handoff's answer that the shared state does not follow in one section, and whose that is to be.
-
-    `owner` is "" for nobody, `held` the ownership as it is. Without it only who is at work has to change: the taker is,
-    on a section that is another's, or with no `section` by a handoff that it has not accepted.
-    """
+class Contradiction(msgspec.Struct, frozen=True):
+    """A handoff's answer that the shared state does not follow: what is wrong, what is to become of it, both in words,
+    and what makes a state follow the answer."""
 
     handoff: Handoff
-    given: Given
-    section: str = ""
-    owner: str = ""
-    held: Ownership | None = None
-
-    @property
-    def told(self) -> str:
-        """What is wrong, in words."""
-        if self.held is None:
-            return f"{self._answer}, and {self.given.taker} is at work {self._at}"
-        return f"{self._answer}, and {self.held.told if self._was else f'nobody owns {self.section}'}"
-
-    @property
-    def done(self) -> str:
-        """What settling it does, in words."""
-        if self.held is None:
-            return f"{self._answer}: {self.given.taker} is no longer at work {self._at}"
-        before = f", no longer {_whose(self._was)}" if self._was != self.owner else ""
-        return f"{self._answer}: {self.section} is {_whose(self.owner)}{before}"
-
-    def settled(self, state: State) -> State:
-        """The state as the answer of the handoff has it."""
-        if self.held is not None and is_back(self.held, self.given):
-            return _given_anew(state, self.given, self.section)
-        if self.held is not None:
-            state = given_back(state, self.given, (self.section,))
-        if self.section:
-            return agents.only_working(state, (self.section,), self.owner)
-        return agents.end_work(state, self.given.taker, self.given.names)
-
-    @property
-    def _answer(self) -> str:
-        record = self.handoff.record
-        is_declined = record.status == ACCEPTED and self.section in self.handoff.parties.declined
-        return f"{record.id} is {record.status}" + (f" without {self.section}" if is_declined else "")
-
-    @property
-    def _at(self) -> str:
-        return f"on {self.section}, which is {_whose(self.owner)}" if self.section else "by it"
-
-    @property
-    def _was(self) -> str:
-        """Who owns the section, "" for nobody: what nobody owned before went back to nobody."""
-        held = self.held
-        return held.owner_agent_id if held and held.acquired_at != held.expires_at else ""
-
-
-def _whose(agent: str) -> str:
-    return f"{agent}'s" if agent else "nobody's"
+    told: str
+    done: str
+    settled: Callable[[State], State]
 
 
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> list[Contradiction]:
@@ -344,16 +295,51 @@ def _contradicting(one: Handoff, given: Given, state: State) -> Iterator[Contrad
         held = state.section_ownership_map.get(section)
         if held is None:
             continue
-        found = Contradiction(handoff=one, given=given, section=section, owner=given.taker, held=held)
         is_taken, is_live = status == ACCEPTED and section not in who.declined, held.is_live(given.now)
         if not is_taken and is_by(held, given) and is_live:
-            yield msgspec.structs.replace(found, owner="" if section in given.unowned else given.giver)
+            yield _of_ownership(one, given, held, "" if section in given.unowned else given.giver)
         elif is_taken and is_back(held, given) and (is_live or section in given.unowned):
-            yield found
+            yield _of_ownership(one, given, held, given.taker)
         elif is_taken and is_live and _is_gone(held, given) and any(section in work.sections for work in at_work):
-            yield msgspec.structs.replace(found, owner=held.owner_agent_id, held=None)
+            yield _of_work(one, given, section, held.owner_agent_id)
     if status != ACCEPTED and at_work:
-        yield Contradiction(handoff=one, given=given)
+        yield _of_work(one, given)
+
+
+def _of_ownership(one: Handoff, given: Given, held: Ownership, owner: str) -> Contradiction:
+    """A section that is to be another's, or nobody's (`owner` is "")."""
+    section, record = held.section_id, one.record
+    is_declined = record.status == ACCEPTED and section in one.parties.declined
+    answer = f"{record.id} is {record.status}" + (f" without {section}" if is_declined else "")
+    # What nobody owned before went back to nobody, with an end that is its beginning.
+    was = held.owner_agent_id if held.acquired_at != held.expires_at else ""
+    before = f", no longer {_whose(was)}" if was != owner else ""
+
+    def settled(state: State) -> State:
+        if is_back(held, given):
+            return _given_anew(state, given, section)
+        return agents.only_working(given_back(state, given, (section,)), (section,), owner)
+
+    told = f"{answer}, and {held.told if was else f'nobody owns {section}'}"
+    return Contradiction(one, told, f"{answer}: {section} is {_whose(owner)}{before}", settled)
+
+
+def _of_work(one: Handoff, given: Given, section: str = "", owner: str = "") -> Contradiction:
+    """A taker at work on a section that is another's, or without a section by a handoff that it has not accepted."""
+    answer, taker = f"{one.record.id} is {one.record.status}", given.taker
+    where = f"on {section}, which is {_whose(owner)}" if section else "by it"
+
+    def settled(state: State) -> State:
+        if section:
+            return agents.only_working(state, (section,), owner)
+        return agents.end_work(state, taker, given.names)
+
+    told = f"{answer}, and {taker} is at work {where}"
+    return Contradiction(one, told, f"{answer}: {taker} is no longer at work {where}", settled)
+
+
+def _whose(agent: str) -> str:
+    return f"{agent}'s" if agent else "nobody's"
 
 
 def _is_gone(held: Ownership, given: Given) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memctl.pack.handoff_request import HandoffText
+from memctl.pack.handoff_request import HandoffRequest
 from memctl.pack.handoff_scope import BUDGETS
 from memctl.store import load
 from memctl.store.memory import open_memory
@@ -50,9 +50,10 @@ def test_sizes_and_records_of_each_type_are_as_written_down(shop: Path) -> None:
     """
     snapshot = load.disk(open_memory(shop, os.environ))
     found = {}
+    said = {"reason": "The design is done", "task": COOKIES}
     for name, sections in {"all": (), "§2.3": ("§2.3",)}.items():
         for kind in BUDGETS:
-            made = given(snapshot, kind, HandoffText(reason="The design is done", task=COOKIES), sections)
+            made = given(snapshot, HandoffRequest(source="claude", kind=kind, sections=sections, **said))
             report = msgspec.structs.asdict(made.report)
             kept = {key: report[key] for key in ("before", "after", "reduction", "aim", "removed", "tokens")}
             assert made.pack.tokens == COUNTERS["claude"].tokens(made.pack.text) <= BUDGETS[kind]

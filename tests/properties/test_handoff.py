@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.pack import handoff_scope
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_request import HandoffText
+from memctl.pack.handoff_request import HandoffRequest
 from memctl.pack.handoff_scope import BUDGETS
 from tests.conftest import examples
 from tests.generated import COUNTERS, LINES, NOW, Memory, families, memories, memory
@@ -23,10 +23,13 @@ lines = st.lists(st.sampled_from([line for line in LINES if len(line) < 500]), m
 
 def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: tuple[str, ...]) -> Package | None:
     """The package of a memory, None if it is refused."""
-    given_ = HandoffText(reason="The schema is done", immediate=("Write src/cascade.py",), observation=said)
+    lines = {"immediate": ("Write src/cascade.py",), "observation": said}
+    changes = (("src/app.py", "feat: x"),)
+    asked = HandoffRequest(
+        source="claude", kind=kind, form=form, budget=budget, reason="The schema is done", lines=lines, changes=changes
+    )
     try:
-        changes = (("src/app.py", "feat: x"),)
-        return handoffs.given(memory.snapshot, kind, given_, (), form, family, budget, changes)
+        return handoffs.given(memory.snapshot, asked, family)
     except MemctlError as error:
         if any(words in error.message for words in ("must stay", "takes", "too small")):
             return None
@@ -65,6 +68,6 @@ def test_compaction_never_grows_a_context_and_says_what_it_reached(memory: Memor
     if package is not None:
         report = package.report
         assert report.after <= report.before
-        assert not report.lacking
+        assert not report.is_chosen
         assert report.aim == (0.4 if kind == "continuation" else 0.2)
         assert abs(report.reduction - (1 - report.after / report.before if report.before else 0)) < 0.001

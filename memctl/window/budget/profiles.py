@@ -315,7 +315,7 @@ BUFFER_LEAST = 50  # per mille of the window that must stay free; rules.md#alloc
 
 
 class CapacityLevel(msgspec.Struct, frozen=True):
-    """A level of fullness: from how many percent on it holds, what it asks for, and how."""
+    """A level of fullness: from how many percent on it holds, what it asks for, and how (rules.md#capacity)."""
 
     name: str
     least: int

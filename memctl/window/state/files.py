@@ -8,7 +8,7 @@ version, or from an earlier window, is stale and refused, and a file is replaced
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -20,15 +20,16 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.task_state import TaskState
 from memctl.store import files, lock
 from memctl.task import forms, progress, resume_text
-from memctl.window.state.task import NotCopied, StateKeeper, refuse_lacking, sound, validate
+from memctl.window.state.task import NotCopied, StateKeeper, StoredState, refuse_lacking, sound, validate
 
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 
 
-class StateFiles:
+class StateFiles(StoredState):
     """Keeps a state as JSON in one file and tells it as Markdown in another, both by their paths inside a folder.
 
-    `state_file` may be "" where a `keeper` keeps the state: that is a memory's then, and the files are copies of it.
+    `state_file` may be "" where a `keeper` keeps the state: that is a memory's then, and the files are copies of it. A
+    save raises NotCopied where the keeper keeps the state, and the files could not be written.
     """
 
     def __init__(
@@ -42,78 +43,41 @@ class StateFiles:
     ) -> None:
         if not state_file and keeper is None:
             raise MemctlError("a state is kept in a state_file or in a memory", "name a state_file")
-        self._folder = folder
-        self._state_file = state_file
-        self._progress_file = progress_file
-        self._now = now
-        self._keeper = keeper
-        self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
+        super().__init__()
+        self._folder, self._state_file, self._progress_file = folder, state_file, progress_file
+        self._now, self._keeper = now, keeper
 
     def save(self, state: TaskState) -> str:
-        """Keep a state; the id that it has now. Raises MemctlError for one with errors, and for a stale one.
+        """Keep a state; the id that it has now. Raises MemctlError for one with errors, and for a stale one."""
+        return super().save(state) if self._keeper is None else self._put(None, sound(state))
 
-        Raises NotCopied where a memory keeps it now, and the files could not be written.
-        """
-        state = sound(state)
-        if self._keeper is not None:
-            return self._copied(self._keeper, state)
-        with alone(self._folder, self._state_file):
-            last = self._read()
-            if last is not None:
-                self._refuse_stale(last, state)
-            return self._save(last, state)
+    def _alone(self, goal: str) -> AbstractContextManager[None]:
+        return alone(self._folder, self._state_file) if self._keeper is None else nullcontext()
 
-    def merge(self, state: TaskState) -> str:
-        """Keep a state with what is kept already: every step of either, as far as either has it."""
-        state = sound(state)
-        if self._keeper is not None:
-            kept = self._keeper.load()
-            return self._copied(self._keeper, progress.merged(kept, state) if kept else state)
-        with alone(self._folder, self._state_file):
-            last = self._read()
-            return self._save(last, sound(progress.merged(last, state)) if last else state)
-
-    def archive(self) -> None:
-        """Put the state that was kept last aside: its task is over, and no later run takes it up."""
-        kept = self.load()
-        if kept is not None:
-            self.save(progress.finished(kept))
-
-    def _copied(self, keeper: StateKeeper, state: TaskState) -> str:
-        identifier = keeper.save(state)
-        try:
-            with alone(self._folder, self._state_file or self._progress_file):
-                self._write(keeper.load() or state)
-        except MemctlError as error:
-            raise NotCopied(identifier, error) from None
-        return identifier
-
-    def _refuse_stale(self, last: TaskState, state: TaskState) -> None:
-        base = state.version or self._seen
+    def _refuse_stale(self, last: TaskState, state: TaskState, base: int | None) -> None:
         if base is None:
             refuse_lacking(last, state, self._state_file)
-        if state.window_id < last.window_id or (base is not None and base != last.version):
+        if state.window_id < last.window_id or base not in (None, last.version):
             newest = f"version {last.version} of window {last.window_id}"
             raise MemctlError(
                 f"the state is stale: {self._state_file} has {newest}",
                 "load it and go on from that, or `merge(state)` keeps both",
             )
 
-    def _save(self, last: TaskState | None, state: TaskState) -> str:
-        version = 1 + (last.version if last else 0)
-        same = last if last and last.goal == state.goal else None
-        made = msgspec.structs.replace(progress.retained(same, state), version=version, saved_at=self._now())
-        self._write(made)
-        self._seen = version
-        return f"w{state.window_id}-v{version}"
-
-    def load(self) -> TaskState | None:
-        """The state that was kept last, None if there is none; raises MemctlError if it can't be read."""
+    def _put(self, last: TaskState | None, state: TaskState) -> str:
         if self._keeper is not None:
-            return self._keeper.load()
-        found = self._read()
-        self._seen = found.version if found is not None else 0
-        return found
+            identifier = self._keeper.save(state)
+            try:
+                with alone(self._folder, self._state_file or self._progress_file):
+                    self._write(self._keeper.load() or state)
+            except MemctlError as error:
+                raise NotCopied(identifier, error) from None
+            return identifier
+        self._seen = 1 + (last.version if last else 0)
+        same = last if last and last.goal == state.goal else None
+        made = progress.retained(same, state)
+        self._write(msgspec.structs.replace(made, version=self._seen, saved_at=self._now()))
+        return f"w{state.window_id}-v{self._seen}"
 
     def bootstrap_prompt(self) -> str:
         """The text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was kept."""
@@ -123,6 +87,8 @@ class StateFiles:
         return resume_text.write(found).text if found is not None else ""
 
     def _read(self) -> TaskState | None:
+        if self._keeper is not None:
+            return self._keeper.load()
         text = text_of(self._folder, self._state_file)
         if text is None:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -49,6 +50,62 @@ class Archiving(Protocol):
 
     def archive(self) -> None:
         """Put the state that was kept last aside: no later run takes it up."""
+
+
+class StoredState:
+    """What all that keep a state do: check it, compare it with what is stored, and put it there."""
+
+    def __init__(self) -> None:
+        self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
+
+    def save(self, state: TaskState) -> str:
+        """Keep a state; the id that it has now. It is whole: steps that it does not name are no steps any more, unless
+        they are done.
+
+        What is too long is cut. Raises MemctlError for a state with errors, and for a stale one.
+        """
+        state = sound(state)
+        with self._alone(state.goal):
+            last = self._read()
+            if last is not None:
+                self._refuse_stale(last, state, state.version or self._seen)
+            return self._put(last, state)
+
+    def merge(self, state: TaskState) -> str:
+        """Keep a state with what is kept already: every step of either, as far as either has it."""
+        state = sound(state)
+        with self._alone(state.goal):
+            last = self._read()
+            same = state if last is None else msgspec.structs.replace(state, goal=last.goal)
+            return self._put(last, same if last is None else sound(progress.merged(last, same)))
+
+    def archive(self) -> None:
+        """Put the state that was kept last aside: its task is over, and no later run takes it up."""
+        last = self.load()
+        if last is not None:
+            with self._alone(last.goal):
+                self._put(last, sound(progress.finished(last)))
+
+    def load(self) -> TaskState | None:
+        """The newest state, None if nothing was kept; raises MemctlError if it can't be read."""
+        found = self._read()
+        self._seen = found.version if found is not None else 0
+        return found
+
+    def _alone(self, goal: str) -> AbstractContextManager[None]:
+        """Keep others away from where the state of a goal is."""
+        raise NotImplementedError
+
+    def _read(self) -> TaskState | None:
+        raise NotImplementedError
+
+    def _refuse_stale(self, last: TaskState, state: TaskState, base: int | None) -> None:
+        """Raise MemctlError for a state that goes on from another version than the last; `base` is None if nobody has
+        loaded any."""
+        raise NotImplementedError
+
+    def _put(self, last: TaskState | None, state: TaskState) -> str:
+        raise NotImplementedError
 
 
 class Validation(msgspec.Struct, frozen=True):

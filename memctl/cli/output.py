@@ -137,7 +137,8 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 
 
-Style = dict[str, Any] | Callable[[str], dict[str, Any]]  # of a cell, for `click.style`; or what its text makes it
+# Of a cell: what `click.style` takes, or a function of its text that returns that, or the text with its colours.
+Style = dict[str, Any] | Callable[[str], dict[str, Any] | str]
 
 
 def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: Sequence[str] = ()) -> None:
@@ -156,7 +157,8 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: 
 
 
 def _painted(cell: str, style: Style) -> str:
-    return click.style(cell, **(style(cell) if callable(style) else style))
+    found = style(cell) if callable(style) else style
+    return found if isinstance(found, str) else click.style(cell, **found)
 
 
 def _width(cell: str) -> int:

@@ -1,24 +1,27 @@
 """What agents are told at files (`hooks/file_recall.py`), replayed over real transcripts.
 
-Sessions are taken by time. In a memory made of what the sessions before proposed (all accepted), each Read, Edit and
-Write of the main agent's goes through the hook's own function. Printed are how often it says something, what share of
-a session's tokens that is, and of the files that a record is about how many were told of before their first change.
-Tokens are characters by four, for both sides of the share.
+Sessions are taken by time. In a memory made of what the sessions before proposed (all accepted), each call of the main
+agent's goes through the hook's own function. Printed are how often it says something, what share of a session's tokens
+that is, and of the files that a record is about how many were told of before a tool changed them first. Tokens are
+characters by four, for both sides of the share.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bench.world import MEMCTL, World
 from memctl.hooks import file_recall
 from memctl.hooks.event_payload import Payload
-from memctl.record.kinds import STATE
+from memctl.record.kinds import DECISION, ISSUE, LEARNING
+from memctl.record.pages import code_path
 from memctl.session import trail
 from memctl.session.proposals import propose
 from memctl.session.summary import summarize
@@ -30,13 +33,17 @@ from memctl.transcript.events import CALL, Session
 _ARCHIVE = "transcripts-dev.tar.xz"
 _CHARACTERS = 4  # a token
 _TOO_LOUD = 0.02
+_ACCEPTED = {DECISION.name: {"status": "accepted"}, ISSUE.name: {}, LEARNING.name: {}}
+_CHANGING = ("Edit", "Write", "MultiEdit")
+_FILE = re.compile(r"\bis about (\S+?)[:,] ")
 
 
 class Replay(NamedTuple):
-    """What came of one session: texts that were said, characters of the session, and files that were changed of which
-    something is recorded, with those that were told of before."""
+    """What came of one session: sentences that were said and how many of them at a shell command, characters of the
+    session, and files that tools changed of which something is recorded, with those that were told of before."""
 
     said: list[str]
+    by_shell: int
     characters: int
     changed: int
     told_before: int
@@ -57,27 +64,32 @@ def table(here: World, data: str) -> bool:
     loud = [len("".join(one.said)) / one.characters for one in found if one.said]
     changed, before = sum(one.changed for one in found), sum(one.told_before for one in found)
     print(f"\nAt files: {len(found)} sessions, {sum(bool(one.said) for one in found)} of them are told something")
-    print(f"  {len(said)} sentences, {sum(map(len, said)) / _CHARACTERS / max(1, len(loud)):.0f} tokens a session told")
+    by_shell = sum(one.by_shell for one in found)
+    print(f"  {len(said)} sentences, {by_shell} of them at a shell command")
+    print(f"  {sum(map(len, said)) / _CHARACTERS / max(1, len(loud)):.0f} tokens in each of these sessions")
     above = sum(share > _TOO_LOUD for share in loud)
     shares = f"{median(loud or [0]):.2%} (median), {max(loud, default=0):.2%} at most, {above} above {_TOO_LOUD:.0%}"
     print(f"  share of a session's tokens: {shares}")
-    print(f"  files changed of which something is recorded: {changed}, told of before: {before}")
+    print(f"  files changed of which something is recorded: {changed}; told of before: {before / max(1, changed):.1%}")
     return True
 
 
 def _replays(here: World, repo: Path, archive: Path) -> Iterator[Replay]:
-    top = repo.resolve()
+    top, recorded = repo.resolve(), set[str]()
     for number, session in enumerate(sorted(_sessions(archive), key=lambda one: one.started)):
         folder = SessionDir(repo / ".git" / "memctl" / "hooks" / ".memory", f"s{number}")
-        yield _replay(top, folder, session)
+        yield _replay(top, folder, session, recorded)
         places = Places(Path(session.cwd), session.cwd)
         summary = summarize(session, trail.of_session(session, places, (), ()), f"s{number}", "bench")
         lines = [
-            json.dumps({"memory_type": one.kind, "title": one.title, **one.values, **one.content})
+            json.dumps(
+                {"memory_type": one.kind, "title": one.title, **one.values, **one.content, **_ACCEPTED[one.kind]}
+            )
             for one in propose(summary, ())
-            if one.kind != STATE.name and one.values.get("code_refs")
+            if one.kind in _ACCEPTED and one.values.get("code_refs")
         ]
         if lines:
+            recorded.update(code_path(ref) for line in lines for ref in json.loads(line)["code_refs"])
             (here.folder / "proposed.jsonl").write_text("\n".join(lines))
             here.run([MEMCTL, "-C", str(repo), "import", str(here.folder / "proposed.jsonl")])
 
@@ -87,28 +99,29 @@ def _sessions(archive: Path) -> Iterator[Session]:
         for member in packed:
             file = packed.extractfile(member) if member.name.endswith(".jsonl") else None
             if file is not None:
-                yield reading.read(file.read())
+                session = reading.read(file.read())
+                if session.cwd:
+                    yield session
 
 
-def _replay(top: Path, folder: SessionDir, session: Session) -> Replay:
+def _replay(top: Path, folder: SessionDir, session: Session, recorded: Collection[str]) -> Replay:
     said: list[str] = []
-    told, seen = set[str](), set[str]()
-    changed = before = 0
+    by_shell = 0
+    told, changed, before = set[str](), set[str](), 0
     for event in session.events:
-        name = event.tool if event.kind == CALL and not event.agent else ""
-        given: Any = event.arguments
-        path = given.get("file_path", "") if isinstance(given, dict) else ""
-        if name not in ("Read", "Edit", "Write", "MultiEdit") or not str(path).startswith(f"{session.cwd}/"):
+        if event.kind != CALL or event.agent:
             continue
-        inside = str(path)[len(session.cwd) + 1 :]
-        payload = Payload("PostToolUse", folder.key, "", str(top), "", "", "", tool=name, file=inside)
+        given = json.loads(json.dumps(event.arguments).replace(session.cwd, str(top)))
+        cwd = event.cwd.replace(session.cwd, str(top)) or str(top)
+        path = os.path.relpath(str(given.get("file_path", "")), top) if event.tool in _CHANGING else ""
+        if path in recorded and path not in changed:
+            changed.add(path)
+            before += path in told
+        payload = Payload("PostToolUse", folder.key, "", cwd, "", "", "", tool=event.tool, arguments=given)
         text = file_recall.after(top, folder, payload)
-        if text:
-            said.append(text)
-            told.add(inside)
-        if name != "Read" and inside not in seen:
-            seen.add(inside)
-            changed += inside in told
-            before += inside in told and not text
+        lines = text.splitlines()
+        said += lines
+        by_shell += len(lines) if event.tool == "Bash" else 0
+        told.update(match[1] for line in lines if (match := _FILE.search(line)))
     characters = sum(len(event.text) + len(str(event.arguments or "")) for event in session.events)
-    return Replay(said, max(characters, 1), changed, before)
+    return Replay(said, by_shell, max(characters, 1), len(changed), before)

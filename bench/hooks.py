@@ -44,12 +44,12 @@ print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru
 def live(here: World, count: int, repetitions: int, data: str) -> None:
     """What a host waits for most often, in a memory that has been worked with; with texts of real issues, if given."""
     where = repositories.with_memory(here, count, _texts(data))
-    file, number = here.folder / "live.jsonl", iter(range(10**6))
+    file, number, code = here.folder / "live.jsonl", iter(range(10**6)), "src/not_recorded.py"
     _write(file, 200_000, where)
     sample = json.loads(here.run([MEMCTL, "list", "--type", "decision", "--limit", "1", "--json"], where))
     title = sample["data"]["records"][0]["title"]
 
-    def event(name: str, **more: str) -> Step:
+    def event(name: str, **more: object) -> Step:
         """An event of a session that has just begun."""
         given = here.folder / f"live-{next(number)}.json"
 
@@ -70,6 +70,9 @@ def live(here: World, count: int, repetitions: int, data: str) -> None:
         bare: measure.step(where, [PYTHON, "-c", "pass"]),
         least: measure.step(where, [PYTHON, "-c", "import click, yaml, sqlite3"]),
         "after a tool call": event("PostToolUse"),
+        "after a tool call that reads a file": event("PostToolUse", tool_name="Read", tool_input={"file_path": code}),
+        "after a tool call of the shell": event("PostToolUse", tool_name="Bash", tool_input={"command": f"cat {code}"}),
+        "before a tool call": event("PreToolUse", tool_name="Edit", tool_input={"file_path": code}),
         **{f"a prompt that {what}": event("UserPromptSubmit", prompt=prompt) for what, prompt in prompts.items()},
         "start of a session": event("SessionStart", source="startup"),
     }

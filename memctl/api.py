@@ -160,7 +160,7 @@ class Memory:
         from memctl.store import agent_env
         from memctl.store.memory import open_memory
 
-        environ = agent_env.named({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
+        environ = agent_env.with_agent({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
         opened = open_memory(_folder(where), environ)
         opened.by_hand = True
         opened.by_agent = agent_env.shell_of(environ) is not None
@@ -431,31 +431,18 @@ class Memory:
 
     def _read(self, at: str | None) -> Snapshot:
         """The memory as it is now or was at a revision, without what an owner keeps from this agent."""
+        from memctl import agent_view
         from memctl.store import load
 
         self._wait()
         memory = self._memory
-        found = load.disk(memory) if at is None else load.revision(memory, at)
-        if not memory.environ.get("MEMCTL_AGENT"):
-            return found
-        from memctl.pages import access_filter
-        from memctl.team import read_access
-
-        closed = read_access.closed(memory)
-        if closed is None:
-            return found
-        return access_filter.readable(memory, found, closed, lambda: () if at is None else (load.disk(memory),))
+        return agent_view.readable(memory, load.disk(memory) if at is None else load.revision(memory, at), at)
 
     def _counter(self, model: str) -> Callable[[str], int]:
-        """Counts the tokens of a model, of the memory's if none is named."""
-        from memctl.store import load
-        from memctl.tokens.count import Counter, learnt
-        from memctl.tokens.families import family_of
+        """Return what counts the tokens of a model, of the memory's if none is named."""
+        from memctl.tokens import count
 
-        name = model or self._memory.config.model
-        family = family_of(name)
-        known = learnt(self._memory.repository.shared, name, family)
-        return Counter(family, load.open_cache(self._memory), learnt=known).tokens
+        return count.of_memory(self._memory, model or self._memory.config.model).tokens
 
     def _wait(self) -> None:
         """Wait for what hooks of agents have begun to write here."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from memctl import __version__
-from memctl.api import Handover, Memory, Written
+from memctl.api import Memory, Written
 from memctl.errors import MemctlError
 from memctl.hooks.primer import TOPICS
 from memctl.record.kinds import BY_PREFIX, KINDS
@@ -22,10 +22,10 @@ from memctl.store.memory import open_for_agent
 
 try:
     from mcp.server.mcpserver import Context, MCPServer
-    from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+    from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
     from mcp.server.mcpserver.tools import Tool
     from mcp.types import ToolAnnotations
-    from pydantic import Field
+    from pydantic import Field, ValidationError
 except ImportError:
     raise MemctlError("the extra `mcp` is not installed", "install git-memctl[mcp]") from None
 
@@ -43,6 +43,7 @@ _FIELDS = "; ".join(
 )
 _Type = Literal["decision", "issue", "state", "learning"]
 _Values = dict[str, str | int | list[str]]
+_Ctx = Context[Any, Any]
 
 
 def serve(folder: Path) -> None:
@@ -52,24 +53,50 @@ def serve(folder: Path) -> None:
 
 def server(folder: Path) -> MCPServer[Any]:
     """Return the server for the memory around a folder."""
+    given = _MemoryTools(folder)
+    tools: list[Tool] = [
+        *(_Tool.of(one, _READS) for one in (given.recall, given.why)),
+        *(_Tool.of(one, _WRITES) for one in (given.record, given.update, given.hand_over)),
+    ]
+    made: MCPServer[Any] = MCPServer(
+        "memctl", title="memctl", instructions=_INSTRUCTIONS, version=__version__, tools=tools
+    )
+    for place, description, read in (
+        ("record/{id}", "A record, whole.", given.record_text),
+        ("page/{marker}", "A page by its marker, such as §2.1, as rendered.", given.page_text),
+    ):
+        made.resource(f"memctl://{place}", mime_type="text/markdown", description=description)(read)
+    for name, topic in TOPICS.items():
+        made.prompt(name=name, description=topic.line)(_constant(topic.text))
+    return made
 
-    def memory(ctx: Context[Any, Any]) -> Memory:
+
+class _MemoryTools:
+    """What a client may call: five tools, and the texts of records and pages as resources."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def _open(self, ctx: _Ctx) -> Memory:
         client = ctx.session.client_params
         agent = os.environ.get("MEMCTL_AGENT") or (client.client_info.name if client else "mcp")
-        return Memory(open_for_agent(folder, os.environ, agent, os.environ.get("MEMCTL_SESSION", "")))
+        return Memory(open_for_agent(self._folder, os.environ, agent, os.environ.get("MEMCTL_SESSION", "")))
 
     def recall(
-        ctx: Context[Any, Any], query: Annotated[str, Field(description="words, an id, or a marker such as §2.1")]
+        self, ctx: _Ctx, query: Annotated[str, Field(description="words, an id, or a marker such as §2.1")]
     ) -> str:
         """Find what the project's memory has: records, pages, past sessions; an id gives a record whole."""
-        return _answer(lambda: _noted(memory(ctx), lambda opened: _recall(opened, query)))
+        memory = self._open(ctx)
+        return _with_notice(memory, _recall(memory, query.strip()))
 
-    def why(ctx: Context[Any, Any], path: Annotated[str, Field(description="FILE or FILE:LINE")]) -> str:
+    def why(self, ctx: _Ctx, path: Annotated[str, Field(description="FILE or FILE:LINE")]) -> str:
         """Say why a file, or a line of it, is as it is: decisions, issues, learnings and commits behind it."""
-        return _answer(lambda: _noted(memory(ctx), lambda opened: _why(opened, path)))
+        memory = self._open(ctx)
+        return _with_notice(memory, _why(memory, path))
 
     def record(
-        ctx: Context[Any, Any],
+        self,
+        ctx: _Ctx,
         type: _Type,
         title: Annotated[str, Field(description="the thing itself: 'Queue in PostgreSQL'")],
         fields: Annotated[
@@ -77,20 +104,36 @@ def server(folder: Path) -> MCPServer[Any]:
         ] = {},  # noqa: B006
     ) -> str:
         """Record a decision with its reasons, an issue, where a task stands, or something learned; makes the commit."""
-        return _answer(lambda: _written("recorded", _recorder(memory(ctx), type)(title, **fields)))
+        memory = self._open(ctx)
+        by_type: dict[str, Callable[..., Written]] = {
+            "decision": memory.decide,
+            "issue": memory.issue,
+            "state": memory.state,
+            "learning": memory.learn,
+        }
+        return _written("recorded", by_type[type](title, **fields))
 
     def update(
-        ctx: Context[Any, Any],
+        self,
+        ctx: _Ctx,
         id: str,
         values: Annotated[_Values, Field(description="fields to set")] = {},  # noqa: B006
         add: Annotated[dict[str, str | list[str]], Field(description="to lists")] = {},  # noqa: B006
         resolution: Annotated[str, Field(description="how: it is resolved then")] = "",
     ) -> str:
         """Change fields of a record, or resolve it."""
-        return _answer(lambda: _update(memory(ctx), id, values, add, resolution))
+        if not (values or add or resolution):
+            raise MemctlError("nothing is to be changed", "give values, add or resolution")
+        memory, lines = self._open(ctx), list[str]()
+        if values or add:
+            lines.append(_written("changed", memory.edit(id, values, add=add)))
+        if resolution:
+            lines.append(_written("resolved", memory.resolve(id, resolution=resolution)))
+        return "\n".join(lines)
 
     def hand_over(
-        ctx: Context[Any, Any],
+        self,
+        ctx: _Ctx,
         to: str,
         reason: str,
         next: list[str],
@@ -98,92 +141,86 @@ def server(folder: Path) -> MCPServer[Any]:
         sections: list[str] = [],  # noqa: B006
     ) -> str:
         """Hand work to another agent, with the ownership of sections (2.1); returns the package for it."""
+        memory = self._open(ctx)
+        made = memory.hand_over(to, reason=reason, sections=sections, immediate=next, success_criteria=success)
+        return f"{_written('recorded', made.written)}\n\n{made.package}"
 
-        def give() -> Handover:
-            return memory(ctx).hand_over(to, reason=reason, sections=sections, immediate=next, success_criteria=success)
+    def record_text(self, id: str, ctx: _Ctx) -> str:
+        return self._resource(ctx, Memory.text, id)
 
-        return _answer(lambda: _hand_over(give()))
+    def page_text(self, marker: str, ctx: _Ctx) -> str:
+        return self._resource(ctx, Memory.page, marker)
 
-    tools = [
-        *(_tool(one, _READS) for one in (recall, why)),
-        *(_tool(one, _WRITES) for one in (record, update, hand_over)),
-    ]
-    made: MCPServer[Any] = MCPServer(
-        "memctl", title="memctl", instructions=_INSTRUCTIONS, version=__version__, tools=tools
-    )
-
-    @made.resource("memctl://record/{id}", mime_type="text/markdown", description="A record, whole.")
-    def record_resource(id: str, ctx: Context[Any, Any]) -> str:
-        return _resource(lambda: _noted(memory(ctx), lambda opened: opened.text(id)))
-
-    @made.resource(
-        "memctl://page/{marker}", mime_type="text/markdown", description="A page, such as §2.1, as rendered."
-    )
-    def page_resource(marker: str, ctx: Context[Any, Any]) -> str:
-        return _resource(lambda: _noted(memory(ctx), lambda opened: opened.page(marker)))
-
-    for name, topic in TOPICS.items():
-        made.prompt(name=name, description=topic.line)(_constant(topic.text))
-    return made
+    def _resource(self, ctx: _Ctx, read: Callable[[Memory, str], str], id: str) -> str:
+        try:
+            memory = self._open(ctx)
+            return _with_notice(memory, read(memory, id))
+        except MemctlError as error:
+            raise ResourceNotFoundError(error.with_hint) from None
 
 
-def _tool(function: Callable[..., str], annotations: ToolAnnotations) -> Tool:
-    """A tool that refuses arguments it does not know: a model is told so, and writes them where they belong."""
-    made = Tool.from_function(function, annotations=annotations, structured_output=False)
-    model = made.fn_metadata.arg_model
-    model.model_config["extra"] = "forbid"
-    model.model_rebuild(force=True)
-    made.parameters["additionalProperties"] = False
-    return made
+class _Tool(Tool):
+    """A tool whose errors say what is wrong and what to do. It refuses arguments that it does not know: a model is told
+    so, and writes them where they belong."""
+
+    @classmethod
+    def of(cls, function: Callable[..., str], annotations: ToolAnnotations) -> _Tool:
+        made = cls.from_function(function, annotations=annotations, structured_output=False)
+        assert isinstance(made, cls)
+        model = made.fn_metadata.arg_model
+        model.model_config["extra"] = "forbid"
+        model.model_rebuild(force=True)
+        made.parameters["additionalProperties"] = False
+        return made
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(_wrong_arguments(cause, self.parameters["properties"])) from cause
+            if isinstance(error, UnexpectedToolError) and isinstance(cause, MemctlError):
+                raise ToolError(cause.with_hint) from cause
+            raise
+
+
+def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str:
+    """What is wrong with a call's arguments, each once, and which there are."""
+    found: dict[str, str] = {}
+    for one in error.errors(include_url=False):
+        name = ".".join(map(str, one["loc"][:2]))  # behind that are the kinds that a value may be of
+        text = _WRONG.get(one["type"], "{input!r} is of a wrong kind")
+        found.setdefault(name, text.format(input=one["input"], **one.get("ctx", {})))
+    said = "; ".join(f"{name}: {text}" for name, text in found.items())
+    where = "fields of a record go into `fields`; " if "fields" in known else ""
+    return f"{said} ({where}arguments are {', '.join(known)})"
+
+
+_WRONG = {
+    "missing": "this argument is missing",
+    "extra_forbidden": "there is no such argument",
+    "literal_error": "{input!r} is none of {expected}",
+}
 
 
 def _constant(text: str) -> Callable[[], str]:
     return lambda: text
 
 
-def _answer(make: Callable[[], str]) -> str:
-    """An answer, or as the tool's error what is wrong and what to do."""
-    try:
-        return make()
-    except MemctlError as error:
-        raise ToolError(error.with_hint) from None
-
-
-def _noted(memory: Memory, read: Callable[[Memory], str]) -> str:
-    """What is read, behind a line that says whose words it is."""
-    return (_NOTICE if memory.is_trusted else _FOREIGN) + read(memory)
-
-
-def _resource(read: Callable[[], str]) -> str:
-    try:
-        return read()
-    except MemctlError as error:
-        raise ResourceNotFoundError(error.with_hint) from None
-
-
-def _recorder(memory: Memory, type: _Type) -> Callable[..., Written]:
-    by_type: dict[str, Callable[..., Written]] = {
-        "decision": memory.decide,
-        "issue": memory.issue,
-        "state": memory.state,
-        "learning": memory.learn,
-    }
-    return by_type[type]
+def _with_notice(memory: Memory, text: str) -> str:
+    """A text behind a line that says whose words it is."""
+    return (_NOTICE if memory.is_trusted else _FOREIGN) + text
 
 
 def _recall(memory: Memory, query: str) -> str:
     """A page by its marker, a record by its id, or what matches words, a line each."""
-    query = query.strip()
     if query.startswith("§"):
         return memory.page(query)
     if query.partition("-")[0].upper() in BY_PREFIX:
         return memory.text(query)
     found = memory.search(query, limit=_FOUND)
-    lines = []
-    for one in found:
-        what = f"{one.record.status} {one.kind}" if one.record else one.kind
-        said = memory.sentence(one.record) if one.record else ""
-        lines.append(f"- {one.id} ({what}) {one.title}" + (f": {said}" if said else ""))
+    lines = [_line(memory, one.record) if one.record else f"- {one.id} ({one.kind}) {one.title}" for one in found]
     return "\n".join(lines) or "Nothing recorded matches."
 
 
@@ -196,20 +233,9 @@ def _why(memory: Memory, path: str) -> str:
 
 
 def _line(memory: Memory, record: Record, mark: str = "") -> str:
-    return f"- {mark}{record.id} ({record.status} {record.memory_type}) {record.title}: {memory.sentence(record)}"
-
-
-def _update(memory: Memory, id: str, values: _Values, add: Mapping[str, str | list[str]], resolution: str) -> str:
-    if not (values or add or resolution):
-        raise MemctlError("nothing is to be changed", "give values, add or resolution")
-    done = [_written("changed", memory.edit(id, values, add=add))] if values or add else []
-    return "\n".join(
-        [*done, *([_written("resolved", memory.resolve(id, resolution=resolution))] if resolution else [])]
-    )
-
-
-def _hand_over(made: Handover) -> str:
-    return f"{_written('recorded', made.written)}\n\n{made.package}"
+    said = memory.sentence(record)
+    about = f"- {mark}{record.id} ({record.status} {record.memory_type}) {record.title}"
+    return f"{about}: {said}" if said else about
 
 
 def _written(what: str, written: Written) -> str:

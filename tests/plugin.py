@@ -1,11 +1,12 @@
-"""The plugin for Claude Code and the skill, made of what memctl says elsewhere: hooks, permissions, guide.
+"""The plugin for Claude Code, the skill and the entry for the MCP registry, made of what memctl says elsewhere.
 
-`make docs` writes the files; the marketplace's file stands at the top, where Claude Code looks for it.
+`make docs` writes the files. Those of the marketplace and of the registry are at the top, where they are looked for.
 """
 
 from __future__ import annotations
 
 import json
+from importlib.metadata import requires
 from pathlib import Path
 
 from memctl import __version__
@@ -15,8 +16,10 @@ from memctl.hooks.primer import GUIDE, TOPICS
 from memctl.store.agent_env import READ, RECORD
 
 ROOT = Path(__file__).parents[1]
-NAME = "memctl"
+NAME, _PACKAGE = "memctl", "git-memctl"
 SKILL = "project-memory"
+SERVER_NAME = "io.github.OWNER/memctl"  # whoever publishes it proves that the namespace is theirs
+SERVER_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 _SUMMARY = "Git-backed, file-based memory for projects on which people work with coding agents"
 _WHEN = (
     "The project's own memory, kept in Git: decisions with their reasons, issues, where tasks stand, what was learned."
@@ -42,6 +45,7 @@ def files() -> dict[str, str]:
         ).items()
     }
     return {
+        "server.json": _json(_server()),
         ".claude-plugin/marketplace.json": _json(market),
         "plugin/.claude-plugin/plugin.json": _json(plugin),
         "plugin/hooks/hooks.json": _json({"description": "The memory at each session's moments", "hooks": hooks}),
@@ -79,6 +83,36 @@ def files() -> dict[str, str]:
             ' --success "how to tell"\n\n'
             "Say what was saved.",
         ),
+    }
+
+
+def _server() -> dict[str, object]:
+    """The registry's entry: the package, and how a program starts the server for a project's folder."""
+    extras = (one.replace("'", '"').partition("; extra == ") for one in requires(_PACKAGE) or ())
+    requirement = next(what for what, _, extra in extras if extra == '"mcp"')
+    folder = {"valueHint": "folder", "description": "The project's folder", "format": "filepath", "isRequired": True}
+    agent = {"name": "MEMCTL_AGENT", "description": "In whose name it writes; without it, the program's own"}
+    package = {
+        "registryType": "pypi",
+        "identifier": _PACKAGE,
+        "version": __version__,
+        "runtimeHint": "uvx",
+        "runtimeArguments": [{"type": "named", "name": "--with", "value": requirement}],
+        "packageArguments": [
+            {"type": "positional", "value": "-C"},
+            {"type": "positional", **folder},
+            {"type": "positional", "value": "mcp"},
+        ],
+        "environmentVariables": [agent],
+        "transport": {"type": "stdio"},
+    }
+    return {
+        "$schema": SERVER_SCHEMA,
+        "name": SERVER_NAME,
+        "title": NAME,
+        "description": _SUMMARY,
+        "version": __version__,
+        "packages": [package],
     }
 
 

@@ -32,6 +32,7 @@ FLOORS = {
     "pages": 4,
     "team": 4,
     "tokens": 4,
+    "agent_view": 5,
     "sources": 5,
     "write": 5,
     "check": 6,
@@ -50,7 +51,7 @@ FLOORS = {
 ENTRY = "__main__"  # chooses between `cli` and `hooks`
 INTERFACE = "memctl"  # `memctl/__init__.py` imports `api` when a program asks for it, and nothing by itself
 # What `list` may import, in whatever function, and what it may load of an unchanged memory: as measured, and some more.
-MOST_REACHED, MOST_LOADED = (94, 14_200), (46, 5_550)  # modules, lines
+MOST_REACHED, MOST_LOADED = (94, 14_200), (47, 5_600)  # modules, lines
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
     "policy",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import sys
+from pathlib import Path
 
+import anyio
 import click
 import frontmatter
 import pytest
+from mcp import Client, StdioServerParameters, stdio_client
 
 from memctl.cli.main import cli
 from memctl.hooks import settings
@@ -28,6 +33,38 @@ def test_the_files_are_current() -> None:
 def test_its_hooks_are_those_that_install_writes() -> None:
     text = settings.added("", CLAUDE_CODE, settings.call(CLAUDE_CODE, "", is_own=False, windows=False), "settings.json")
     assert json.loads(FILES["plugin/hooks/hooks.json"])["hooks"] == json.loads(text)["hooks"]
+
+
+def test_the_registry_entry_has_what_its_schema_and_the_registry_ask_for() -> None:
+    """By the published schema of 2025-12-11 and the registry's page of requirements."""
+    server = json.loads(FILES["server.json"])
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
+    assert all(1 <= len(server[name]) <= 100 for name in ("title", "description"))
+    assert re.fullmatch(r"\d+\.\d+\.\d+", server["version"])
+    (package,) = server["packages"]
+    assert package["version"] == server["version"]
+    assert {"registryType", "identifier", "transport"} <= package.keys()
+    assert package["runtimeHint"]  # there are runtimeArguments
+    for argument in (*package["runtimeArguments"], *package["packageArguments"]):
+        assert {"named": "name" in argument, "positional": bool({"value", "valueHint"} & argument.keys())}[
+            argument["type"]
+        ]
+    # The registry looks for the name in the description that the package index shows.
+    assert f"<!-- mcp-name: {server['name']} -->" in (ROOT / "README.md").read_text()
+
+
+def test_the_registry_entry_starts_the_server(repo: Path) -> None:
+    (package,) = json.loads(FILES["server.json"])["packages"]
+    words = [argument.get("value", str(repo)) for argument in package["packageArguments"]]
+    command = StdioServerParameters(
+        command=str(Path(sys.executable).with_name(package["identifier"])), args=words, env=dict(os.environ)
+    )
+
+    async def ask() -> list[str]:
+        async with Client(stdio_client(command)) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert "recall" in anyio.run(ask)
 
 
 def test_the_skill_has_the_form_of_agent_skills() -> None:

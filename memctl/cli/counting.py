@@ -15,9 +15,9 @@ from memctl.errors import MemctlError
 from memctl.record import timestamps
 from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
-from memctl.store import load
 from memctl.store.memory import Memory, fixed_now
-from memctl.tokens.count import Counter, Tokenizer, learnt
+from memctl.tokens import count
+from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
 
 if TYPE_CHECKING:
@@ -37,11 +37,9 @@ def model_of(given: str | None, memory: Memory | None) -> str:
 
 def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = None) -> Counter:
     """The counter for a model; raises MemctlError for one that is not known."""
-    family = family_of(model)
     if memory is None:
-        return Counter(family, tokenizer=tokenizer)
-    known = learnt(memory.repository.shared, model, family)
-    return Counter(family, load.open_cache(memory), learnt=known, tokenizer=tokenizer)
+        return Counter(family_of(model), tokenizer=tokenizer)
+    return count.of_memory(memory, model, tokenizer)
 
 
 def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter:

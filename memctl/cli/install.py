@@ -329,43 +329,39 @@ def install_command(
     change allows the agent to run the commands that read the memory and those that record in it without asking; --allow
     chooses which. Without a terminal to ask on, nothing is written unless you give --yes.
     """
+    if target and what not in ("cron", "mcp"):
+        raise MemctlError("--for goes with `install cron` and `install mcp` only", exit_code=USAGE)
     if what in WHAT:
-        if target:
-            raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
-        asked = InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)
-        ctx.exit(run(ctx, asked))
+        ctx.exit(run(ctx, InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)))
     if user or own or yes or allow:
         raise MemctlError("--user, --local, --allow and --yes go with agents only", exit_code=USAGE)
     if what == "cron":
-        if uninstall:
-            raise MemctlError("memctl did not install it", "take the line out of your crontab", USAGE)
-        _print_schedule(ctx, target or "crontab", as_json)
-        return
-    if what == "mcp":
+        _print_schedule(ctx, target or "crontab", as_json=as_json, uninstall=uninstall)
+    elif what == "mcp":
         _print_mcp(target, as_json)
-        return
-    if target:
-        raise MemctlError("--for goes with `install cron` and `install mcp` only", exit_code=USAGE)
+    else:
+        ctx.exit(_install_git(ctx, uninstall=uninstall, dry_run=dry_run, as_json=as_json))
+
+
+def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json: bool) -> int:
+    """Set up, or take away, Git's hooks, merge drivers and refspec; the exit code."""
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:
         if not uninstall and agent_env.shell_of(os.environ) is None:  # an agent trusts no clone
             trust.grant(repository)
         install.carry_out(repository, steps)
     if as_json:
-        data = {
-            "what": what,
-            "uninstall": uninstall,
-            "dry_run": dry_run,
-            "parts": [_install_data(step) for step in steps],
-        }
-        output.json("install", data)
+        parts = [_install_data(step) for step in steps]
+        output.json("install", {"what": "git", "uninstall": uninstall, "dry_run": dry_run, "parts": parts})
     else:
         for step in steps:
             _print(step, dry_run)
-    ctx.exit(REFUSED if any(step.fault for step in steps) else OK)
+    return REFUSED if any(step.fault for step in steps) else OK
 
 
-def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
+def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall: bool) -> None:
+    if uninstall:
+        raise MemctlError("memctl did not install it", "take the line out of your crontab", USAGE)
     memory = opening.memory(ctx)
     text = install.schedule(memory, target, install.own_program(sys.argv[0], sys.executable))
     if as_json:

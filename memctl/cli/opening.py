@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memctl import agent_view
 from memctl.cli import output
 from memctl.errors import MemctlError
 from memctl.git import git, trust
@@ -32,7 +33,7 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 def memory(ctx: click.Context) -> Memory:
     """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
     remark is printed at the end."""
-    opened = open_memory(ctx.obj.folder, agent_env.named(os.environ), ctx.obj.asked)
+    opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
     opened.by_agent = agent_env.shell_of(os.environ) is not None
@@ -132,18 +133,8 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """The memory as an agent may read it: without details, their records and files that an owner keeps to some."""
-    found = snapshot(opened, at)
-    if not opened.environ.get("MEMCTL_AGENT"):
-        return found
-    from memctl.team import read_access
-
-    closed = read_access.closed(opened)
-    if closed is None:
-        return found
-    from memctl.pages import access_filter
-
-    return access_filter.readable(opened, found, closed, lambda: () if at is None else (load.disk(opened),))
+    """The memory on the disk or at a revision, as an agent may read it."""
+    return agent_view.readable(opened, snapshot(opened, at), at)
 
 
 def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:

@@ -20,9 +20,9 @@ from memctl.pages.provenance import (
     IN_TEXT,
     SUSPECT,
     Cause,
+    PageReference,
     Reason,
     RelatedRecord,
-    Told,
     Why,
     reason_of_commit,
     reason_of_record,
@@ -146,7 +146,7 @@ def _plain_row(snapshot: Snapshot, record: Record) -> _Row:
     return _Row((record.id, record.status, record.title), reason_of_record(snapshot, record))
 
 
-def _page_row(told: Told) -> _Row:
+def _page_row(told: PageReference) -> _Row:
     changed = f": changed from {told.reviewed} to {told.now}" if told.state == SUSPECT else ""
     return _Row((told.page.id, told.state, f"{told.page.title}  {_bracketed(*told.references)}{changed}"))
 

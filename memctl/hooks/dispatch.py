@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.git import trust
 from memctl.git.repository import open_repository
 from memctl.hooks import daemonize, event_payload, live_sessions, log
-from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, Payload, parse
+from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, NOTED, Payload, parse
 from memctl.hooks.hosts import AGENT, BEFORE, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.store import job_queue
 from memctl.store.session_dir import SessionDir, root_at
@@ -185,8 +185,8 @@ def _tool(call: _EventCall) -> str:
 
 
 def _of_file(call: _EventCall) -> str:
-    """What is recorded about the file that a tool has read or written."""
-    if not call.payload.file:
+    """What is recorded about the files that a tool has read or written."""
+    if not call.payload.arguments:
         return ""
     from memctl.hooks import file_recall
 
@@ -398,7 +398,7 @@ def _entry(call: _EventCall, what: str) -> dict[str, object]:
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
         "moment": str(time.time_ns()),  # the clock may be fixed
-        "event": list(call.payload._replace(prompt="", answer="")),  # they may have credentials in them
+        "event": call.payload[:NOTED],
     }
 
 

@@ -5,14 +5,17 @@ the length that the host takes.
 """
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memctl.hooks.hosts import Host
 from memctl.store.session_dir import key
 
 COMPACTED = "compact"  # the source of a session that goes on after a compaction
+NOTED = 7  # fields of a payload, of which none has a text of somebody's, that a note of an event keeps
 MOST_BYTES = 64 * 1024 * 1024  # after a tool call the whole result is in it
-_FILES = ("file_path", "notebook_path", "absolute_path")  # what tools call the file that they read or write
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 _SAID, _SAID_END = "<hook_context>", "</hook_context>"
 
 
@@ -22,7 +25,7 @@ class Payload(NamedTuple):
     `agent` is set for a sub-agent's, and `agent_type` then; `source` says how a session starts (startup, resume, clear,
     compact), `trigger` whether a person (manual) or the host (auto) compacts; `prompt` is what the user asks, or what a
     sub-agent is asked; `answer` is what the agent said last where it stops. The agent `goes_on` where it stops after a
-    hook has already kept it from that. `tool` is what is called, and `file` what it reads or writes.
+    hook has already kept it from that. `tool` is what is called, with its `arguments`.
     """
 
     event: str
@@ -37,7 +40,7 @@ class Payload(NamedTuple):
     goes_on: bool = False
     answer: str = ""
     tool: str = ""
-    file: str = ""
+    arguments: Mapping[str, Any] = NOTHING
 
     @property
     def key(self) -> str:
@@ -52,8 +55,7 @@ def parse(data: bytes) -> Payload:
         raise ValueError(f"the event on standard input is not JSON: {error}") from None
     if not isinstance(values, dict) or not _text(values, "hook_event_name"):
         raise ValueError("the event on standard input is not a JSON object with a `hook_event_name`")
-    given = values.get("tool_input")
-    arguments = given if isinstance(given, dict) else {}
+    arguments = values.get("tool_input")
     return Payload(
         event=_text(values, "hook_event_name"),
         session=_text(values, "session_id"),
@@ -67,7 +69,7 @@ def parse(data: bytes) -> Payload:
         goes_on=values.get("stop_hook_active") is True,
         answer=_text(values, "last_assistant_message") or _text(values, "prompt_response"),
         tool=_text(values, "tool_name"),
-        file=next(filter(None, (_text(arguments, name) for name in _FILES)), ""),
+        arguments=arguments if isinstance(arguments, dict) else NOTHING,
     )
 
 

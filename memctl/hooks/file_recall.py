@@ -2,14 +2,19 @@
 
 The sentence itself comes, not where to find it: agents follow no pointers. A file that is written and was not read is
 named as well, so that the work can be checked against the decision; with `git config memctl.guard deny` Claude Code is
-kept from that once. It is one look-up in the cache, of which each find is compared with the record's file; a record
-that came by no command of memctl's is found once some command has read it.
+kept from that once. Files that a shell command reads or writes count, too: Codex has no other way to read one.
+
+It is one look-up in the cache, of the words that the call names; only if one is a file with a record, the call is read
+properly. Each find is compared with the record's file; a record that came by no command of memctl's is found once some
+command has read it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from memctl.git.repository import Repository, open_repository
@@ -20,65 +25,115 @@ from memctl.store.session_dir import SessionDir
 
 SETTING = "memctl.guard"
 DENY = "deny"
-_READING = ("Read", "read_file")  # tools of Claude Code and of Gemini CLI
-_WRITING = ("Edit", "Write", "MultiEdit", "NotebookEdit", "replace", "write_file")
 _MOST = 400  # characters
 _OTHERS = 3  # ids of further records that are named
-_NO_MARKUP = str.maketrans({"<": "\u2039", ">": "\u203a"})
+_AT_ONCE = 3  # files of one call that something is said of
+_NO_MARKUP = str.maketrans({"<": "\u2039", ">": "\u203a", "[": "(", "]": ")"})
 _BYTES = 64 * 1024  # of a record that are read
+_LOOKED_AT, _WORDS = 16 * 1024, 300  # characters of an argument, and words of it, in which files are looked for
+_LONGEST_PATH = 4096
+_BETWEEN_WORDS = str.maketrans(dict.fromkeys("'\"`;|&()<>=,:", " "))
+_MOVES = ("cd", "pushd")
+
+_Found = list[tuple[str, ...]]
 
 
 def after(place: Path, folder: SessionDir, payload: Payload) -> str:
-    """What is recorded about a file that was read or written, once a session; "" if nothing is, or for other tools."""
-    if payload.tool not in _READING + _WRITING or not payload.file:
-        return ""
-    said = _said(open_repository(place), place, folder, payload)
-    if not said:
-        return ""
-    if payload.tool in _READING:
-        return f"{said}\n"
-    return f"{said} Already written without a look at it: check it against that.\n"
+    """What is recorded about the files that a call has read or written, once a session; "" if nothing is."""
+    lines = []
+    for name, is_written, found in _recorded(open_repository(place), place, folder, payload):
+        if not folder.is_first(_mark(name)):  # another call has just said it
+            continue
+        is_new = folder.is_first(f"record-{found[0][0]}")
+        said = _sentence(name, found) if is_new else f"{found[0][0]}, given before, is about {_line(name)}, too."
+        check = " Already written without a look at it: check it against that." if is_written else ""
+        lines.append(f"{said}{check}\n")
+        if len(lines) == _AT_ONCE:
+            break
+    return "".join(lines)
 
 
 def before(place: Path, folder: SessionDir, payload: Payload) -> str:
     """The answer that keeps an agent from writing a file it has not read and of which something is recorded, once; ""
     without the setting."""
     repository = open_repository(place)
-    if payload.tool not in _WRITING or not payload.file or repository.own_setting(SETTING).lower() != DENY:
+    if repository.own_setting(SETTING).lower() != DENY:
         return ""
-    said = _said(repository, place, folder, payload)
-    if not said:
-        return ""
-    reason = f"{said} Check the change against that; the next try is let through."
-    answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": reason}
-    return json.dumps({"hookSpecificOutput": answer})
+    for name, is_written, found in _recorded(repository, place, folder, payload):
+        if is_written and folder.is_first(_mark(name)):
+            reason = f"{_sentence(name, found)} Check the change against that; the next try is let through."
+            answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": reason}
+            return json.dumps({"hookSpecificOutput": answer})
+    return ""
 
 
-def _said(repository: Repository, place: Path, folder: SessionDir, payload: Payload) -> str:
-    """What is recorded about a file and was not said in this session since its last compaction."""
-    file = os.path.normpath(os.path.join(payload.cwd or place, payload.file))
-    name = os.path.relpath(os.path.realpath(file), repository.top)
-    if name.startswith("..") or os.path.isabs(name):
-        return ""
-    found = _records(repository, place, folder, name.replace(os.sep, "/"))
-    if not found or not folder.is_first(f"file-{_digest(name)}"):
-        return ""
-    return _sentence(name, found)
-
-
-def _records(repository: Repository, place: Path, folder: SessionDir, name: str) -> list[tuple[str, ...]]:
-    """The open records that refer to a file, the weightiest first: id, title, type, status, and why it is so."""
-    rows = file_records.referring(repository.private / folder.root.name, name)
+def _recorded(
+    repository: Repository, place: Path, folder: SessionDir, payload: Payload
+) -> Iterator[tuple[str, bool, _Found]]:
+    """The files that a call touches, of which something is recorded and was not said since the last compaction: name,
+    whether it is written, and its open records, the weightiest first: id, title, type, status, and why it is so."""
+    named = _named(repository.top, payload.cwd or str(place), payload.arguments)
+    rows = file_records.records_of_files(repository.private / folder.root.name, named) if named else []
+    rows = [row for row in rows if not folder.was_said(_mark(row[0]))]
     if not rows or _is_restricted(repository, place, folder):
-        return []
-    memory = place / FOLDER
-    return [(*row[1:], why) for row in rows if (why := _why(memory / row[0], name, row[4])) is not None]
+        return
+    for name, is_written in _touched(repository.top, payload._replace(cwd=payload.cwd or str(place))).items():
+        texts: _Found = [
+            (*row[2:], why)
+            for row in rows
+            if row[0] == name and (why := _why(place / FOLDER / row[1], name, row[5])) is not None
+        ]
+        if texts:
+            yield name, is_written, texts
+
+
+def _named(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
+    """The names that files of the repository would have if the words of some arguments were such, each once."""
+    texts = [text for value in arguments.values() for text in (value if isinstance(value, list) else [value])]
+    found, folders = dict[str, None](), [cwd]
+    for text in texts:
+        if not isinstance(text, str):
+            continue
+        words = text[:_LOOKED_AT].translate(_BETWEEN_WORDS).split()[:_WORDS]
+        folders += [os.path.join(folders[-1], to) for word, to in pairwise(words) if word in _MOVES]
+        if len(words) > 1:
+            whole = [text] if len(text) <= _LONGEST_PATH else []  # a name may have spaces in it
+            words = [*whole, *(word for word in words if "." in word or "/" in word)]
+        found |= dict.fromkeys(_inside(top, folder, word) for word in words for folder in folders)
+    found.pop("", None)
+    return list(found)[:_WORDS]
+
+
+def _touched(top: Path, payload: Payload) -> dict[str, bool]:
+    """The files of the repository that a call touches, and whether it writes them."""
+    from memctl.record.task_state import READ
+    from memctl.session import calls  # only where a file with a record is named
+
+    found: dict[str, bool] = {}
+    for one in calls.touched(payload):
+        name = _inside(top, one.cwd, one.path)
+        found[name] = found.get(name, False) or one.action != READ
+    return found
+
+
+def _inside(top: Path, folder: str, path: str) -> str:
+    """A path as Git names a file of the repository; "" for one that can't be such."""
+    if "\0" in path:
+        return ""
+    whole = os.path.normpath(os.path.join(folder, path))
+    root = f"{top}{os.sep}"
+    if not whole.startswith(root) and (os.path.isabs(path) or not folder.startswith(str(top))):
+        whole = os.path.realpath(whole)
+    return whole[len(root) :].replace(os.sep, "/") if whole.startswith(root) else ""
 
 
 def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> bool:
     """Whether somebody has details that not every agent may read: then nothing is said, rather than too much."""
-    from memctl.store.memory import open_for_agent
     from memctl.team import read_access
+
+    if read_access.is_known_open(repository, (place / FOLDER).relative_to(repository.top).as_posix()):
+        return False
+    from memctl.store.memory import open_for_agent
 
     return read_access.closed(open_for_agent(place, os.environ, "agent", folder.key)) is not None
 
@@ -98,24 +153,35 @@ def _why(file: Path, name: str, status: str) -> str | None:
         return None
     _, _, reason = body.partition("\n## Rationale\n")
     shown = reason or body.partition("\n## ")[2].partition("\n")[2] or body
-    return first_sentence(shown.strip())
+    return first_sentence(shown.strip().partition("```")[0]).rstrip(" :")
 
 
-def _sentence(name: str, found: list[tuple[str, ...]]) -> str:
+def _sentence(name: str, found: _Found) -> str:
     """What is recorded of a file as one line of data: of the weightiest what and why, of others the ids."""
-    from memctl.pack.draft import harmless
-
     (identifier, title, type_, status, why), *others = found
     more = f" Also {', '.join(other[0] for other in others[:_OTHERS])}." if others else ""
     start, end = f"{identifier} ({status} {type_}) is about {name}: ", f"{more} (information from the project's memory)"
-    said = f"{title.rstrip('.')}. {why}".rstrip()
+    said = why if _bare(why).startswith(_bare(title)) else f"{title.rstrip('.')}. {why}".rstrip()
     said = said if said.endswith((".", "!", "?")) else f"{said}."
     room = _MOST - len(start) - len(end)
     text = said if len(said) <= room else said[: max(room - 1, 0)].rstrip() + "…"
-    return harmless(" ".join(f"{start}{text}{end}".split())).translate(_NO_MARKUP)
+    return _line(f"{start}{text}{end}")
 
 
-def _digest(name: str) -> str:
+def _bare(text: str) -> str:
+    """A text without what a title made of its beginning has not: code marks, and the mark of what is cut."""
+    return " ".join(text.replace("`", "").split()).rstrip(" .…;:,")
+
+
+def _line(text: str) -> str:
+    """A text as one line in which nothing is markup."""
+    from memctl.text.characters import printable_line
+
+    return printable_line(text).translate(_NO_MARKUP)
+
+
+def _mark(name: str) -> str:
+    """What a session's folder calls that something was said of a file."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
-    return blake2b(name.encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    return f"file-{blake2b(name.encode(errors='surrogateescape'), digest_size=8).hexdigest()}"

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.git import edited_hooks, hook_commits
 from memctl.hooks import draft_page, live_sessions, log, summarize
-from memctl.hooks.event_payload import Payload
+from memctl.hooks.event_payload import NOTED, Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
 from memctl.store import job_queue, place
 from memctl.store.memory import Memory, open_for_agent
@@ -28,7 +28,7 @@ class _Left(msgspec.Struct, frozen=True):
     host: str
     agent: str
     place: str
-    event: Payload
+    event: list[Any]
     moment: str
 
 
@@ -68,6 +68,7 @@ def worked(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, A
     try:
         left = msgspec.convert(entry, _Left)
         host, do = HOSTS[left.host], _DOING[left.what]
+        payload = msgspec.convert(left.event[:NOTED], Payload)  # an older memctl noted more of it
     except (msgspec.ValidationError, KeyError) as error:
         log.fault(folder.root, "", folder.key, error)
         return True  # of a later memctl, or broken: it will not get better
@@ -76,12 +77,12 @@ def worked(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, A
         memory = open_for_agent(Path(left.place), environ, left.agent or host.name, folder.key)
         if not memory.is_trusted:  # an older memctl may have left it
             raise job_queue.NotNow
-        do(_Work(memory, host, left.event, folder, left.moment))
+        do(_Work(memory, host, payload, folder, left.moment))
         return True
     except job_queue.NotNow:
         raise
     except Exception as error:
-        log.fault(folder.root, left.event.event, folder.key, error)
+        log.fault(folder.root, payload.event, folder.key, error)
         is_closed = memory is None and (Path(left.place) / place.FOLDER / place.CONFIG).is_file()
         is_closed |= isinstance(error, (hook_commits.UnknownValue, edited_hooks.EditedHook))
         if is_closed or (isinstance(error, OSError) and error.errno in _FULL):

@@ -69,9 +69,10 @@ def _pack(
     if len(wanted) < _WORDS:
         return None
     memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
-    from memctl.hooks.opening import readable
+    from memctl import agent_view
+    from memctl.store import load
 
-    snapshot = readable(memory)
+    snapshot = agent_view.readable(memory, load.disk(memory))
     close = [one for one in _close(snapshot, about, memory.now) if not is_shown(one.id)]
 
     def bears(item: Item) -> bool:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from memctl import agent_view
 from memctl.errors import MemctlError
 from memctl.git import differences
-from memctl.hooks import opening, session_state
+from memctl.hooks import session_state
 from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.primer import GUIDE
@@ -27,6 +28,7 @@ from memctl.hooks.session_state import SessionState
 from memctl.record import timestamps
 from memctl.record.kinds import CHECKPOINTS
 from memctl.session.active import Running
+from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir, key
 from memctl.text.fit import LIMIT, length
@@ -97,7 +99,7 @@ def _before_compaction(memory: Memory, state: SessionState | None) -> str:
         return ""
     from memctl.task import versions
 
-    snapshot = opening.readable(memory)
+    snapshot = agent_view.readable(memory, load.disk(memory))
     try:
         return _resume_text(memory, snapshot, versions.resolve(snapshot, state.checkpoint, ""))
     except MemctlError:
@@ -110,7 +112,7 @@ def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) ->
     The session goes on with it within the pause that a session may make (`session_pause_hours`), or if its host says
     that it is continued. A task that another session is at, which has not ended, is that one's.
     """
-    snapshot = opening.readable(memory)
+    snapshot = agent_view.readable(memory, load.disk(memory))
     if not snapshot.names(CHECKPOINTS):
         return ""
     from memctl.hooks import live_sessions
@@ -149,7 +151,7 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     from memctl.pack import filling, last_work, rehydrate, supply
     from memctl.store import access
 
-    snapshot = opening.readable(memory)
+    snapshot = agent_view.readable(memory, load.disk(memory))
     wanted = rehydrate.Wanted(since=since, is_resumed=room < _ROOM)
     work = last_work.room(room, _ROOM)
     draft = rehydrate.draft(snapshot, memory.now, wanted, supply.sources(memory, snapshot, None), size, work)
@@ -193,7 +195,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     remote = install.fetched_remote(repository)
     if not remote:
         return ""
-    is_known = bool(repository.tip(sessions_ref.tracking(remote)))
+    is_known = bool(repository.tip(sessions_ref.remote_ref(remote)))
     if not is_known and not are_kept_there:
         return ""
     private.make_file(root / _ELSEWHERE)

@@ -77,7 +77,7 @@ class Enforced(msgspec.Struct, frozen=True):
     @property
     def files(self) -> list[str]:
         """The paths that it names, in its text or at its end."""
-        return list(dict.fromkeys([*rules.paths(self.text), *self.paths]))
+        return list(dict.fromkeys([*mentioned.paths(self.text), *self.paths]))
 
     @property
     def is_actionable(self) -> bool:
@@ -138,12 +138,12 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
         raise MemctlError(f"{budget} tokens have no room for the decision", "give a larger --budget", USAGE)
     body, said = _without_decision(text)
     kept, dropped = _judged(_units(body), decision)
-    named = [*paths, *(path for one in dropped if _may_name(one) for path in rules.paths(one.text))]
+    named = [*paths, *(path for one in dropped if _may_name(one) for path in mentioned.paths(one.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
     if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
         kept, left = _chosen(kept, decision, budget, count)
         dropped, draft = [*dropped, *left], _composed(decision, kept)
-        named += [path for one in left for path in rules.paths(one.text)]
+        named += [path for one in left for path in mentioned.paths(one.text)]
     else:
         dropped = []
     draft, added, left = _with_paths(draft, list(dict.fromkeys(named)), budget, count)

@@ -9,8 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memctl.pack import summary_words as words
-
+_SUFFIXES = (
+    "[cm]?[jt]sx?|pyi?|md|mdx|rst|txt|jsonl?|ya?ml|toml|ini|cfg|sql|sh|go|rs|rb|java|kt|cpp|hpp|php|swift|vue|svelte"
+    "|s?css|html?|xml|svg|csv|proto|tf|ipynb"
+)
+_ALONE = r"(?<![\w/.:@~+-])(?:\.{0,2}/)?"
+# With a folder before it any suffix will do; without one, only those that `self.lock` and the like do not have.
+PATH = re.compile(
+    rf"{_ALONE}(?:[\w.@~+-]+/)+[\w@~+-]*\.\w[\w.]*\b(?!/)|{_ALONE}[\w@~+-][\w.@~+-]*\.(?:{_SUFFIXES})\b(?!/)"
+    rf"|{_ALONE}(?:[\w.@~+-]+/){{2,}}(?!\w)|{_ALONE}\.env\b"
+)
 _FIGURE = re.compile(r"(\d[\d.,/-]*)(?: ?(%|[A-Za-z]+))?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _BEFORE_PATH, _AFTER_PATH = re.compile(r"[\w./\\@~+-]"), re.compile(r"[\w/@~+-]|\.\w")
@@ -27,7 +35,7 @@ def place(name: str, text: str) -> int:
         return place_of_figure(name, text)
     if any(map(str.isspace, name)):
         return text.find(name)
-    return place_of_path(name, text) if words.PATH.fullmatch(name) else _place(name, text, _LETTER, _LETTER)
+    return place_of_path(name, text) if PATH.fullmatch(name) else _place(name, text, _LETTER, _LETTER)
 
 
 def keeps(text: str, names: Iterable[str], original: str) -> bool:
@@ -61,3 +69,8 @@ def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]
             return start
         start = text.find(name, start + 1)
     return -1
+
+
+def paths(text: str) -> list[str]:
+    """The paths of files that a text names, exactly as it writes them, each once."""
+    return list(dict.fromkeys(match[0].rstrip(".") for match in PATH.finditer(text)))

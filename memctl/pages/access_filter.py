@@ -18,22 +18,10 @@ from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Catalogue, Files, Texts
 from memctl.record.withheld import Withheld
-from memctl.store import load
-from memctl.store.memory import Memory
 
 # Says why a reader may not read what is in some sections, given innermost first; "" if it may. The reason begins with
 # a verb: "is read by ada only; …".
 Closed = Callable[[tuple[str, ...]], str]
-
-
-def readable(memory: Memory, found: Snapshot, closed: Closed, earlier: Callable[[], Iterable[Snapshot]]) -> Snapshot:
-    """Return what of a Snapshot somebody may read.
-
-    What a section covers is taken from today's pages, too, if `found` is an `earlier` memory, and from committed pages
-    in case that somebody has just deleted or broken one.
-    """
-    committed = [load.revision(memory, "HEAD")] if memory.repository.has_head() else []
-    return without_closed(found, closed, (*earlier(), *committed))
 
 
 def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot] = ()) -> Snapshot:

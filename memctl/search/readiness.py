@@ -118,7 +118,7 @@ def is_work(record: Record) -> bool:
     return bool(record.kind.resolved)
 
 
-def is_begun(record: Record) -> bool:
+def is_started(record: Record) -> bool:
     """Whether somebody is at a piece of work, by its status or by how much of it is done."""
     step = record.kind.step(record.status)
     return bool(step and step.rank) or record.completion_percentage is not None
@@ -137,6 +137,6 @@ def _further(record: Record) -> list[str]:
     return [name for name in now.following if steps[name].rank > now.rank and not steps[name].is_closed]
 
 
-def beginning(record: Record) -> str:
+def next_status(record: Record) -> str:
     """The status that says that a piece of work is begun, "" if it is already or knows none."""
     return next(iter(_further(record)), "")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import file_actions
 from memctl.session.file_actions import WRITTEN, FileAction
-from memctl.transcript.events import Event
 
 # Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.
 _SHELL = "shell"
@@ -32,8 +31,19 @@ _PATHS = (
 _EDITOR = {"create": WRITTEN, "view": READ, "str_replace": MODIFIED, "insert": MODIFIED, "undo_edit": MODIFIED}
 
 
-def touched(event: Event, *, failed: bool = False) -> Iterator[FileAction]:
-    """What a CALL does to files, with paths as they were given; of one of the shell's, whether it `failed`."""
+class ToolCall(Protocol):
+    """A call of a tool: its name, what it is given, and the folder that it is made in."""
+
+    @property
+    def tool(self) -> str: ...
+    @property
+    def arguments(self) -> Mapping[str, Any]: ...
+    @property
+    def cwd(self) -> str: ...
+
+
+def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
+    """What a call does to files, with paths as they were given; of one of the shell's, whether it `failed`."""
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     given = event.arguments
     if _ACTIONS.get(name) == _SHELL:
@@ -56,8 +66,8 @@ def touched(event: Event, *, failed: bool = False) -> Iterator[FileAction]:
             yield from (FileAction(path, action, event.cwd) for path in _paths(given))
 
 
-def is_edit(event: Event) -> bool:
-    """Whether a CALL is of a tool that changes a file."""
+def is_edit(event: ToolCall) -> bool:
+    """Whether a call is of a tool that changes a file."""
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     return _ACTIONS.get(name) in (WRITTEN, CREATED, MODIFIED) or name in ("applypatch", "patch")
 

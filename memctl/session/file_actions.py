@@ -161,7 +161,8 @@ def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator
     if name == "git" and args:
         yield from _git(args, document, cwd)
     elif name in _SHELLS:
-        script = args[args.index("-c") + 1] if "-c" in args[:-1] else document
+        at = next((place for place, arg in enumerate(args[:-1], 1) if re.fullmatch("-[a-z]*c", arg)), 0)
+        script = args[at] if at else document
         yield from of_shell(script, cwd)
     elif name in ("apply_patch", "applypatch", "patch"):
         yield from patched(document or "\n".join(args), cwd)

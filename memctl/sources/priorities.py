@@ -15,7 +15,7 @@ from memctl.search.filters import Filters
 from memctl.sources import file_search, recency, task
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import Generated
-from memctl.sources.loading import Choice, Room, Scored, chosen
+from memctl.sources.loading import Choice, Room, ScoredFile, chosen
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, by_task, score
 from memctl.sources.sizes import TokenSizes
@@ -86,7 +86,7 @@ def priorities(
     near = nearness(contents, active, given, _likely(known) if wish.task else {})
     known |= {path: msgspec.structs.replace(known[path], near=each) for path, each in near.items()}
     scored = [
-        Scored(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
+        ScoredFile(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
         for path in _within(contents, wish.globs)
     ]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))

@@ -88,7 +88,7 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
     return found
 
 
-def joined(*several: Mentions) -> Mentions:
+def strongest(*several: Mentions) -> Mentions:
     """For each file the strongest mention of it."""
     found: Mentions = {}
     for each in several:

@@ -67,7 +67,7 @@ def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
         )
 
 
-def named(environ: Mapping[str, str]) -> Mapping[str, str]:
+def with_agent(environ: Mapping[str, str]) -> Mapping[str, str]:
     """Return an environment with MEMCTL_AGENT and MEMCTL_SESSION, if it is the shell of a program that we know.
 
     What is set already stays. Without an agent's name a call would be taken for a person's, who reads all.

@@ -12,7 +12,7 @@ from memctl.errors import MemctlError
 
 
 @contextmanager
-def held(remarks: list[str]) -> Iterator[list[str]]:
+def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
     """Hold Ctrl-C back: what is half done would be finished by the next write, under an id that nobody was told.
 
     Gives a list for what was done. If an interrupt came, it is added to `remarks` in the end, and KeyboardInterrupt

@@ -62,6 +62,10 @@ class SessionDir:
         """Note that something is said; whether it was not since the last compaction."""
         return self.is_new(f"{_SAID}{what}")
 
+    def was_said(self, what: str) -> bool:
+        """Whether something was said since the last compaction."""
+        return (self.path / f"{_SAID}{what}").exists()
+
     def is_new(self, name: str) -> bool:
         """Make a file that stands for something; whether it was not there in this session."""
         private.make_folder(self.path)

@@ -16,7 +16,7 @@ from memctl.store import questions, search_views, vocabulary
 from memctl.store.memory import Memory
 from memctl.store.questions import FtsQuery
 from memctl.store.search_index import TEXTS, SearchIndex
-from memctl.store.search_views import Searched
+from memctl.store.search_views import SearchSource
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, beginning, words_of
 
@@ -79,12 +79,12 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 class StoredTexts:
     """The texts of a memory as they are in one view of the index, which is brought up to date first."""
 
-    def __init__(self, memory: Memory, searched: Searched, hidden: frozenset[str] = frozenset()) -> None:
+    def __init__(self, memory: Memory, searched: SearchSource, hidden: frozenset[str] = frozenset()) -> None:
         self._memory = memory
         self._searched = searched
         self._hidden = hidden
         self._questions: dict[str, FtsQuery] = {}
-        self._use(*search_views.current(memory, searched))
+        self._use(*search_views.open_view(memory, searched))
 
     def _use(self, index: SearchIndex, view: int) -> None:
         self._index = index
@@ -253,7 +253,7 @@ class StoredTexts:
             is_damaged = not isinstance(error, sqlite3.OperationalError)
             if not is_damaged and "locked" not in str(error):
                 raise
-            self._use(*search_views.instead(self._memory, self._index, self._searched, is_damaged=is_damaged))
+            self._use(*search_views.replacement_index(self._memory, self._index, self._searched, is_damaged=is_damaged))
             return self._ask(statement, values)
 
     def _ask(self, statement: str, values: Sequence[str | bytes | int]) -> list[Any]:

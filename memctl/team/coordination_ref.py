@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from memctl.store.memory import Memory
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memctl.store.memory import Memory
 
 _REF = "refs/memctl/coordination"
 
@@ -14,8 +17,13 @@ def tracking(memory: Memory, remote: str) -> str:
 
 def ref(memory: Memory) -> str:
     """The ref of a memory; one that is not at the worktree's top has its own."""
-    if memory.prefix == ".memory":
+    return named(memory.prefix)
+
+
+def named(prefix: str) -> str:
+    """The ref of the memory at a place below the worktree's top."""
+    if prefix == ".memory":
         return _REF
     from hashlib import blake2b  # 3 ms
 
-    return f"{_REF}-{blake2b(memory.prefix.encode(errors='surrogateescape'), digest_size=6).hexdigest()}"
+    return f"{_REF}-{blake2b(prefix.encode(errors='surrogateescape'), digest_size=6).hexdigest()}"

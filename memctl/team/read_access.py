@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.store.memory import Memory
-from memctl.team.coordination_ref import ref
+from memctl.git.repository import Repository
+from memctl.team import coordination_ref
 
 if TYPE_CHECKING:
+    from memctl.store.memory import Memory
     from memctl.team.state import State
 
 # Says why an agent may not read what is in some sections, given innermost first; "" if it may.
@@ -43,12 +45,10 @@ def closed_to(state: State, agent: str, now: str) -> Closed | None:
 
 def _restricting(memory: Memory) -> State | None:
     """The shared state if an ownership in it names readers, be it over; else None."""
-    name = ref(memory)
+    if is_known_open(memory.repository, memory.prefix):
+        return None
+    name = coordination_ref.ref(memory)
     commit = memory.repository.tip(name)
-    note = memory.repository.shared / f"open-{name.rpartition('/')[2]}"
-    with suppress(OSError, UnicodeDecodeError):
-        if not commit or note.read_text("ascii") == commit:
-            return None
     from memctl.store import files
     from memctl.team import ref_state
 
@@ -56,5 +56,19 @@ def _restricting(memory: Memory) -> State | None:
     if any(held.agents_with_read_access is not None for held in state.section_ownership_map.values()):
         return state
     with suppress(OSError):  # a clone that can't be written is read all the same
-        files.replace_private(note, commit)
+        files.replace_private(_note(memory.repository, name), commit)
     return None
+
+
+def is_known_open(repository: Repository, prefix: str) -> bool:
+    """Whether it is known, by a note, that nothing of the memory at `prefix` is kept from anybody."""
+    name = coordination_ref.named(prefix)
+    commit = repository.tip(name)
+    with suppress(OSError, UnicodeDecodeError):
+        return not commit or _note(repository, name).read_text("ascii") == commit
+    return False
+
+
+def _note(repository: Repository, name: str) -> Path:
+    """The file that names the commit of the shared state in which nothing is kept from anybody."""
+    return repository.shared / f"open-{name.rpartition('/')[2]}"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,6 +21,9 @@ from memctl.store.observations import Observation
 from memctl.text.characters import encodable
 from memctl.tokens import families
 from memctl.tokens.families import Family, claude_version, kind_of_text
+
+if TYPE_CHECKING:
+    from memctl.store.memory import Memory
 
 # Against 450 real request-to-request figures it was off by 1.0 % (median).
 TOKENIZER_ERROR = 0.01
@@ -248,6 +251,16 @@ def _errors(found: Sequence[Observation], ratio: float) -> list[float]:
 def _median(errors: Sequence[float]) -> float:
     middle = len(errors) // 2
     return round(errors[middle] if len(errors) % 2 else (errors[middle - 1] + errors[middle]) / 2, 4)
+
+
+def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) -> Counter:
+    """Return the counter for a model, with the cache of a memory and what was learnt in its clone; raises MemctlError
+    for a model that is not known."""
+    from memctl.store import load
+
+    family = families.family_of(model)
+    known = learnt(memory.repository.shared, model, family)
+    return Counter(family, load.open_cache(memory), learnt=known, tokenizer=tokenizer)
 
 
 def learnt(folder: Path, model: str, family: Family) -> Learnt | None:

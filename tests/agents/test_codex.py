@@ -127,6 +127,17 @@ def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     assert (repo / ".git/memctl/hooks/.memory/sessions" / codex.session / "calls").read_bytes() == b".."
 
 
+def test_what_is_recorded_of_a_file_comes_with_the_command_that_reads_it_once(
+    memctl: Memctl, api: ResponsesAPI, codex: Codex
+) -> None:
+    memctl("decide", "Print nothing but the name", "--rationale", "Scripts read the output.", "--code", "app.py")
+    install_twice(memctl, codex, "codex")
+    api.answers += [(1_000, [shell(1, "cat app.py")]), (1_000, [shell(2, "head -1 app.py")])]
+    codex.run("Hello")
+    said = "is about app.py: Print nothing but the name. Scripts read the output."
+    assert [told(api, number).count(said) for number in (0, 1, 2)] == [0, 1, 1]
+
+
 def test_a_sub_agent_gets_what_bears_on_its_prompt(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:
     decided = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail.").id
     memctl("install", "codex", "--yes")

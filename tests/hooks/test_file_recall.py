@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks.hosts import GEMINI
+from memctl.hooks.hosts import CODEX, GEMINI
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 
@@ -26,6 +26,11 @@ def decided(repo: Path, memctl: Memctl) -> str:
 def at(session: Session, tool: str, file: str) -> str:
     """What the model is told after a tool has read or written a file."""
     return session.said("PostToolUse", tool_name=tool, tool_input={"file_path": file}, tool_response={})
+
+
+def ran(session: Session, command: str, tool: str = "Bash", **more: str) -> str:
+    """What the model is told after a command of the shell, or a patch in Codex."""
+    return session.said("PostToolUse", tool_name=tool, tool_input={"command": command}, tool_response="", **more)
 
 
 def test_the_sentence_comes_with_the_first_reading_of_a_session(session: Session, decided: str) -> None:
@@ -50,7 +55,73 @@ def test_a_file_that_is_written_unread_is_said_to_be(session: Session, decided: 
 @pytest.mark.parametrize("file", ["app.py", "/etc/hosts", "../queue.py", "", "queue.pyc", "no\nsuch"])
 def test_nothing_is_said_of_other_files_and_tools(session: Session, decided: str, file: str) -> None:
     assert at(session, "Read", file) == ""
-    assert session.said("PostToolUse", tool_name="Bash", tool_input={"command": "cat queue.py"}) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat queue.py",
+        "pytest -q; sed -n 1,5p ./queue.py | head",
+        "mkdir -p sub && cd sub && cat ../queue.py",
+        "bash -lc 'grep -n JOBS queue.py'",
+        "rg JOBS queue.py >/dev/null",
+    ],
+)
+def test_a_shell_command_that_reads_a_file_brings_the_sentence(session: Session, decided: str, command: str) -> None:
+    said = ran(session, command)
+    assert said.startswith(f"{decided} (accepted decision) is about queue.py: ")
+    assert "Already written" not in said
+    assert ran(session, command) == ""
+
+
+@pytest.mark.parametrize("command", ["git add queue.py", "pytest queue.py", "echo 'see queue.py'", "ls queue.py"])
+def test_a_shell_command_that_only_names_a_file_brings_nothing(session: Session, decided: str, command: str) -> None:
+    assert ran(session, command) == ""
+    assert decided in ran(session, "cat queue.py")
+
+
+@pytest.mark.parametrize(
+    ("tool", "command"),
+    [
+        ("Bash", "sed -i s/JOBS/WORK/ queue.py"),
+        ("Bash", "cat > queue.py <<'E'\nJOBS = ()\nE"),
+        ("apply_patch", "*** Begin Patch\n*** Update File: queue.py\n@@\n-JOBS = []\n+JOBS = ()\n*** End Patch\n"),
+    ],
+)
+def test_a_command_or_a_patch_that_writes_an_unread_file_is_said_to_have(
+    repo: Path, tmp_path: Path, decided: str, tool: str, command: str
+) -> None:
+    session = Session(repo, tmp_path / "rollout.jsonl", host=CODEX)
+    said = ran(session, command, tool)
+    assert decided in said
+    assert "Already written" in said
+
+
+def test_in_another_folder_a_name_is_of_that_folder(session: Session, decided: str) -> None:
+    folder = session.repo / "sub"
+    folder.mkdir()
+    assert ran(session, "cat queue.py", cwd=str(folder)) == ""
+    assert decided in ran(session, "cat ../queue.py", cwd=str(folder))
+
+
+def test_a_record_of_several_files_is_given_once_and_named_at_the_others(session: Session, memctl: Memctl) -> None:
+    for name in ("a.py", "b.py"):
+        (session.repo / name).write_text("")
+    made = memctl("decide", "Round half to even", "--rationale", "Sums agree.", "--code", "a.py", "--code", "b.py")
+    first, second = ran(session, "cat a.py b.py").splitlines()
+    assert first.startswith(f"{made.id} (accepted decision) is about a.py: Round half to even. Sums agree.")
+    assert second == f"{made.id}, given before, is about b.py, too."
+
+
+def test_what_is_only_proposed_is_not_said(session: Session, memctl: Memctl) -> None:
+    memctl("decide", "Perhaps Redis", "--status", "proposed", "--rationale", "Faster.", "--code", "app.py")
+    assert at(session, "Read", "app.py") == ""
+
+
+def test_a_reason_that_begins_with_the_title_is_said_alone_and_without_code(session: Session, memctl: Memctl) -> None:
+    reason = "`app.py` prints in UTF-8, always:\n```py\nprint()\n```"
+    memctl("decide", "app.py prints in UTF-8", "--rationale", reason, "--code", "app.py")
+    assert "is about app.py: `app.py` prints in UTF-8, always. (" in at(session, "Read", "app.py")
 
 
 def test_what_holds_no_longer_is_not_said(session: Session, decided: str, memctl: Memctl) -> None:

@@ -44,6 +44,7 @@ CASES = {
         ("read", "/r/c.csv"),
     },
     "sudo timeout 10 bash -c 'touch made && echo x >> more'": {("written", "/r/made"), ("written", "/r/more")},
+    "bash -lc 'touch made'": {("written", "/r/made")},
     'git commit -m "$(cat <<\'EOF\'\nfix: "rm foo" > bar; it\'s\nEOF\n)" && unlink gone': {("deleted", "/r/gone")},
     "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n@@\n*** End Patch\nEOF": {
         ("modified", "/r/a.py"),

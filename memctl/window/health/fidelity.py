@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from memctl.pack.summary_words import PATH
+from memctl.pack.mentioned import PATH
 from memctl.record import argument_checks
 from memctl.text.credentials import redact
 from memctl.window.health.questions import Question, terms

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.text.characters import encodable
 from memctl.tokens.families import is_pack
-from memctl.tokens.images import image_tokens
+from memctl.tokens.messages import image_tokens
 from memctl.transcript.line import without_host_tags
 from memctl.transcript.messages import (
     CALL,

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -266,41 +266,42 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
 
 def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
     """What each way would save in a working set, in the order of preference."""
-    content = found.content
-    repeated = [item for item in content if item.overlap.earlier >= 0 and item.overlap.share >= 0.5]
-    verbose = [item for item in content if item.block.kind == TEXT and item.block.tokens > _VERBOSE]
-    verbose = [item for item in verbose if item not in repeated and not item.stale.share]
-    stale = [item for item in content if item.stale.share]
-    over = [
-        item for item in stale if any(word in item.stale.why for word in ("resolved", "done", "archived", "expired"))
-    ]
-    pruned = [item for item in stale if item not in over]
-    code = [item for item in content if _is_excerpt(item.block)]
-    return [
-        _strategy(
-            1, "deduplicate unchanged plans and checklists", [(i, i.block.tokens * i.overlap.share) for i in repeated]
-        ),
-        _strategy(
-            2,
-            "collapse reasoning into outcome lines",
-            [(i, i.block.tokens - count(first_sentence(i.block.text), "markdown")) for i in verbose],
-        ),
-        _paths(found, count),
-        _strategy(4, "move resolved rationale into the memory", [(i, i.block.tokens * i.stale.share) for i in over]),
-        _strategy(5, "prune superseded tasks", [(i, i.block.tokens * i.stale.share) for i in pruned]),
-        _strategy(6, "replace long code by hash and lines", [(i, i.block.tokens - _ANCHOR) for i in code]),
-    ]
+
+    def collapsed(item: Measured) -> int:
+        return item.block.tokens - count(first_sentence(item.block.text), "markdown")
+
+    ways: tuple[tuple[int, str, Callable[[Measured], object], Callable[[Measured], float]], ...] = (
+        (1, "deduplicate unchanged plans and checklists", _is_repeated, lambda i: i.block.tokens * i.overlap.share),
+        (2, "collapse reasoning into outcome lines", _is_verbose, collapsed),
+        (4, "move resolved rationale into the memory", _is_over, lambda i: i.block.tokens * i.stale.share),
+        (5, "prune superseded tasks", lambda i: not _is_over(i), lambda i: i.block.tokens * i.stale.share),
+        (6, "replace long code by hash and lines", _is_excerpt, lambda i: i.block.tokens - _ANCHOR),
+    )
+    made = [_paths(found, count)]
+    for number, name, fits, saves in ways:
+        useful = [(item, saved) for item in found.content if fits(item) and (saved := saves(item)) >= 1]
+        lines = [item.block.line for item, _ in useful]
+        made.append(Strategy(number, name, int(sum(saved for _, saved in useful)), lines))
+    return sorted(made, key=lambda way: way.number)
 
 
-def _strategy(number: int, name: str, items: list[tuple[Measured, float]]) -> Strategy:
-    useful = [(item, saved) for item, saved in items if saved >= 1]
-    return Strategy(number, name, int(sum(saved for _, saved in useful)), [item.block.line for item, _ in useful])
+def _is_repeated(item: Measured) -> bool:
+    return item.overlap.earlier >= 0 and item.overlap.share >= 0.5
 
 
-def _is_excerpt(block: TextBlock) -> bool:
+def _is_verbose(item: Measured) -> bool:
+    is_long = item.block.kind == TEXT and item.block.tokens > _VERBOSE
+    return is_long and not _is_repeated(item) and not item.stale.share
+
+
+def _is_over(item: Measured) -> bool:
+    return any(word in item.stale.why for word in ("resolved", "done", "archived", "expired"))
+
+
+def _is_excerpt(item: Measured) -> bool:
     """Long code, unless it bears on security: that is kept as it is."""
-    is_long = block.kind in (CODE, DATA) and block.tokens > _EXCERPT
-    return is_long and not _SECURITY.search(block.text)
+    is_long = item.block.kind in (CODE, DATA) and item.block.tokens > _EXCERPT
+    return is_long and not _SECURITY.search(item.block.text)
 
 
 def _paths(found: Measures, count: CountTokens) -> Strategy:

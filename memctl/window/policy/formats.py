@@ -22,10 +22,22 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.text.similar import plain_words
+from memctl.transcript import window as transcript_window
 from memctl.transcript.events import arguments_of
-from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements
-from memctl.window.policy import markdown_text
-from memctl.window.policy.blocks import CODE, DATA, HEADING, CountTokens, ParsedText, TextBlock, enough, kind_of
+from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements, encode_json
+from memctl.window.policy.blocks import (
+    CODE,
+    DATA,
+    HEADING,
+    CountTokens,
+    ParsedText,
+    TextBlock,
+    add_markdown,
+    enough,
+    kind_of,
+    markdown_blocks,
+    plain,
+)
 
 _LOOKED_AT = 200_000  # characters; a format shows itself before
 _HEADING = re.compile(r"^#{2,6} \S", re.MULTILINE)
@@ -57,28 +69,29 @@ def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
     """
     if "\0" in text[:8_000]:
         raise MemctlError(f"{name} is no text")
-    parsed = ParsedText(text, *_read(text, name))
+    parsed = _read(text, name)
+    text = parsed.text
     blocks = [msgspec.structs.replace(block, tokens=count(block.source, parsed.kind)) for block in parsed.blocks]
     return msgspec.structs.replace(parsed, blocks=blocks, tokens=count(text, parsed.kind) if text else 0)
 
 
-def _read(text: str, name: str) -> tuple[str, list[TextBlock]]:
-    """The format of a text, and its blocks."""
+def _read(text: str, name: str) -> ParsedText:
+    """A text with its format and its blocks, not counted yet; a transcript is the messages in its last window."""
     start, head = text.lstrip()[:1], text[:_LOOKED_AT]
     if start in ("{", "[") and _is_json(text):
-        return "json", _json_blocks(text)
+        return _transcript(text) or ParsedText(text, "json", _json_blocks(text))
     if start == "<":
         if _DOCTYPE.match(text.lstrip()[:1000]):
             raise MemctlError(f"{name} has a DOCTYPE", "entities are not expanded here; take the DOCTYPE out")
         try:
-            return "xml", _blocks_of(_xml_tree(text))
+            return ParsedText(text, "xml", _blocks_of(_xml_tree(text)))
         except (expat.ExpatError, ValueError):
-            return "markdown", markdown_text.blocks(text)  # elements among plain text
+            return ParsedText(text, "markdown", markdown_blocks(text))  # elements among plain text
     if _is_yaml(head):
-        return "yaml", _blocks_of(_indented_tree(text, _yaml_line))
+        return ParsedText(text, "yaml", _blocks_of(_indented_tree(text, _yaml_line)))
     if _is_margin(head):
-        return "lines", _blocks_of(_indented_tree(text, _margin_line))
-    return "markdown", markdown_text.blocks(text)
+        return ParsedText(text, "lines", _blocks_of(_indented_tree(text, _margin_line)))
+    return ParsedText(text, "markdown", markdown_blocks(text))
 
 
 def _is_yaml(text: str) -> bool:
@@ -289,13 +302,13 @@ def _add_leaf(found: list[TextBlock], node: Node, parent: int) -> None:
     text = node.text.strip("\n")
     kind = kind_of(text)
     if kind in (CODE, DATA) or "\n\n" not in text:
-        says = node.says() if kind in (CODE, DATA) else markdown_text.plain(node.says())
+        says = node.says() if kind in (CODE, DATA) else plain(node.says())
         _add(found, node.title, says, node.source, node.line, node.end, kind, parent)
         return
     own = len(found)
     _add(found, node.title, node.attributes, "", node.line, node.line, HEADING, parent)
     before = len(node.text) - len(node.text.lstrip("\n"))
-    markdown_text.add_blocks(found, text, node.line + before, node.title, own)
+    add_markdown(found, text, node.line + before, node.title, own)
     found[own] = msgspec.structs.replace(found[own], source=_frame(node.source, found[own + 1 :]))
 
 
@@ -340,6 +353,19 @@ def _json_blocks(text: str) -> list[TextBlock]:
     return found
 
 
+def _transcript(text: str) -> ParsedText | None:
+    """The messages in the last window of a Claude Code transcript, on its lines; None for other JSON."""
+    first = next((value for value, *_ in _values(text) if isinstance(value, dict) and "message" in value), {})
+    if first.get("type") not in ("user", "assistant"):
+        return None
+    window = transcript_window.read(text.splitlines(keepends=True))
+    found: list[TextBlock] = []
+    sources = [encode_json(message) for message in window.messages]
+    for message, lines, source in zip(window.messages, window.lines, sources, strict=True):
+        _add_message(found, message, str(message.get("role")), source, lines[0], lines[-1])
+    return ParsedText("\n".join(sources), "json", found)
+
+
 def _add_message(
     found: list[TextBlock], message: dict[str, Any], title: str, source: str, line: int, last: int
 ) -> None:
@@ -350,7 +376,7 @@ def _add_message(
     own = len(found)
     _add(found, title, "", source, line, last, HEADING)
     for text in texts:
-        markdown_text.add_blocks(found, text, 1, title, own)
+        add_markdown(found, text, 1, title, own)
     for block in found[own + 1 :]:
         at = min(line + block.line - 1, last)
         found[block.number] = msgspec.structs.replace(block, line=at, end=last)

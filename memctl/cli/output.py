@@ -58,17 +58,11 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
 
 
 def json_list(
-    kind: str,
-    items: Iterable[Any],
-    faults: Sequence[Fault] = (),
-    memory: Memory | None = None,
-    *,
-    name: str = "",
-    total: int | None = None,
+    kind: str, items: Iterable[Any], faults: Sequence[Fault] = (), memory: Memory | None = None, *, name: str = ""
 ) -> None:
-    """Print a list in the shape that all lists have: how many there are, and those shown, by default under its kind."""
+    """Print a whole list in the shape of all lists: how many there are, and the items, by default under its kind."""
     shown = list(items)
-    json(kind, {"total": len(shown) if total is None else total, name or kind: shown}, faults, memory)
+    json(kind, {"total": len(shown), name or kind: shown}, faults, memory)
 
 
 def json_text(written: str) -> None:

@@ -84,7 +84,7 @@ class Batch:
         self.wrong: list[str] = []
         self.notes: list[str] = []
         self._by_memory_id = {record.memory_id: record for record in snapshot.records}
-        self._rows = list(self._once(rows))
+        self._rows = list(self._deduplicate(rows))
         self._changes: dict[str, tuple[Record, dict[str, Any]]] = {}  # of records that are there, by id
 
     def add(self, sequence: IdSequence) -> Imported:
@@ -116,7 +116,7 @@ class Batch:
         known = tuple(one.record.id for one in self._rows if one.record is not None)
         return Imported(change, known, tuple(self.notes))
 
-    def _once(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def _deduplicate(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows with a memory_id each, those that come twice once, and each with the record that it is already."""
         seen: dict[str, str] = {}
         by_id = {record.id: record for record in self._snapshot.records}
@@ -142,19 +142,19 @@ class Batch:
         for name in OTHER_END:
             given = one.values.get(name)
             if isinstance(given, list):
-                found = [(target, self._named(str(target))) for target in given]
-                self._miss(one, name, [str(target) for target, identifier in found if identifier is None])
+                found = [(target, self._find_id(str(target))) for target in given]
+                self._note_missing(one, name, [str(target) for target, identifier in found if identifier is None])
                 one.values[name] = list(dict.fromkeys(identifier for _, identifier in found if identifier is not None))
         parent = one.values.pop("parent", None) or one.values.get("parent_memory_id")
         if parent is not None:
-            identifier = self._named(str(parent))
+            identifier = self._find_id(str(parent))
             one.values.pop("parent_memory_id", None)
             if identifier is None:
-                self._miss(one, "parent", [str(parent)])
+                self._note_missing(one, "parent", [str(parent)])
             else:
                 one.values["parent_memory_id"] = self._memory_id(identifier)
 
-    def _miss(self, one: Row, relation: str, names: Sequence[str]) -> None:
+    def _note_missing(self, one: Row, relation: str, names: Sequence[str]) -> None:
         """Note links that lead nowhere: they stay with the record under a key of its own, or are wrong."""
         if names and self._is_lenient:
             one.values.setdefault(UNRESOLVED, []).extend(f"{relation} {name}" for name in names)
@@ -162,7 +162,7 @@ class Batch:
         else:
             self.wrong += [f"{one.place}: {relation}: there is no record {name}" for name in names]
 
-    def _named(self, name: str) -> str | None:
+    def _find_id(self, name: str) -> str | None:
         """The id of the record that a name means, of those that come in first."""
         if (found := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
             return str(found.values["id"])
@@ -193,7 +193,7 @@ class Batch:
             for target in list(one.values.get(relation) or ()):
                 if target == own:
                     one.values[relation].remove(target)
-                    self._say(f"{one.place}: {relation}: {target} is the record itself")
+                    self._complain(f"{one.place}: {relation}: {target} is the record itself")
                 elif (other := self._by_id.get(target)) is not None:
                     ends = other.values.setdefault(other_end, [])
                     ends += [] if own in ends else [own]
@@ -234,7 +234,7 @@ class Batch:
         """Take out, or complain of, links by which records supersede, block or contain each other in a circle."""
         for relation in (*_CIRCLES, "parent_memory_id"):
             while circle := next((c for c in circles_in(self._graph(relation)) if set(c) & self._new()), None):
-                self._say(f"{relation}: {' -> '.join([*circle, circle[0]])} is a circle")
+                self._complain(f"{relation}: {' -> '.join([*circle, circle[0]])} is a circle")
                 if not self._is_lenient:
                     break
                 self._unlink(relation, circle[0], circle[1 % len(circle)])
@@ -272,7 +272,7 @@ class Batch:
             elif other in (row.values.get(name) or ()):
                 row.values[name].remove(other)
 
-    def _say(self, text: str) -> None:
+    def _complain(self, text: str) -> None:
         if self._is_lenient:
             self.notes.append(f"{text}: left out")
         else:
@@ -291,14 +291,14 @@ class Batch:
         values = {name: value for name, value in one.values.items() if value != []}
         path, identifier = values.pop("path", None), values["id"]
         found = problems(values)
-        if found or (path is not None and not _good_path(path, identifier)):
+        if found or (path is not None and not _is_valid_path(path, identifier)):
             self.wrong += [f"{one.place}: {field}: {message}" for field, message in found]
             if not found:
                 self.wrong.append(f"{one.place}: path: found {path!r}, which is not where {identifier} can be")
             return None
         _, write = written(self._memory, values, one.draft)
         write = Write(path or write.path, write.text)
-        self.wrong += _unreadable(write, one.place)
+        self.wrong += _parse_errors(write, one.place)
         return write
 
 
@@ -319,7 +319,7 @@ def allocate(sequence: IdSequence, without: Sequence[dict[str, Any]]) -> None:
             values["id"] = identifier
 
 
-def _good_path(path: Any, identifier: str) -> bool:
+def _is_valid_path(path: Any, identifier: str) -> bool:
     expected = ids.path_of(identifier, "").removesuffix(".md")
     return (
         isinstance(path, str)
@@ -328,7 +328,7 @@ def _good_path(path: Any, identifier: str) -> bool:
     )
 
 
-def _unreadable(write: Write, place: str) -> list[str]:
+def _parse_errors(write: Write, place: str) -> list[str]:
     try:
         parse(write.text, write.path)
     except InvalidRecord as error:

@@ -27,7 +27,7 @@ def import_beads(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str], *, is_strict: bool = False
 ) -> Imported:
     """What adding the issues of beads, as JSON Lines, comes to."""
-    return _imported(memory, sequence, snapshot, beads.rows(lines), str, is_strict)
+    return _import(memory, sequence, snapshot, beads.rows(lines), str, is_strict)
 
 
 def import_backlog(
@@ -35,11 +35,11 @@ def import_backlog(
 ) -> Imported:
     """What adding the tasks of a folder of Backlog.md comes to."""
     links = LinkRebase(memory)
-    found = _imported(memory, sequence, snapshot, backlog.rows(folder, links), backlog.canonical, is_strict)
+    found = _import(memory, sequence, snapshot, backlog.rows(folder, links), backlog.canonical, is_strict)
     return msgspec.structs.replace(found, notes=(*found.notes, *links.notes))
 
 
-def _imported(
+def _import(
     memory: Memory,
     sequence: IdSequence,
     snapshot: Snapshot,

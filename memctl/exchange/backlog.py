@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange.batch import SOURCE_ID
 from memctl.exchange.relative_links import LinkRebase
+from memctl.exchange.rows import SOURCE_ID
 from memctl.record import strict_yaml, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.parser import leads_out

@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange import backlog, batch, beads
-from memctl.exchange.batch import SOURCE_ID, Batch, Imported
+from memctl.exchange import backlog, beads
+from memctl.exchange.batch import Batch, Imported
 from memctl.exchange.jsonl import draft_of
 from memctl.exchange.relative_links import LinkRebase
+from memctl.exchange.rows import SOURCE_ID, row
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -53,12 +54,12 @@ def _import(
             if isinstance(values, str):
                 raise MemctlError(values)
             identity = f"id\0{values['extra'][SOURCE_ID]}"
-            rows.append(batch.row(memory, place, draft_of(values), identity))
+            rows.append(row(memory, place, draft_of(values), identity))
         except MemctlError as error:
             unread.append(f"{place}: {error}")
     coming = Batch(memory, snapshot, rows, is_lenient=not is_strict, canonical=canonical)
     if is_strict:
-        coming.wrong += unread
+        coming.problems.wrong += unread
     else:
-        coming.notes += [f"{one}: passed over" for one in unread]
+        coming.problems.notes += [f"{one}: passed over" for one in unread]
     return coming.add(sequence)

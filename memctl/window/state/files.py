@@ -7,6 +7,7 @@ version, or from an earlier window, is stale and refused, and a file is replaced
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -20,6 +21,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.task_state import TaskState
 from memctl.store import files, lock
 from memctl.task import forms, progress, resume_text
+from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
 from memctl.window.state.task import NotCopied, StateKeeper, StoredState, refuse_lacking, sound, validate
 
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
@@ -135,3 +137,24 @@ def text_of(folder: Path, path: str) -> str | None:
         raise MemctlError(str(error)) from None
     except OSError as error:
         raise MemctlError(f"{path} can't be read: {error.strerror}") from None
+
+
+_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
+
+
+def notes_in(folder: Path, path: str) -> Notes:
+    """The notes in a file of the project, to which each one that is taken is appended.
+
+    A note is a line `- [HIGH] bugs: what it says`; whatever else people write there stays, and is no note. Raises
+    MemctlError if the file can't be read or written.
+    """
+    files.locate(folder, path)  # before anything is read
+
+    def keep(note: Note) -> None:
+        line = f"- [{note.importance.upper()}] {note.category}: {note.content}\n"
+        with alone(folder, path):
+            files.append_line(files.locate(folder, path), line.encode(errors="replace"))
+
+    lines = (text_of(folder, path) or "").split("\n")
+    found = [match for line in lines if (match := _LINE.fullmatch(line))]
+    return Notes([Note(match[2].lower(), match[3], match[1].lower()) for match in found], keep)

@@ -11,7 +11,7 @@ from memctl.text.fit import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.messages.content import ContentType, count
-from memctl.window.state.bootstrap import fitted
+from memctl.window.state.succession import fitted
 from tests.conftest import examples
 
 COUNTER = Counter(FAMILIES["claude"])

@@ -101,7 +101,7 @@ _inputs = options(
 
 
 class _Batch:
-    """The contexts of a batch, what was said of them, and what the memory tells."""
+    """The contexts of a batch, what was declared of them, and what the memory has."""
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
         if not sources:

@@ -1,6 +1,6 @@
-"""Whether a name stands in a text whole: `pool.py` is not in `carpool.py`, nor 42 in 1423.
+"""Whether a text has a name whole: `pool.py` is not in `carpool.py`, nor 42 in 1423.
 
-A path is whole where no character that paths are made of stands before or after it; a full stop may end a sentence. A
+A path is whole where no character that paths are made of comes before or after it; a full stop may end a sentence. A
 figure may have a space before its unit or none, and a time may follow a date.
 """
 
@@ -27,7 +27,7 @@ _ESCAPED = re.compile(r"\\[nrt]$")  # the end of a line in the JSON of a call: i
 
 
 def place(name: str, text: str) -> int:
-    """Where a name of any kind (a path, a figure, an identifier) stands in a text, -1 if nowhere.
+    """Where a text has a name of any kind (a path, a figure, an identifier), -1 if nowhere.
 
     What has spaces in it and is no figure is a sentence, and looked for as it is.
     """
@@ -44,12 +44,12 @@ def keeps(text: str, names: Iterable[str], original: str) -> bool:
 
 
 def place_of_path(path: str, text: str) -> int:
-    """Where a path stands in a text, -1 if nowhere."""
+    """Where a text has a path, -1 if nowhere."""
     return _place(path, text, _BEFORE_PATH, _AFTER_PATH)
 
 
 def place_of_figure(figure: str, text: str) -> int:
-    """Where a figure stands in a text, -1 if nowhere."""
+    """Where a text has a figure, -1 if nowhere."""
     match = _FIGURE.fullmatch(figure)
     digits, unit = match.groups() if match else (figure, None)
     if digits not in text:
@@ -61,7 +61,7 @@ def place_of_figure(figure: str, text: str) -> int:
 
 
 def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]) -> int:
-    """Where a name stands with nothing before and behind it that would make it another name."""
+    """Where a text has a name with nothing before or behind it that would make it another name."""
     start = text.find(name) if name else -1
     while start >= 0:
         is_first = start == 0 or not before.match(text, start - 1) or _ESCAPED.search(text[max(start - 2, 0) : start])

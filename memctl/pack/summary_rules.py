@@ -1,7 +1,7 @@
 """What belongs into a summary between phases and what does not, sentence by sentence (rules.md#phase-summaries).
 
 The rules go by words, so they are the same every time and nothing is sent anywhere. They err on the side of keeping: a
-sentence that no rule excludes is a finding. A search or a step in which something binding is said is kept and marked.
+sentence that no rule excludes is a finding. A search or a step that says something binding is kept and marked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from memctl.pack import mentioned
-from memctl.statements import cues, labels, statements
+from memctl.statements import cues, labels, sentences
 from memctl.statements.lines import role_of
 from memctl.statements.units import CODE, HEADING, SENTENCE, Unit
 
@@ -39,11 +39,11 @@ EMPTY = "a sentence that says nothing by itself"
 MIXED = "a search or step in the same sentence as something binding"
 
 LONGEST_CODE = 1  # lines, such as a command or a signature; more are contents of a file
-_LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is said by then
+_LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is clear by then
 _HEADING = 200  # characters of a heading
 
 
-# The words by which sentences are told apart. A sentence has single spaces and straight quotes.
+# The words by which sentences are classed. A sentence has single spaces and straight quotes.
 
 
 def _words(*patterns: str) -> re.Pattern[str]:
@@ -150,7 +150,7 @@ _LEANING_WORDS = _words(
     r"^(?:it|its|this|that|these|those|they|their|both|such|the (?:latter|former|same|file|module|class|function))\b"
 )
 
-# Headings that say what stands below them.
+# Headings that say what is below them.
 _BELOW_SEARCHES_WORDS = _words(r"\b(?:search(?:es)?|quer(?:y|ies)|grep)\b")
 _BELOW_STEPS_WORDS = _words(
     r"\b(?:process|what i did|thinking|thoughts|reasoning|exploration|scratch|my steps|steps taken)\b"
@@ -174,14 +174,14 @@ class UnitVerdict(msgspec.Struct, frozen=True):
 
 
 def judge(unit: Unit) -> UnitVerdict:
-    """What the rules say of a unit, by itself and the heading it stands below."""
+    """What the rules say of a unit, by itself and by the heading above it."""
     if unit.form == HEADING:
         return UnitVerdict(drops=HEADLINE)
     if unit.form == CODE:
         return _judge_code(unit)
     if not any(map(str.isalnum, unit.text)):  # "* *" would be a rule once it stood behind a dash
         return UnitVerdict(drops=WORDLESS)
-    if unit.form == SENTENCE and statements.is_filler(unit.text):
+    if unit.form == SENTENCE and sentences.is_filler(unit.text):
         return UnitVerdict(drops=EMPTY)
     text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     below = _below(unit.heading[:_HEADING]) if unit.heading else ""
@@ -202,7 +202,7 @@ def _judge_code(unit: Unit) -> UnitVerdict:
 
 @lru_cache(maxsize=256)
 def _below(heading: str) -> str:
-    """Why what stands below a heading does not belong into a summary, or ""."""
+    """Why what is below a heading does not belong into a summary, or ""."""
     role = labels.look_up(heading)[0]
     if role in (labels.ALTERNATIVE, labels.RESOLUTION):
         return ALTERNATIVE if role == labels.ALTERNATIVE else RESOLVED
@@ -213,9 +213,9 @@ def _reason(sentence: str) -> str:
     """Why a sentence does not belong into a summary, or ""."""
     if _ASIDE_WORDS.search(sentence):
         return ASIDE
-    role, stated = role_of(sentence), statements.stated(sentence)
-    is_rejected = role == labels.ALTERNATIVE or stated == statements.REJECTED or _ALTERNATIVE_WORDS.search(sentence)
-    if stated == statements.DECISION and not is_rejected:
+    role, stated = role_of(sentence), sentences.stated(sentence)
+    is_rejected = role == labels.ALTERNATIVE or stated == sentences.REJECTED or _ALTERNATIVE_WORDS.search(sentence)
+    if stated == sentences.DECISION and not is_rejected:
         return ""
     if is_rejected:
         return ALTERNATIVE
@@ -228,7 +228,7 @@ def _reason(sentence: str) -> str:
 def _class_of(text: str) -> str:
     """What a sentence is kept for: the first of ORDER that its words speak for."""
     classes = (
-        (DECISION, _DECISION_WORDS.search(text) or statements.stated(text) == statements.DECISION),
+        (DECISION, _DECISION_WORDS.search(text) or sentences.stated(text) == sentences.DECISION),
         (CONSTRAINT, _CONSTRAINT_WORDS.search(text)),
         (PROBLEM, _PROBLEM_WORDS.search(text) and not _NO_PROBLEM_WORDS.search(text)),
         (ACTION, _ACTION_WORDS.search(text)),

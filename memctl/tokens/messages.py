@@ -1,4 +1,4 @@
-"""Requests to a model: what text stands in their messages, in the shapes of Anthropic's and OpenAI's interfaces.
+"""Requests to a model: the text of their messages, in the shapes of Anthropic's and OpenAI's interfaces.
 
 A model is not given a call's input as the JSON that it comes in, but parameter by parameter with raw values: a
 quotation mark or the end of a line in a value costs no backslash.
@@ -49,7 +49,7 @@ _LOOKED_AT, _LISTED, _FEWEST = 8_000, 40, 3  # characters, and lines of them
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A piece of text in a request: the message it stands in (0: before the first), whose, what and of what kind."""
+    """A piece of text in a request: the message that has it (0: before the first), whose, what and of what kind."""
 
     message: int
     role: str
@@ -187,19 +187,19 @@ def _listing(text: str) -> str:
     return ""
 
 
-# What an image costs, by its size, where the size stands in the request. Anthropic says width x height / 750 after an
+# What an image costs, by its size, where the request has it. Anthropic says width x height / 750 after an
 # image is scaled down to 1,568 pixels a side, and about 1,600 tokens at most; two screenshots of real sessions had
 # 1,700 and 2,000 with what stood beside them. OpenAI says 85 and 170 for each tile of 512 pixels, after it is scaled
 # into 2,048 x 2,048 and to 768 on its shorter side, and 85 for `detail: low`.
 _LONGEST, _A_TOKEN, _MOST = 1_568, 750, 1_600
 _BASE, _TILE, _TILE_SIDE, _SQUARE, _SHORTER = 85, 170, 512, 2_048, 768
-_ENCODED = 256 * 1024  # characters of base64 in which the size stands; what a camera adds stands before it
+_ENCODED = 256 * 1024  # characters of base64 that have the size; what a camera adds comes before it
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the segments of a JPEG that have its size
 
 
 def image_tokens(given: Any) -> int | None:
     """Return the tokens of an image in the shape of Anthropic's or OpenAI's interface; None if its size is not there,
-    as of one that a URL stands for, or if it is no image."""
+    as of an image that is only a URL, or if it is no image."""
     if not isinstance(given, Mapping):
         return None
     source, url = given.get("source"), given.get("image_url")

@@ -1,8 +1,8 @@
 """A text as blocks: the pieces between its explicit boundaries, and those of Markdown and of plain text.
 
 There they are paragraphs, lists, fenced code and tables, under their headings. A heading belongs to the paragraph that
-follows it. Lines that prompts use as headings count as such: a line that is one XML tag, one that is bold throughout,
-one in capitals that ends with a colon.
+follows it. Lines that prompts use as headings count as such: a line of one XML tag, a line that is bold throughout,
+a line in capitals that ends with a colon.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The terms are those of rules.md#shared-context. Of several contexts the shared slice is what all of them have, block by
 block. Of a single one it is extracted: mission, phase and plan, open risks, unresolved decisions, anchors.
 
-What nobody said is measured where something tells it: the log of earlier batches and the stream of events
+What nobody declared is measured where it can be: by the log of earlier batches and the stream of events
 (`observations.measured`). A description file, YAML or JSON with all keys optional, goes before that:
 
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
@@ -99,7 +99,7 @@ GIVEN, COMMON, EXTRACTED, NONE = "given", "what all contexts share", "extracted 
 
 
 class Context(msgspec.Struct, frozen=True):
-    """An agent's working set: the file that it stands in, and what was measured of it."""
+    """An agent's working set: its file, and what was measured of it."""
 
     name: str
     measures: Measures
@@ -131,7 +131,7 @@ class Burst(msgspec.Struct, frozen=True):
 
 
 def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
-    """The shared context slice of some contexts, or the one that was given."""
+    """The shared context slice of some contexts, or a given one."""
     if given is not None:
         return Slice(given.tokens, given.blocks, GIVEN)
     if not contexts:
@@ -249,7 +249,7 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     """The smallest tier that can hold an outcome line for each block of the slice that says more than a line."""
     long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
     outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}
-    # What stands there a second time needs no outcome of its own.
+    # A second copy needs no outcome of its own.
     gains = [(block, min(outcomes.pop(block.text, 0), block.tokens)) for block in long]
     gains = [(block, outcome) for block, outcome in gains if outcome < block.tokens]
     needs = sum(outcome for _, outcome in gains)

@@ -181,11 +181,11 @@ def _xml_tree(text: str) -> Node:
         raise ValueError("a DOCTYPE is not read")
 
     parser.StartElementHandler, parser.EndElementHandler = start, finish
-    parser.CharacterDataHandler = lambda said: above[-1].texts.append(said)
+    parser.CharacterDataHandler = lambda text: above[-1].texts.append(text)
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.Parse(data, True)
     if root.text.strip():
-        raise ValueError("text stands outside of the elements")
+        raise ValueError("there is text outside of the elements")
     return root
 
 
@@ -197,7 +197,7 @@ def _yaml_line(indent: int, inner: str) -> _Line:
     """By indentation, which needs no YAML reader and expands nothing."""
     match = _KEY.match(inner[:_LONGEST])
     is_item = inner.startswith("- ")
-    depth = 2 * indent + is_item  # an item may stand right below the key that it belongs to
+    depth = 2 * indent + is_item  # an item may be right below its key
     if match is None:
         return (depth, "", _unquoted(inner[2:])) if is_item else (depth, None, inner)
     return depth, match["key"].strip("\"'"), _unquoted(inner[match.start("value") :] if match["value"] else "")
@@ -226,13 +226,13 @@ def _indented_tree(text: str, read: Callable[[int, str], _Line]) -> Node:
         if not inner or (inner == "---" and number == 1):
             gap += line + "\n"
             continue
-        depth, title, said = read(len(line) - len(inner), inner)
+        depth, title, own = read(len(line) - len(inner), inner)
         while above[-1][0] >= depth:
             above.pop()
         owner = above[-1][1]
         if title is not None and len(above) < _DEEPEST:
             nodes = enough(nodes + 1)
-            node = Node(title, number, said)
+            node = Node(title, number, own)
             owner.children.append(node)
             above.append((depth, node))
             owner = node
@@ -263,7 +263,7 @@ def _blocks_of(root: Node) -> list[TextBlock]:
 
 
 def _gather(found: list[TextBlock], nodes: list[Node], title: str, parent: int, *, is_outer: bool = False) -> None:
-    """Add the blocks of what stands in a node with a title, whose own block is `parent`."""
+    """Add the blocks of the children of a node with a title, whose own block is `parent`."""
     for (is_short, _), run in groupby(nodes, lambda node: (node.is_short_leaf, node.title if is_outer else "")):
         together = list(run)
         if is_short:
@@ -420,7 +420,7 @@ def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
 
 
 def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[tuple[Any, int, int]]:
-    """The values that stand one after the other in a part of a text, up to a closing sign; raises ValueError."""
+    """The values in a part of a text, one after the other, up to a closing sign; raises ValueError."""
     decoder = json.JSONDecoder()
     end = len(text) if end is None else end
     while (place := _BETWEEN.match(text, place).end()) < end and text[place] != closing:  # type: ignore[union-attr]

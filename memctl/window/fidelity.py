@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pack.mentioned import PATH
+from memctl.pack.names_in_text import PATH
 from memctl.record import argument_checks
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml

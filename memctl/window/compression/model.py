@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import mentioned
+from memctl.pack import names_in_text
 from memctl.providers.provider import Provider
 from memctl.text.credentials import redact
 from memctl.text.xml import clean
@@ -152,7 +152,7 @@ class Model:
         found = []
         for one in asked:
             line = " ".join(answers.get(one.id, "").split())
-            is_kept = is_about(line, one.text) and mentioned.keeps(line, _errors(one.text), one.text)
+            is_kept = is_about(line, one.text) and names_in_text.keeps(line, _errors(one.text), one.text)
             self.count(used=is_kept, refused=bool(line) and not is_kept)
             found.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
         return found
@@ -207,14 +207,18 @@ def result_by(
     form = forms.output_of(tool, arguments, output)
     errors = _errors(form.text) if form.form in _SPOKEN else []
     is_kept = (
-        is_about(answer, output) and mentioned.keeps(text, needed, output) and mentioned.keeps(answer, errors, output)
+        is_about(answer, output)
+        and names_in_text.keeps(text, needed, output)
+        and names_in_text.keeps(answer, errors, output)
+        and names_in_text.keeps(text, needed, output)
+        and names_in_text.keeps(answer, errors, output)
     )
     return text if is_kept else ""
 
 
 def answer_by(answer: str, text: str, needed: Collection[str]) -> str:
     """Return an older answer of the agent in a model's words; "" if they can't take its place."""
-    return answer if is_about(answer, text) and mentioned.keeps(answer, needed, " ".join(text.split())) else ""
+    return answer if is_about(answer, text) and names_in_text.keeps(answer, needed, " ".join(text.split())) else ""
 
 
 def is_about(answer: str, text: str) -> bool:

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import msgspec
 
-from memctl.pack import mentioned, summary_rules
+from memctl.pack import names_in_text, summary_rules
 from memctl.statements import reader
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
@@ -221,7 +221,7 @@ class _Shortener:
 
     def _must(self, body: str) -> list[str]:
         plain = " ".join(body.split())
-        return [word for word in self._needed if mentioned.place(word, plain) >= 0]
+        return [word for word in self._needed if names_in_text.place(word, plain) >= 0]
 
     def _is_worth_it(self, block: ContentBlock, text: str) -> bool:
         return recount(block, text, self._counter) <= block.token_count * (1 - LEAST_GAIN)
@@ -259,7 +259,7 @@ def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> I
 def _rank(text: str, must: Sequence[str]) -> int:
     """How little a sentence matters: -1 if it has something that must stay."""
     plain = " ".join(text.split())
-    if plain and any(plain in word or mentioned.place(word, plain) >= 0 for word in must):
+    if plain and any(plain in word or names_in_text.place(word, plain) >= 0 for word in must):
         return -1
     keeps = summary_rules.judge(summary_units.Unit(1, summary_units.SENTENCE, text)).keeps
     return _ORDER.index(keeps) if keeps in _ORDER else len(_ORDER)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.pack import mentioned, summary_rules
+from memctl.pack import names_in_text, summary_rules
 from memctl.statements import labels
 from memctl.statements import units as summary_units
 from memctl.statements.statement import Statement
@@ -54,11 +54,11 @@ class Essential(msgspec.Struct, frozen=True):
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
         """Return whether a text still has it; `words` are the words of each of the text's lines."""
         if self.kind == NUMBER:
-            return mentioned.place_of_figure(self.text, text) >= 0
+            return names_in_text.place_of_figure(self.text, text) >= 0
         plain = " ".join(self.text.split())
         if self.kind == PATH:
-            return mentioned.place_of_path(plain, text) >= 0
-        if mentioned.place(plain, text) >= 0:
+            return names_in_text.place_of_path(plain, text) >= 0
+        if names_in_text.place(plain, text) >= 0:
             return True
         if self.kind not in (DECISION, ISSUE):
             return False
@@ -151,7 +151,7 @@ def named_in(text: str) -> list[Essential]:
     """Return the paths, figures and errors that a text names. A figure has its unit; a digit alone says nothing."""
     figures = (found for match in _NUMBER.finditer(text) if _TELLS.search(found := match[0].rstrip(",.")))
     return [
-        *(Essential(PATH, path) for path in mentioned.paths(text)),
+        *(Essential(PATH, path) for path in names_in_text.paths(text)),
         *(Essential(NUMBER, figure) for figure in figures),
         *(Essential(ERROR, name) for name in _ERROR_NAME.findall(text)),
     ]
@@ -178,5 +178,5 @@ def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)
     for block in blocks:
         if block.content_type in spoken and not block.is_call:
-            needed |= set(mentioned.paths(block.content))
+            needed |= set(names_in_text.paths(block.content))
     return needed

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from memctl.record.task_state import MODIFIED, READ, Step, TouchedFile
-from memctl.session import extraction, failures, steps, tasks, trail
+from memctl.session import extraction, failures, progress, steps, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.file_actions import WRITTEN
@@ -101,7 +101,7 @@ def of_known(events: list[Event]) -> Happened:
         found=tuple(extraction.of_events(events)),
         files=_files(events, earlier),
         failures=(*_left_open(events, earlier), *failures.of_events(events)),
-        tasks=tuple(tasks.of_events(events)),
+        tasks=tuple(progress.tasks_of(events)),
         said=tuple(line for parts in earlier for line in parts.get(SAID, ())),
         statements=tuple(made for event in events if event.kind in _SPOKEN for made in reader.read(event.text)),
     )

@@ -72,14 +72,14 @@ class StoredState:
         with self._alone(state.goal):
             last = self._read()
             same = state if last is None else msgspec.structs.replace(state, goal=last.goal)
-            return self._put(last, same if last is None else sound(progress.merged(last, same)))
+            return self._put(last, same if last is None else sound(progress.merge(last, same)))
 
     def archive(self) -> None:
         """Put the state that was kept last aside: its task is over, and no later run takes it up."""
         last = self.load()
         if last is not None:
             with self._alone(last.goal):
-                self._put(last, sound(progress.finished(last)))
+                self._put(last, sound(progress.finish(last)))
 
     def load(self) -> TaskState | None:
         """The newest state, None if nothing was kept; raises MemctlError if it can't be read."""
@@ -132,7 +132,7 @@ def sound(state: TaskState) -> TaskState:
         for step in state.steps:
             if is_said(text := _line(step.text)):
                 steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
-        values["steps"] = progress.fewest(steps.values())
+        values["steps"] = progress.limit_steps(steps.values())
     if _holds(state.files, TouchedFile):
         values["files"] = tuple(one for one in state.files if is_outside(one.path) or not leads_out(one.path))
     try:
@@ -168,7 +168,7 @@ def validate(state: TaskState) -> Validation:
 
 def refuse_lacking(stored: TaskState, given: TaskState, name: str, workflow: str = "") -> None:
     """Raise MemctlError if a writer that never loaded what is stored lacks steps of it, with what merges the two."""
-    lacks = progress.lacking(stored, given)
+    lacks = progress.missing_steps(stored, given)
     if not lacks:
         return
     named = ", ".join(f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks[:_NAMED])

@@ -13,7 +13,7 @@ from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, message, trust
-from memctl.git.changes import StatusProcess
+from memctl.git.status import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
@@ -108,9 +108,11 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
 
 
 def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
-    """The files below `.memory/` that differ from HEAD, as seen from there."""
+    """The files below `.memory/` that differ from HEAD and from the open batch, as seen from there."""
     start = len(memory.prefix) + 1
-    return [path[start:] for path in asked.differing(ignored=False) if not files.is_temporary(path[start:])]
+    found = [path[start:] for path in asked.differing(ignored=False) if not files.is_temporary(path[start:])]
+    batch = batches.current(memory)
+    return list(batches.unlike_tip(memory, batch, dict.fromkeys(found, ""))) if batch else found
 
 
 def _interrupted(memory: Memory) -> list[str]:

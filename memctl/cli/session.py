@@ -118,7 +118,7 @@ def _write(
     With that a session may end. A dry run sends nothing to a language model. Returns the exit code: REFUSED if the page
     is below a target although it was filled.
     """
-    from memctl.session import filling, grades, probes
+    from memctl.session import grades, missing_facts, probes
 
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
@@ -143,7 +143,7 @@ def _write(
         return OK
     probes.keep_probes(memory, summary.id, told)
     _, page = session_pages.existing_page(memory, summary.id)
-    below = filling.below_target(page, asked) if page else []
+    below = missing_facts.below_target(page, asked) if page else []
     for one in below:
         output.note(f"{one.name} is {one.score} of 5, below {one.target}: {one.how}")
     return REFUSED if below else OK

@@ -75,7 +75,7 @@ def note(
         folder.reset()
     began = state.began if state is not None and state.began else _beginning(memory, host, folder)
     seen = memory.now if is_given else state.seen if state is not None else ""
-    session_state.changed(folder, top=str(memory.repository.top), seen=seen, began=began)
+    session_state.update(folder, top=str(memory.repository.top), seen=seen, began=began)
 
 
 def _goes_on(payload: Payload, state: SessionState | None) -> bool:

@@ -60,7 +60,7 @@ _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 class Reach(msgspec.Struct, frozen=True):
     """A changed file: its row of the matrix ("" if that has none for it), and the pages that it has to do with.
 
-    `is_listed` says whether it stands, or code it is about, among the source files of level 4; `documents` are those
+    `is_listed` says whether it, or code that it is about, is among the source files of level 4; `documents` are those
     made from a file of the memory.
     """
 
@@ -116,7 +116,7 @@ def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterabl
 
 
 def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
-    """What differs between HEAD and the worktree. A file deleted and one added are told as one renamed if Git says so
+    """What differs between HEAD and the worktree. A deleted and an added file count as one renamed file if Git says so
     of what is staged, or if their contents are the same.
     """
     changes = differences.changed_in_worktree(memory.repository)
@@ -212,7 +212,7 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
 
 
 def _lines_above(snapshot: Snapshot, page: Page) -> int:
-    """How many lines of a page's file stand above its body."""
+    """Return how many lines of a page's file are above its body."""
     text = snapshot.read(page.path)
     return text.count("\n", 0, len(text) - len(page.body))
 
@@ -291,7 +291,7 @@ EMPTY = (
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A file that may be what one that is gone has become, and what speaks for it."""
+    """A file that a missing file may have become, and what speaks for it."""
 
     path: str
     by: str
@@ -336,7 +336,7 @@ def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
 
 
 def _is_namesake(path: str, gone: str) -> bool:
-    """Whether a file has the name of one that is gone, which may be known only in its dotted form, without suffix."""
+    """Return whether a file has the name of a missing one, which may be given in dotted form, without suffix."""
     name = path.rpartition("/")[2]
     return name == gone.rpartition("/")[2] or ("/" not in gone and name.partition(".")[0] == gone.rpartition(".")[2])
 

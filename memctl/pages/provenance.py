@@ -164,7 +164,7 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
         has_more=has_more,
         of_places=_of_places(
             snapshot,
-            [*(page.id for page, _ in sections), *(told.page.id for told in pages)],
+            [*(page.id for page, _ in sections), *(one.page.id for one in pages)],
             known.union(one.id for one in of_session),
         ),
         session=session,
@@ -342,7 +342,7 @@ def _followed(
     text: str,
     at: str,
 ) -> dict[tuple[str, str], LineReference]:
-    """What became of the lines that records name of a file; nothing of one that is no text."""
+    """What became of the lines that records name of a file; {} for a file that is no text."""
     if not text:
         return {}
     if asked.last is not None:
@@ -375,7 +375,7 @@ def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineRefer
     if ref == asked.path:
         return Reason(IN_CODE_REFS, ref)
     if lines is not None:
-        # What stands in the place of a line that is gone comes before the rest of the file.
+        # A line in the place of a deleted one comes before the rest of the file.
         distance = -1 if asked.line in lines.instead else 0
         return Reason(IN_CODE_REFS, ref, is_here=lines.covers(asked.line), distance=distance, lines=lines)
     path = code_path(ref)
@@ -395,15 +395,15 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
     """
     seconds = timestamps.to_epoch(commit.date)
     made = MadeBetween(memory, seconds - _AROUND, seconds + _AROUND)
-    said = _sessions(memory.repository, made.commits)
+    sessions = _sessions(memory.repository, made.commits)
     times: dict[str, list[int]] = {}
-    for commit_id, (name, author) in said.items():
+    for commit_id, (name, author) in sessions.items():
         if author == commit.author:
             times.setdefault(name, []).append(made.commits[commit_id])
     away = {name: max(min(some) - seconds, seconds - max(some), 0) for name, some in times.items()}
     near = sorted((distance, name) for name, distance in away.items() if distance <= _BESIDE)
     session = message.parse(commit.message).session or (near[0][1] if near else "")
-    paths = made.paths([commit_id for commit_id, (name, _) in said.items() if name == session])
+    paths = made.paths([commit_id for commit_id, (name, _) in sessions.items() if name == session])
     return session, tuple(dict.fromkeys(record for path in paths if (record := ids.id_in_path(path))))
 
 
@@ -440,5 +440,5 @@ def reason_of_commit(text: str) -> str:
 def _first_reason(kind: HasFields, body: str, field: str = "") -> str:
     known = content(kind, body)
     texts = [known.get(field, ""), *known.values(), *(part.body for part in split(body))]
-    said = ("\n".join(text) if isinstance(text, list) else text for text in texts)
-    return next((sentence for text in said if (sentence := first_sentence(text))), "")
+    paragraphs = ("\n".join(text) if isinstance(text, list) else text for text in texts)
+    return next((sentence for text in paragraphs if (sentence := first_sentence(text))), "")

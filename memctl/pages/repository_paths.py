@@ -12,7 +12,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import ids
 from memctl.store.place import FOLDER
 
-_END = "\0"  # which stands in no path
+_END = "\0"  # which no path has
 
 
 def resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:

@@ -93,12 +93,12 @@ def search(
 def _found(
     memory: Memory, snapshot: Snapshot, sources: Sources[_Files], query: str, progress: Progress | None
 ) -> list[FileHit]:
-    said = matches(memory, sources, query, progress)
+    texts = matches(memory, sources, query, progress)
     named = mentions(snapshot, sources, query, memory.now)
     hits = []
-    for path in said.shares.keys() | named.keys():
+    for path in texts.shares.keys() | named.keys():
         known = FileKnowledge(
-            mention=named.get(path), match=said.shares.get(path, 0.0), words=tuple(said.words.get(path, ()))
+            mention=named.get(path), match=texts.shares.get(path, 0.0), words=tuple(texts.words.get(path, ()))
         )
         reasons = tuple(by_task(known))
         hits.append(FileHit(path, round(sum(points for points, _ in reasons) / RELEVANCE, 3), reasons))

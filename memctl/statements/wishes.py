@@ -57,6 +57,11 @@ _DEMAND = lazy_regex(
     r"|\bso (?:that )?(?:it|this|they)(?:'s|'re| is| are)? (?:not|don't)\b"
     r"|\b(?:able to|can we|could we|can you) not\b|\bfrom now on\b"
 )
+# What a user forbids for the step at hand; with "ever" or "always" it holds for longer.
+_FORBIDDEN_STEP = lazy_regex(
+    r"(?i)\b(?:don'?t|do not|never) (?:commit|push|merge|run|start|stop|do (?:it|that|this)|touch)\b(?!.*\b(?:ever"
+    r"|always)\b)"
+)
 _HEDGED = lazy_regex(
     r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess)\b"
 )
@@ -171,13 +176,14 @@ def reported(prompt: str) -> str:
 
 
 def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
-    """Whether a sentence has a cue that is neither asked, doubted nor, of a decision, about the step at hand."""
+    """Return whether a sentence has a cue that is neither asked, doubted nor about the step at hand."""
     if _HEDGED.search(sentence) or _QUESTION.match(sentence):
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
     match = pattern.search(sentence[:_LONGEST])
-    return match is not None and (kind != DECISION or _STEP.search(sentence[match.start() :]) is None)
+    is_step = _STEP if kind == DECISION else _FORBIDDEN_STEP
+    return match is not None and is_step.search(sentence[match.start() :]) is None
 
 
 def is_assent(prompt: str) -> bool:

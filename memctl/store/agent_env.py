@@ -22,7 +22,7 @@ class Shell(NamedTuple):
 
 CLAUDE_CODE = Shell("claude-code", "Claude Code", "CLAUDECODE")
 CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
-GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks are told the session's name
+GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks get the session's name
 _SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
 
 # What an agent may run without asking once `install` has told its program so. Only commands are named of which no

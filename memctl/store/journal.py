@@ -4,7 +4,7 @@ An entry is there before the first thing is done, says how far it has come, and 
 
 - A write (`pending/`): `….writing.json` is there while files are being replaced: after a crash it says how to finish.
   `….pending.json` waits for a commit that could not be made, and keeps its message; `….held.json` waits because
-  somebody asked for no commit. It has the whole texts of its change, before and after, so that it can be told whether
+  somebody asked for no commit. It has the whole texts of its change, before and after, so that one can see whether
   the change is still there, and be written again if it is not. `write.recovery` finishes it.
 - A two-phase step (`intents/`), which moves ownership and writes a record: `write.two_phase`.
 - A move of the worktree to another commit (`move.json`): `write.checkout_log`.

@@ -229,8 +229,8 @@ def _sync(
         return True
     from memctl.store import cache_update
 
-    said = cache_update.Disk(head, frozenset(dirty), asked.started)
-    return cache_update.from_disk(memory, cache, state, said, progress)
+    disk_state = cache_update.Disk(head, frozenset(dirty), asked.started)
+    return cache_update.from_disk(memory, cache, state, disk_state, progress)
 
 
 def _sparse(memory: Memory) -> str:

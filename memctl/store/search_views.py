@@ -61,7 +61,7 @@ def of_revision(memory: Memory, commit: str) -> str:
 
 
 def _place(memory: Memory) -> str:
-    """The Git directory of a worktree below the one that all worktrees share."""
+    """Return the Git directory of a worktree, relative to the shared one."""
     return os.path.relpath(memory.repository.git_dir, memory.repository.common_dir)
 
 
@@ -96,7 +96,8 @@ def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
 def replacement_index(
     memory: Memory, index: SearchIndex, source: SearchSource, *, is_damaged: bool
 ) -> tuple[SearchIndex, int]:
-    """An index in memory instead of one that another process keeps for long, or that is damaged and is deleted."""
+    """Return an index in memory, in place of one that another process locks for long, or of a damaged one, which is
+    deleted."""
     file = index.file
     index.database.close()
     remark = "" if is_damaged else f"{file} is in use by another process"
@@ -202,7 +203,7 @@ def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[
             else:
                 missing[blob] = path
     row = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
-    last = row[0] if row else 0  # no number is given out twice: a reader may still ask for one that is gone
+    last = row[0] if row else 0  # no number is given out twice: a reader may still ask for a deleted one
     records = source.cache.records_at(missing.values())
     parts = InnerWords()
     rows, texts, links = [], [], []

@@ -60,7 +60,7 @@ _BEST_PIECE = (
 _EACH = "FROM {live} AS live CROSS JOIN texts ON texts.rowid = live.number"
 _AT_ONCE = 1_000  # entries
 # Times as many as are asked for are looked up, and how many at least: some may be of other views or kinds, and others
-# move up by what stands around them. On bench/labelled the first ten are found as well as among all that match; in the
+# move up by their thread. On bench/labelled the first ten are found as well as among all that match; in the
 # first half of bench/conversations.py 200 give a recall of .550, 400 one of .561, and all one of .564.
 _SPARE, _LEAST = 4, 400
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
@@ -278,7 +278,7 @@ def _rarer(words: Sequence[str], given: Mapping[str, float], share: float) -> tu
 
 
 def _excerpt(marked: str) -> Excerpt:
-    """Take the marks out of an excerpt, and its line ends; a heading is told from what follows by a colon."""
+    """Return an excerpt without marks and line ends; a colon separates a heading from what follows."""
     marked = _HEADING.sub(r"\1:", marked)
     marked = " ".join(marked.split())
     parts: list[str] = []

@@ -19,7 +19,7 @@ from memctl.record.task_state import DONE, MODIFIED, PROGRESS, READ, Step, TaskS
 from memctl.session import failures, progress
 from memctl.session.file_actions import WRITTEN
 from memctl.session.progress import Part, Progress
-from memctl.statements import labels, statements
+from memctl.statements import labels, sentences
 from memctl.statements import units as summary_units
 from memctl.task.progress import newest
 from memctl.text.fit import cut_at_word
@@ -170,6 +170,6 @@ def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
     for block in blocks:
         if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
             for unit in summary_units.units(block.content):
-                is_told = unit.form != summary_units.SENTENCE or statements.stated(unit.text)  # in its own section
+                is_told = unit.form != summary_units.SENTENCE or sentences.stated(unit.text)  # in its own section
                 if not is_told and summary_rules.judge(unit).keeps in _WORTH:
                     yield cut_at_word(one_line(unit.text), _LONGEST)

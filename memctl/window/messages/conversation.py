@@ -8,6 +8,7 @@ completions and the items of OpenAI's responses. What is given back has the shap
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,7 @@ from memctl.errors import MemctlError
 from memctl.record import argument_checks
 from memctl.text.characters import encodable
 from memctl.tokens.families import is_pack
-from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST, image_tokens
+from memctl.tokens.messages import PER_EMPTY_RESULT, PER_MESSAGE, PER_REQUEST, PER_SEVERAL_CALLS, image_tokens
 from memctl.transcript.line import without_host_tags
 from memctl.transcript.messages import (
     CALL,
@@ -105,7 +106,9 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def overhead(self) -> int:
         """Tokens of the request beside those of its blocks."""
-        return PER_REQUEST + PER_MESSAGE * len(self.messages)
+        calls = Counter(place.message for place in self.places.values() if place.type == CALL)
+        several = sum(number > 1 for number in calls.values())
+        return PER_REQUEST + PER_MESSAGE * len(self.messages) + PER_SEVERAL_CALLS * several
 
     @property
     def tokens(self) -> int:
@@ -265,7 +268,9 @@ class _BlockReader:
         fields |= {"tool_name": name, "call_id": first.call_id, "is_error": first.is_error}
         turn = call.turn_created if call else self._answers
         texts = (block.text for block in element.blocks if block.type == RESULT)
-        tokens = sum(count(text, ContentType.TOOL_RESULT, self._counter) for text in texts)
+        tokens = sum(
+            count(text, ContentType.TOOL_RESULT, self._counter) if text else PER_EMPTY_RESULT for text in texts
+        )
         tokens += sum(image_tokens(block.arguments) or 0 for block in others)
         self._add(block_id, ContentType.TOOL_RESULT, element.text, place, tokens, turn, **fields)
 

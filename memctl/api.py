@@ -160,7 +160,7 @@ class Memory:
         from memctl.store import agent_env
         from memctl.store.memory import open_memory
 
-        environ = agent_env.named({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
+        environ = agent_env.with_agent({**os.environ, **({"MEMCTL_AGENT": agent} if agent else {})})
         opened = open_memory(_folder(where), environ)
         opened.by_hand = True
         opened.by_agent = agent_env.shell_of(environ) is not None
@@ -229,7 +229,7 @@ class Memory:
         """
         from memctl.write import edit
 
-        edits = edit.Edits(_texts(values), _each(add), _each(remove))
+        edits = edit.Edits(_texts(values), _pairs(add), _pairs(remove))
         now = self._memory.now
         return self._write(
             lambda snapshot: edit.edit(snapshot, record_id, edits, now, allow_accepted=allow_accepted), reason, dry_run
@@ -272,7 +272,7 @@ class Memory:
         from memctl.search.filters import Filters
 
         for name in types:
-            _known("type", name, KINDS)
+            _require("type", name, KINDS)
         found = Filters(types=types, archived=None if archived else False).keep(self._read(at).records)
         return sorted(found, key=lambda record: record.id)
 
@@ -285,7 +285,7 @@ class Memory:
 
         kinds = tuple(kind for name in types for kind in (ranking.RECORDS if name == "record" else (name,)))
         for kind in kinds:
-            _known("type", kind, ranking.ALL)
+            _require("type", kind, ranking.ALL)
         snapshot = self._read(at)
         return ranking.search(snapshot, query, self._memory.now, ranking.ANY, kinds or ranking.ALL, limit or None)
 
@@ -325,7 +325,7 @@ class Memory:
         from memctl.pages.links import known_section
         from memctl.store import access
 
-        _known("form", form, (*filling.FORMATS, filling.AUTO))
+        _require("form", form, (*filling.FORMATS, filling.AUTO))
         if budget is not None and budget < 1:
             raise MemctlError(f"a budget of {budget} tokens holds nothing", "give 1 or more")
         memory, snapshot = self._memory, self._read(at)
@@ -364,7 +364,7 @@ class Memory:
         from memctl.pages.links import known_section
         from memctl.record.change import WriteOptions
 
-        _known("kind", kind, BUDGETS)
+        _require("kind", kind, BUDGETS)
         snapshot = self._read(None)
         asked = HandoffRequest(
             source="",
@@ -452,7 +452,7 @@ class Memory:
             job_queue.wait(self._memory.hooks, _PATIENCE)
 
 
-def _known(what: str, given: str, allowed: Iterable[str]) -> None:
+def _require(what: str, given: str, allowed: Iterable[str]) -> None:
     """Raise MemctlError for a value that is none of those allowed."""
     if given not in allowed:
         raise MemctlError(f"{given!r} is no {what}", f"allowed are {', '.join(allowed)}")
@@ -485,6 +485,6 @@ def _items(texts: Iterable[str]) -> str:
     return "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
 
 
-def _each(given: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
+def _pairs(given: Mapping[str, str | Iterable[str]]) -> list[tuple[str, str]]:
     """Fields and values, one pair for each text of a list."""
     return [(name, text) for name, value in given.items() for text in ([value] if isinstance(value, str) else value)]

@@ -40,8 +40,8 @@ def files() -> dict[str, str]:
     }
     hooks = {
         event: [group]
-        for event, group in settings.groups(
-            CLAUDE_CODE, settings.call(CLAUDE_CODE, "", is_own=False, windows=False)
+        for event, group in settings.hook_groups(
+            CLAUDE_CODE, settings.hook_call(CLAUDE_CODE, "", is_own=False, windows=False)
         ).items()
     }
     return {

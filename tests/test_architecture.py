@@ -63,7 +63,6 @@ WINDOW = (
     "budget",
     "eviction",
     "compression",
-    "health",
     "state",
 )
 # Two start Git; the other the program that a user has named as theirs to ask.

@@ -172,7 +172,9 @@ def test_pages_and_records_refer_to_files_that_are_there(memory: Memory) -> None
     assert len(snapshot.records) == 30
     for page in snapshot.outline.pages:
         assert {ref.state for ref in freshness.references(snapshot, page)} <= {freshness.FOUND}, page.id
-        assert freshness.drifted(snapshot, page) == [], f"{page.id}: read it again, then run `python -m tests.example`"
+        assert freshness.changed_files(snapshot, page) == [], (
+            f"{page.id}: read it again, then run `python -m tests.example`"
+        )
     for record in snapshot.records:
         for reference in record.code_refs:
             path, _, line = reference.partition(":")
@@ -182,7 +184,7 @@ def test_pages_and_records_refer_to_files_that_are_there(memory: Memory) -> None
 
 def test_the_declared_status_is_what_the_sections_make_it(memory: Memory) -> None:
     outline = load.disk(memory).outline
-    made = levels.aggregate(outline.sections)
+    made = outline.mean_percentage
     assert outline.project is not None
     assert outline.project.completion_percentage is not None
     assert made is not None

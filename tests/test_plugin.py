@@ -31,7 +31,9 @@ def test_the_files_are_current() -> None:
 
 
 def test_its_hooks_are_those_that_install_writes() -> None:
-    text = settings.added("", CLAUDE_CODE, settings.call(CLAUDE_CODE, "", is_own=False, windows=False), "settings.json")
+    text = settings.add_hooks(
+        "", CLAUDE_CODE, settings.hook_call(CLAUDE_CODE, "", is_own=False, windows=False), "settings.json"
+    )
     assert json.loads(FILES["plugin/hooks/hooks.json"])["hooks"] == json.loads(text)["hooks"]
 
 

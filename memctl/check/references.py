@@ -116,7 +116,7 @@ def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None
 def suspects(subject: Subject) -> Iterator[Finding]:
     """Pages agree with the code they refer to, as far as anybody has looked."""
     for page in subject.snapshot.outline.pages:
-        for drift in freshness.drifted(subject.snapshot, page):
+        for drift in freshness.changed_files(subject.snapshot, page):
             line = subject.line_of(page.path, "reviewed", drift.stamped)
             message = f"{drift.path} has changed since {page.id} was reviewed"
             yield Finding("MEM208", page.path, line, message, f"read it again, then `memctl review {page.id}`")

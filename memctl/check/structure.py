@@ -64,7 +64,7 @@ def belonging(subject: Subject) -> Iterator[Finding]:
 def status(subject: Subject) -> Iterator[Finding]:
     """The declared status is what the sections make."""
     project = subject.snapshot.outline.project
-    made = levels.aggregate(subject.snapshot.outline.sections)
+    made = subject.snapshot.outline.mean_percentage
     broken = any(name.startswith("§2") for name in subject.broken_pages)
     if project is None or project.completion_percentage is None or made is None or broken:
         return
@@ -80,7 +80,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
     if outline.project is not None:
         given = content_fields.content(pages.PROJECT, outline.project.body)
         missing = [name for name in ("goal", "priorities") if not given.get(name)]
-        missing += ["completion_percentage"] if levels.percentage(subject.snapshot) is None else []
+        missing += ["completion_percentage"] if outline.percentage is None else []
         if missing:
             yield Finding("MEM311", outline.project.path, 1, f"it lacks {', '.join(missing)}")
     elif outline.pages and not any(fault.path == pages.PROJECT_PATH for fault in outline.faults):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +13,9 @@ from memctl.cli.counting import Several, Surroundings, files_option, model_optio
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
-from memctl.window import Portion, limits, profiles
+from memctl.window import limits, profiles
 
 if TYPE_CHECKING:
-    from memctl.tokens.count import Counter
     from memctl.window import Occupancy, Profile, Team, TypeUsage
 
 
@@ -98,7 +98,9 @@ def budget_command(
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
         raise MemctlError(f"--{wrong} has no share in the profile {profile.name}", "use --profile multi-agent", USAGE)
     around = counting.surroundings(ctx, model, at)
-    counted = {kind: _count(around.counter, given.get(kind, ())) for kind in known}
+    count = around.counter.tokens_of
+    texts = {kind: [(name, read(name)) for name in given.get(kind, ())] for kind in known}
+    counted = {kind: sum(count(*one) for one in found if one[1]) for kind, found in texts.items()}
     found = profiles.occupancy(window, portions, counted, used, limit.usable)
     is_measured = used is not None or any(given.values())
     team = profiles.team(window, agents) if profile is profiles.MULTI_AGENT else None
@@ -112,14 +114,6 @@ def budget_command(
     ctx.exit(REFUSED if strict and found.is_alarming else OK)
 
 
-def _count(counter: Counter, sources: tuple[str, ...]) -> int:
-    total = 0
-    for source in sources:
-        text = read(source)
-        total += counter.tokens_of(source, text) if text else 0
-    return total
-
-
 def _own(around: Surroundings) -> list[tuple[str, int]]:
     """What memctl could load: the pages of each level, and a rehydration at most."""
     if around.memory is None or around.snapshot is None:
@@ -129,19 +123,13 @@ def _own(around: Surroundings) -> list[tuple[str, int]]:
     from memctl.write import documents
 
     snapshot, making = around.snapshot, documents.renderer(around.memory, around.snapshot)
-    markers = {1: [PROJECT_ID], 2: [], 3: []}
-    for page in snapshot.outline.pages:
-        if page.id != PROJECT_ID:
-            markers[int(page.id[1])].append(page.id)
+    pages = Counter([PROJECT_ID, *(page.id for page in snapshot.outline.pages if page.id != PROJECT_ID)])
+    good = [marker for marker in pages if not snapshot.outline.fault_of(marker)]
     found = []
-    for level, ids in markers.items():
-        good = [marker for marker in dict.fromkeys(ids) if not snapshot.outline.fault_of(marker)]
-        tokens = sum(
-            around.counter.tokens(navigate.find(snapshot, lambda: making, marker).text)
-            for marker in good
-            if ids.count(marker) == 1
-        )
-        found.append((f"level {level}: {quantity(len(good), 'page')}", tokens))
+    for level in "123":
+        own = [marker for marker in good if marker[1] == level]
+        texts = [navigate.find(snapshot, lambda: making, marker).text for marker in own if pages[marker] == 1]
+        found.append((f"level {level}: {quantity(len(own), 'page')}", sum(map(around.counter.tokens, texts))))
     return [*found, ("rehydrate, at most", around.memory.config.rehydrate_budget)]
 
 
@@ -151,12 +139,12 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
     header = ("", "tokens", "share", "hard limit", "used", "", "")
     rows = [header if is_measured else header[:4]]
     for usage in found.usages:
-        row = (usage.portion.share.title, *_limits(usage.portion, found.window))
-        rows.append(
-            (*row, f"{usage.used:,}", _share(usage.used, usage.portion.tokens), _over(usage)) if is_measured else row
-        )
-        if not is_measured:
-            rows += [(f"  {part}", f"{tokens:,}", "", "") for part, tokens in usage.portion.parts]
+        portion = usage.portion
+        row = (portion.share.title, f"{portion.tokens:,}", _share(portion.tokens, found.window), f"{portion.hard:,}")
+        if is_measured:
+            rows.append((*row, f"{usage.used:,}", _share(usage.used, portion.tokens), _over(usage)))
+        else:
+            rows += [row, *((f"  {part}", f"{tokens:,}", "", "") for part, tokens in portion.parts)]
     output.columns(rows)
     if not is_measured:
         return
@@ -172,10 +160,6 @@ def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
         output.text(f"  the files have {found.counted:,} tokens, more than the host reports: not all are loaded")
     if found.lacks:
         output.text(f"  the safety margin of 5 % lacks {found.lacks:,}")
-
-
-def _limits(portion: Portion, window: int) -> tuple[str, str, str]:
-    return f"{portion.tokens:,}", _share(portion.tokens, window), f"{portion.hard:,}"
 
 
 def _over(usage: TypeUsage) -> str:
@@ -207,50 +191,37 @@ def _print_more(advice: list[str], own: list[tuple[str, int]], team: Team | None
 def _data(
     found: Occupancy, profile: str, is_measured: bool, advice: list[str], own: list[tuple[str, int]]
 ) -> dict[str, Any]:
-    measured = {
-        "level": found.zone,
-        "capacity": found.level.name,
-        "usable": found.usable,
-        "action": found.level.action,
-        "responses": list(found.level.responses),
-        "used": found.used,
-        "counted": found.counted,
-        "unattributed": found.unattributed,
-        "free": found.free,
-        "margin_lacks": found.lacks,
-    }
+    level = found.level
+    types = [
+        {
+            "type": usage.portion.share.name,
+            "title": usage.portion.share.title,
+            "soft_limit": usage.portion.tokens,
+            "hard_limit": usage.portion.hard,
+            "share": usage.portion.tokens / found.window,
+            "used": usage.used if is_measured else None,
+            "over_soft": usage.over if is_measured else None,
+            "over_hard": usage.over_hard if is_measured else None,
+            "parts": [{"name": name, "tokens": tokens} for name, tokens in usage.portion.parts],
+        }
+        for usage in found.usages
+    ]
+    measured = {"level": found.zone, "capacity": level.name, "usable": found.usable, "action": level.action}
+    measured |= {"responses": list(level.responses)} | _fields(found, "used", "counted", "unattributed", "free")
     return {
         "window": found.window,
         "profile": profile,
-        "types": [
-            {
-                "type": usage.portion.share.name,
-                "title": usage.portion.share.title,
-                "soft_limit": usage.portion.tokens,
-                "hard_limit": usage.portion.hard,
-                "share": usage.portion.tokens / found.window,
-                "used": usage.used if is_measured else None,
-                "over_soft": usage.over if is_measured else None,
-                "over_hard": usage.over_hard if is_measured else None,
-                "parts": [{"name": name, "tokens": tokens} for name, tokens in usage.portion.parts],
-            }
-            for usage in found.usages
-        ],
-        "measured": measured if is_measured else None,
+        "types": types,
+        "measured": {**measured, "margin_lacks": found.lacks} if is_measured else None,
         "advice": advice,
         "memctl": [{"what": name, "tokens": tokens} for name, tokens in own],
     }
 
 
+def _fields(given: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(given, name) for name in names}
+
+
 def _team_data(team: Team | None) -> dict[str, Any] | None:
-    if team is None:
-        return None
-    return {
-        "agents": team.agents,
-        "available": team.available,
-        "shared": team.shared,
-        "own": team.own,
-        "coordination": team.coordination,
-        "effective": team.effective,
-        "efficiency": team.efficiency,
-    }
+    names = ("agents", "available", "shared", "own", "coordination", "effective", "efficiency")
+    return _fields(team, *names) if team else None

@@ -90,7 +90,7 @@ def impact_command(
     asked = _question(ctx, memory, paths, staged)
     snapshot = asked.snapshot
     reaches = impact.reach(snapshot, asked.changes, asked.rows, row or "")
-    among = snapshot.outline.pages if everything else impact.touched(reaches)
+    among = snapshot.outline.pages if everything else impact.pages_of(reaches)
     stale = impact.stale(memory, snapshot, among, asked.at)
     if as_json:
         output.json("impact", _data(memory, asked, reaches, stale), snapshot.outline.faults, memory)
@@ -112,7 +112,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     if not paths:
         return ImpactQuery("disk", disk, "", impact.in_worktree(memory, disk))
     if len(paths) > 1 or not _is_range(memory, disk, ctx.obj.folder, paths[0]):
-        return ImpactQuery("disk", disk, "", impact.given(memory, disk, ctx.obj.folder, paths))
+        return ImpactQuery("disk", disk, "", impact.named_files(memory, disk, ctx.obj.folder, paths))
     # As in `git diff`: with three dots from where the two went apart.
     first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
@@ -129,7 +129,7 @@ def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
     """Whether an argument is REV..REV and no path, be it `../other` or a file with such a name."""
     if ".." not in text or ".." in text.split("/"):
         return False
-    return not disk.files.names().intersection(repository_paths.readings(memory.repository.top, folder, text))
+    return not disk.files.names().intersection(repository_paths.possible_paths(memory.repository.top, folder, text))
 
 
 def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None:

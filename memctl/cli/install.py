@@ -17,8 +17,8 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
 from memctl.hooks import file_recall, host_files, json_edit, other_memctl, permissions, settings
-from memctl.hooks.host_files import Allowed, Edit, Keeping
-from memctl.hooks.hosts import HOSTS, Host, guarded
+from memctl.hooks.host_files import Allowed, Edit, OriginalFiles
+from memctl.hooks.hosts import HOSTS, Host, with_guard
 from memctl.hooks.mcp_settings import CLIENTS
 from memctl.store import agent_env
 from memctl.store.agent_env import READ, RECORD
@@ -54,10 +54,10 @@ class InstallOptions(msgspec.Struct, frozen=True):
 
 def run(ctx: click.Context, asked: InstallOptions) -> int:
     """Show what would change, ask, and do it; the exit code."""
-    _refuse_what_does_not_go(asked)
+    _check_options(asked)
     folder, repository = _place(ctx, asked)
-    keeping = Keeping(host_files.state_home(os.environ) if asked.user else _kept_in(repository))
-    edits = _edits(asked, folder, repository, keeping)
+    originals = OriginalFiles(host_files.state_home(os.environ) if asked.user else _originals_folder(repository))
+    edits = _edits(asked, folder, repository, originals)
     if not asked.as_json:
         _show(edits)
     changing = [edit for edit in edits if edit.changes]
@@ -65,17 +65,17 @@ def run(ctx: click.Context, asked: InstallOptions) -> int:
         output.note(_consent(_mode(repository)))
         texts = [(edit.after or b"").decode("utf-8-sig", errors="replace") for edit in edits]
         host = HOSTS[asked.what]
-        granted = permissions.granted(host, texts[0], "\n".join(texts[1:]), edits[0].name)
-        output.note(permissions.sentence(host, granted))
+        granted = permissions.granted_rules(host, texts[0], "\n".join(texts[1:]), edits[0].name)
+        output.note(permissions.describe(host, granted))
         for other in other_memctl.find(host, folder, os.environ):
             if other.place.file != edits[0].file:
                 output.note(f"warning: {other.sentence(host)}")
-    done = bool(changing) and not asked.dry_run and _agreed(asked)
+    done = bool(changing) and not asked.dry_run and _confirm(asked)
     if done or (asked.yes and not asked.dry_run):
         if repository is not None:
             _set_up(asked, repository)
         for edit in edits[::-1] if asked.uninstall else edits:  # a folder below another goes first
-            host_files.carry_out(edit, keeping, remove=asked.uninstall)
+            host_files.carry_out(edit, originals, remove=asked.uninstall)
     _report(asked, edits, done=done)
     if not changing or asked.dry_run or done:
         return OK
@@ -83,7 +83,7 @@ def run(ctx: click.Context, asked: InstallOptions) -> int:
 
 
 def _consent(mode: str) -> str:
-    """What a user is told that the hooks commit, by the value of memctl.hookCommits ("": each clone has its own)."""
+    """What a user is named that the hooks commit, by the value of memctl.hookCommits ("": each clone has its own)."""
     said = _PLACES.get(mode, _ANYWHERE).format(what=_COMMITTED)
     values = f"{hook_commits.ALL}|{hook_commits.RECORDS}|{hook_commits.NONE}"
     return f"these hooks {said} (`git config {hook_commits.SETTING} {values}` settles it)"
@@ -110,7 +110,7 @@ def _set_up(asked: InstallOptions, repository: Repository) -> None:
         install.carry_out(repository, install.plan_refspec(repository))
 
 
-def _refuse_what_does_not_go(asked: InstallOptions) -> None:
+def _check_options(asked: InstallOptions) -> None:
     if asked.allow and (asked.what == AGENTS_MD or asked.uninstall):
         raise MemctlError("--allow goes with the installation for an agent's program", exit_code=USAGE)
     if asked.what == AGENTS_MD and (asked.user or asked.own):
@@ -131,32 +131,32 @@ def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository 
     return memory.folder.parent, memory.repository
 
 
-def _kept_in(repository: Repository | None) -> Path:
+def _originals_folder(repository: Repository | None) -> Path:
     if repository is None:
         raise LookupError("a project's files are kept in its repository")
     return repository.shared / "installed"
 
 
-def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, keeping: Keeping) -> list[Edit]:
+def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, originals: OriginalFiles) -> list[Edit]:
     top = repository.top if repository else None
     if asked.what == AGENTS_MD:
-        return host_files.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
+        return host_files.guide_edits(folder, top or folder, originals, remove=asked.uninstall)
     host = HOSTS[asked.what]
     option = settings.USER if asked.user else settings.LOCAL if asked.own else ""
     file, shown, _ = settings.place(host, option, folder, os.environ)
     call = None
     if not asked.uninstall:
-        call = settings.call(host, _program(asked), is_own=bool(option), windows=os.name == "nt")
+        call = settings.hook_call(host, _program(asked), is_own=bool(option), windows=os.name == "nt")
     form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
-    declined = () if asked.user or asked.uninstall else host_files.declined(host, os.environ)
+    declined = () if asked.user or asked.uninstall else host_files.declined_rules(host, os.environ)
     listed = Allowed(form.listed(is_project=not asked.user), groups, declined)
     is_guarded = repository is not None and repository.own_setting(file_recall.SETTING).lower() == file_recall.DENY
-    hooked = guarded(host) if is_guarded and not asked.uninstall else host
-    edits = [host_files.settings_edit(file, shown, top, hooked, call, keeping, listed)]
+    hooked = with_guard(host) if is_guarded and not asked.uninstall else host
+    edits = [host_files.settings_edit(file, shown, top, hooked, call, originals, listed)]
     if form.file:
         file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
         allowed = None if asked.uninstall else Allowed(form.rules(), groups, declined)
-        edit = host_files.rules_edit(file, shown, top, form, keeping, allowed)
+        edit = host_files.rules_edit(file, shown, top, form, originals, allowed)
         edits += [edit] if edit.changes or edit.offered or edit.before is not None else []
     return edits
 
@@ -181,8 +181,8 @@ def _environment() -> str:
     It is active where VIRTUAL_ENV says so, or where the Python that runs is its own. A memctl that a link outside leads
     to, as installers of programs make them, is found without it.
     """
-    told = [os.environ.get("VIRTUAL_ENV", ""), sys.prefix if sys.prefix != sys.base_prefix else ""]
-    environments = [Path(os.path.realpath(folder)) for folder in told if os.path.isabs(folder)]
+    named = [os.environ.get("VIRTUAL_ENV", ""), sys.prefix if sys.prefix != sys.base_prefix else ""]
+    environments = [Path(os.path.realpath(folder)) for folder in named if os.path.isabs(folder)]
 
     def holding(folder: str) -> Path | None:
         place = Path(os.path.realpath(folder))
@@ -205,7 +205,7 @@ def _show(edits: list[Edit]) -> None:
         report.difference(old, new, before, after)
 
 
-def _agreed(asked: InstallOptions) -> bool:
+def _confirm(asked: InstallOptions) -> bool:
     if asked.yes:
         return True
     if not sys.stdin.isatty():

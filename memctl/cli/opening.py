@@ -33,7 +33,7 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 def memory(ctx: click.Context) -> Memory:
     """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
     remark is printed at the end."""
-    opened = open_memory(ctx.obj.folder, agent_env.named(os.environ), ctx.obj.asked)
+    opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
     opened.by_agent = agent_env.shell_of(os.environ) is not None

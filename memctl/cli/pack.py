@@ -170,14 +170,14 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` names what may
     go. Exit code 1: something asked for does not exist.
     """
-    from memctl.pack import requested
+    from memctl.pack import load
     from memctl.pages.repository_paths import file_named
     from memctl.sources.summary import BUDGET, summary
 
     memory = opening.memory(ctx)
     given = Packing(**options)
     counter = counter_of(memory, given)
-    asked = requested.read(read(source))
+    asked = load.read(read(source))
     if asked.is_empty:
         output.note("nothing is asked for: `load §3.1`, `load ID`, `summarize PATH` or a line `PRUNE: § - reason`")
         if as_json:
@@ -187,15 +187,15 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
         return
     snapshot = opening.readable(memory, at)
     named = partial(file_named, snapshot.files.names(), memory.repository.top, ctx.obj.folder)
-    ways = requested.Ways(
+    ways = load.Ways(
         place=places(memory, snapshot),
         summary=lambda path: summary(snapshot, named(path), BUDGET, counter).text,
         count=counter.tokens,
         sources=sources(memory, snapshot, at),
     )
-    answer = requested.answer(snapshot, memory.now, asked, ways)
-    pack = fill(memory, answer.draft, given, memory.config.rehydrate_budget)
-    more = {"prune": list(asked.prune), "not_found": list(answer.unknown), "ignored": asked.ignored}
+    draft, unknown = load.answer(snapshot, memory.now, asked, ways)
+    pack = fill(memory, draft, given, memory.config.rehydrate_budget)
+    more = {"prune": list(asked.prune), "not_found": unknown, "ignored": asked.ignored}
     deliver(memory, snapshot, pack, given, "loaded", as_json=as_json, more=msgspec.to_builtins(more))
     code = output.finish(memory, snapshot)
-    ctx.exit(code if code != OK else REFUSED if answer.unknown else OK)
+    ctx.exit(code if code != OK else REFUSED if unknown else OK)

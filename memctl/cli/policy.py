@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -68,19 +69,17 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
     if as_json:
         output.json("threshold", {**msgspec.structs.asdict(found), "steps": steps})
         return
-    span = f"{found.observations} from {found.since[:10]} to {found.until[:10]}" if found.observations else "0"
-    output.columns(
-        [
-            ("observations", span),
-            (
-                "median use of the threshold",
-                "-" if found.median is None else f"{found.median:.0%} of {found.threshold:,}",
-            ),
-            ("largest change of the SCS", f"{found.largest_delta:,}"),
-            ("denied", "-" if found.denial_rate is None else f"{found.denial_rate:.0%} of {found.requests}"),
-            ("macro summaries", f"{found.macro_summaries}, {found.no_ops} saved nothing"),
-        ]
-    )
+    span = f" from {found.since[:10]} to {found.until[:10]}" if found.observations else ""
+    used = "-" if found.median is None else f"{found.median:.0%} of {found.threshold:,}"
+    denied = "-" if found.denial_rate is None else f"{found.denial_rate:.0%} of {found.requests}"
+    rows = [
+        ("observations", f"{found.observations}{span}"),
+        ("median use of the threshold", used),
+        ("largest change of the SCS", f"{found.largest_delta:,}"),
+        ("denied", denied),
+        ("macro summaries", f"{found.macro_summaries}, {found.no_ops} saved nothing"),
+    ]
+    output.columns(rows)
     to = f" to {found.proposal:,}" if found.proposal else ""
     output.text(f"\n{found.decision}{to}: {found.why}")
     for number, step in enumerate(steps, 1):
@@ -102,13 +101,12 @@ _inputs = options(
 
 
 class _Batch:
-    """The contexts of a batch, what was said of them, and what the memory tells."""
+    """The contexts of a batch, what was declared of them, and what the memory has."""
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
         if not sources:
-            raise MemctlError(
-                "no context was given", "name a file for each agent, with what it has in its window", USAGE
-            )
+            hint = "name a file for each agent, with what it has in its window"
+            raise MemctlError("no context was given", hint, USAGE)
         self.around = around = counting.surroundings(ctx, given["model"], given["at"])
         self.memory = None if given["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
@@ -154,55 +152,45 @@ class _Batch:
             found = msgspec.structs.replace(found, unresolved_dependencies=waiting or None)
         return found
 
-    def note(self, fired: list[int], *, requests: int = 0, denied: int = 0) -> None:
+    def note(self, fired: Sequence[int] = (), **asked: int) -> None:
         """Put the batch into the log."""
-        facts = self.facts
         if self.memory is None:
             return
-        digest = hashlib.sha256("\0".join(one.measures.parsed.text for one in self.contexts).encode(errors="replace"))
-        aws_before = self.measured.aws_before
+        facts, before = self.facts, self.measured.aws_before
+        texts = "\0".join(one.measures.parsed.text for one in self.contexts)
         compressed = observations.compressions(self.events, self.workflow, self.since)
-        observations.note(
-            self.memory,
-            observations.Observation(
-                self.around.now,
-                facts.shared.tokens,
-                facts.threshold,
-                requests,
-                denied,
-                len(compressed),
-                observations.no_ops(compressed),
-                facts.aws,
-                None if aws_before is None else facts.aws - aws_before,
-                round(facts.debt.ratio, 4),
-                tuple(fired),
-                self.workflow,
-                digest.hexdigest()[:16],
-            ),
+        batch = observations.Observation(
+            date=self.around.now,
+            scs=facts.shared.tokens,
+            threshold=facts.threshold,
+            macro_summaries=len(compressed),
+            no_ops=observations.no_ops(compressed),
+            aws=facts.aws,
+            delta=None if before is None else facts.aws - before,
+            debt=round(facts.debt.ratio, 4),
+            fired=tuple(fired),
+            workflow=self.workflow,
+            batch=hashlib.sha256(texts.encode(errors="replace")).hexdigest()[:16],
+            **asked,
         )
+        observations.note(self.memory, batch)
 
     def data(self) -> dict[str, Any]:
         """The numbers, for JSON."""
         facts, burst = self.facts, self.facts.burst
         before = facts.state.aws_before
+        debts = zip(self.contexts, self.debts, strict=True)
         return {
             "threshold": facts.threshold,
             "scs": {"tokens": facts.shared.tokens, "source": facts.shared.source},
-            "contexts": [
-                {"file": item.name, "aws": item.tokens, "debt": _debt_data(debt)}
-                for item, debt in zip(self.contexts, self.debts, strict=True)
-            ],
-            "burst": {
-                "planned": burst.planned,
-                "growth": burst.growth,
-                "over_remaining": burst.over,
-                "is_burst": burst.is_burst,
-            },
+            "contexts": [{"file": item.name, "aws": item.tokens, "debt": _debt_data(debt)} for item, debt in debts],
+            "burst": {"planned": burst.planned, "growth": burst.growth, "over_remaining": burst.over,
+                      "is_burst": burst.is_burst},
             "remaining": self.remaining,
             "growth": facts.growth,
             "delta_since_last_batch": None if before is None else facts.aws - before,
             "measured": {key: getattr(facts.state, key) for key in self.measured_keys},
-        }
+        }  # fmt: skip
 
     def show(self) -> None:
         facts = self.facts
@@ -217,17 +205,18 @@ class _Batch:
         output.text()
 
 
-_OPTIONS = {"threshold": "threshold", "delta": "delta_payload", "remaining": "remaining_budget", "events": "events"}
+_OPTIONS = {
+    "threshold": "threshold", "delta": "delta_payload", "remaining": "remaining_budget", "events": "events",
+    "phase_boundary": "phase_boundary",
+}  # fmt: skip
 
 
 def _declared(given: dict[str, Any]) -> ContextState:
     """What options say, and before them the file of --state."""
     named = given["described"]
     found = contexts.parse(read(named), named) if named else ContextState()
-    options = {key: given[name] for name, key in _OPTIONS.items() if given.get(name) is not None}
-    return msgspec.structs.replace(
-        found, **options, **({"phase_boundary": True} if given.get("phase_boundary") else {})
-    )
+    options = {key: given[name] for name, key in _OPTIONS.items() if given.get(name) not in (None, False)}
+    return msgspec.structs.replace(found, **options)
 
 
 def _debt_data(debt: Debt) -> dict[str, Any]:
@@ -273,7 +262,7 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
         batch.show()
         output.columns([_row(one, {True: "refused", False: "passed"}, "over by {}") for one in criteria])
         output.text("\n" + (f"refused: {', '.join(refused)}" if refused else "granted"))
-    batch.note([], requests=1, denied=int(bool(refused)))
+    batch.note(requests=1, denied=int(bool(refused)))
     ctx.exit(REFUSED if refused else OK)
 
 
@@ -314,17 +303,15 @@ def triggers_command(
     batch = _Batch(ctx, sources, given)
     count = batch.around.counter.tokens
     judged = rules.judge(rules.TRIGGERS, batch.facts)
-    escalated = [
-        {"to": one.name, "why": one.help} for one in rules.judge(rules.ESCALATIONS, batch.facts) if one.exceeded
-    ]
+    asked = rules.judge(rules.ESCALATIONS, batch.facts)
+    escalated = [{"to": one.name, "why": one.help} for one in asked if one.exceeded]
     fired = [one.number for one in judged if one.exceeded]
     tier = contexts.choose(batch.facts.shared, batch.facts.aws, count) if fired else None
     ways = {one.name: contexts.strategies(one.measures, count) for one in batch.contexts}
     if as_json:
         data = {
             "fired": fired,
-            "triggers": [{**_plain(one), "fired": one.exceeded, "action": one.help}
-                         for one in judged],
+            "triggers": [{**_plain(one), "fired": one.exceeded, "action": one.help} for one in judged],
             "tier": {**msgspec.structs.asdict(tier), "is_enough": tier.is_enough} if tier else None,
             "strategies": {name: [msgspec.structs.asdict(way) for way in found] for name, found in ways.items()},
             "escalations": escalated,

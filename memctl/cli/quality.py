@@ -59,7 +59,7 @@ def quality_command(
     around = counting.surroundings(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)
     if not parsed.blocks:
-        raise MemctlError(f"{source} is empty", "give a text to judge", USAGE)
+        raise MemctlError(f"{source} is empty", "give a text to judge")
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
     done = _performance(transcript) if transcript else None

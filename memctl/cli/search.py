@@ -224,7 +224,7 @@ def _relate(
     else:
         commit = memory.repository.resolve(at) if at is not None else ""
         name = provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
-        sections = [page.id for page in freshness.covering(snapshot, [name])[name]]
+        sections = [page.id for page in freshness.sections_of_files(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)
     shown = _sorted(found, order)[: limit or None]

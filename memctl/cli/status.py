@@ -12,7 +12,7 @@ from memctl.cli import opening, output, status_figures
 from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
-from memctl.git import history, hook_commits, locks, message, remotes, trust
+from memctl.git import history, hook_commits, locks, message, trust
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
@@ -65,7 +65,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
         "records": counts,
         "last_change": _change_data(changes[0]) if changes else None,
         "duplicate_ids": _duplicates(snapshot),
-        "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated(snapshot)],
+        "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
     }
     data |= status_figures.of(memory, snapshot)
     if at is None:
@@ -146,7 +146,7 @@ def _locks(memory: Memory) -> list[str]:
 
 
 def _upstream(memory: Memory) -> dict[str, Any] | None:
-    found = remotes.distance(memory.repository)
+    found = history.distance(memory.repository)
     return dict(zip(("name", "ahead", "behind"), found, strict=True)) if found else None
 
 

@@ -12,12 +12,10 @@ import click
 
 from memctl.cli import output, terminal
 from memctl.errors import MemctlError
-from memctl.pages import levels
-from memctl.record import session_page
-from memctl.record.kinds import SEVERITIES
+from memctl.record.kinds import SESSIONS, SEVERITIES
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
-from memctl.search.readiness import OpenWork, is_begun, is_work
+from memctl.search.readiness import OpenWork, is_started, is_work
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
 
@@ -62,13 +60,13 @@ def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
         if record.memory_type == "issue" and record.severity in issues:
             issues[record.severity] += 1
     return {
-        "completion": levels.percentage(snapshot),
+        "completion": snapshot.outline.percentage,
         "sections": [_section(snapshot, page) for page in snapshot.outline.sections],
         "open_issues": issues,
         "work": {
             "ready": len(work.ready),
             "blocked": len(work.blocked),
-            "begun": sum(is_work(record) and is_begun(record) for record in snapshot.open_records),
+            "begun": sum(is_work(record) and is_started(record) for record in snapshot.open_records),
         },
         "last_session": _last_session(snapshot),
         "pack": {"tokens": _pack_tokens(memory, snapshot), "budget": memory.config.rehydrate_budget},
@@ -97,9 +95,10 @@ def at_work(memory: Memory) -> list[dict[str, str]]:
 
 def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
     """The session that ended last, and what it was for."""
-    if not any(map(session_page.is_page, snapshot.names(session_page.FOLDER))):
+    if not snapshot.names(SESSIONS):
         return None
     from memctl.pack import last_work  # most memories have no page of a session
+    from memctl.record import session_page
 
     ended = last_work.sessions(snapshot)[:1]
     for one, page in zip(ended, last_work.pages(snapshot, ended), strict=False):

@@ -41,6 +41,16 @@ class _Row(msgspec.Struct, frozen=True):
     tokens: int
     count: Count | None
 
+    @property
+    def source(self) -> str:
+        return self.count.source if self.count else _RULE
+
+    @property
+    def band(self) -> str:
+        if self.count is None:
+            return "rule"
+        return "exact" if self.count.error == 0 else f"± {self.count.error:.0%}"
+
 
 @command(
     "tokens",
@@ -111,12 +121,10 @@ def _asked(sources: tuple[str, ...], model: str, memory: Memory | None, allow_se
     from memctl.tokens.endpoint import Endpoint
 
     endpoint = Endpoint(model, os.environ, load.open_cache(memory) if memory else None)
-    rows = []
-    for source in sources:
-        text = read(source)
-        count = endpoint.count(text, allow_secret=allow_secret)
-        rows.append(_Row(source, kind_of_text(source, text), count.tokens, count))
-    return rows
+    texts = [(source, read(source)) for source in sources]
+    counts = [endpoint.count(text, allow_secret=allow_secret) for _, text in texts]
+    found = zip(texts, counts, strict=True)
+    return [_Row(source, kind_of_text(source, text), count.tokens, count) for (source, text), count in found]
 
 
 def _counted(source: str, counter: Counter, as_messages: bool) -> list[_Row]:
@@ -152,31 +160,15 @@ def _request(text: str) -> Any:
 def _print(rows: list[_Row], family: str, as_json: bool, as_messages: bool) -> None:
     total = sum(row.tokens for row in rows)
     if as_json:
-        data = [
-            {
-                "file": row.name,
-                "kind": row.kind,
-                "tokens": row.tokens,
-                "source": row.count.source if row.count else _RULE,
-                "error": row.count.error if row.count else None,
-            }
-            for row in rows
-        ]
+        names = ("file", "kind", "tokens", "source", "error")
+        found = [(row.name, row.kind, row.tokens, row.source, row.count and row.count.error) for row in rows]
+        data = [dict(zip(names, values, strict=True)) for values in found]
         output.json("tokens", {"model": family, "total": total, "files": data})
         return
-    shown = [
-        (f"{row.tokens:,}", _band(row.count), row.count.source if row.count else _RULE, row.kind, row.name)
-        for row in rows
-    ]
+    shown = [(f"{row.tokens:,}", row.band, row.source, row.kind, row.name) for row in rows]
     if len(rows) > 1 or as_messages:
         shown.append((f"{total:,}", "", "", "", "total"))
     output.columns(shown)
-
-
-def _band(count: Count | None) -> str:
-    if count is None:
-        return "rule"
-    return "exact" if count.error == 0 else f"± {count.error:.0%}"
 
 
 def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> None:

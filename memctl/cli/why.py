@@ -20,9 +20,9 @@ from memctl.pages.provenance import (
     IN_TEXT,
     SUSPECT,
     Cause,
+    PageReference,
     Reason,
     RelatedRecord,
-    Told,
     Why,
     reason_of_commit,
     reason_of_record,
@@ -93,7 +93,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
             *(_record_row(snapshot, item) for item in found.records if item.is_here),
         ],
         "Records": [_record_row(snapshot, item) for item in shown],
-        "Pages": [_page_row(told) for told in found.pages],
+        "Pages": [_page_row(one) for one in found.pages],
         "Sections": [_Row((page.id, f"{page.title}  {_bracketed(*globs)}")) for page, globs in found.sections],
         "Of these pages and sections": [_plain_row(snapshot, record) for record in indirect.of_places],
         f"Session {found.session}": [_plain_row(snapshot, record) for record in found.of_session],
@@ -146,9 +146,9 @@ def _plain_row(snapshot: Snapshot, record: Record) -> _Row:
     return _Row((record.id, record.status, record.title), reason_of_record(snapshot, record))
 
 
-def _page_row(told: Told) -> _Row:
-    changed = f": changed from {told.reviewed} to {told.now}" if told.state == SUSPECT else ""
-    return _Row((told.page.id, told.state, f"{told.page.title}  {_bracketed(*told.references)}{changed}"))
+def _page_row(one: PageReference) -> _Row:
+    changed = f": changed from {one.reviewed} to {one.now}" if one.state == SUSPECT else ""
+    return _Row((one.page.id, one.state, f"{one.page.title}  {_bracketed(*one.references)}{changed}"))
 
 
 def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _Row:
@@ -215,15 +215,15 @@ def _data(memory: Memory, snapshot: Snapshot, found: Why, indirect: Indirect) ->
         ],
         "pages": [
             {
-                "id": told.page.id,
-                "title": told.page.title,
-                "path": memory.tracked(told.page.path),
-                "references": list(told.references),
-                "state": told.state,
-                "reviewed": told.reviewed or None,
-                "now": told.now or None,
+                "id": one.page.id,
+                "title": one.page.title,
+                "path": memory.tracked(one.page.path),
+                "references": list(one.references),
+                "state": one.state,
+                "reviewed": one.reviewed or None,
+                "now": one.now or None,
             }
-            for told in found.pages
+            for one in found.pages
         ],
         "records": [
             {

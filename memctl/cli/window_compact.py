@@ -84,7 +84,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     if target is not None and free is not None:
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     messages.check(given["target_file"], as_json=given["as_json"])
-    from memctl.window import CompressionEngine, EvictionEngine, cascade
+    from memctl.window import CompressionEngine, cascade
 
     memory = opening.memory_if_any(ctx)
     seen, counter = _read(source, given["model"], memory)
@@ -96,7 +96,8 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
         target = _target(seen, given["model"], given["window"], memory)
     provider = material.provider_if_any(memory, no_llm=given["no_llm"])
     engine = CompressionEngine(counter, provider=provider, kept_turns=given["keep_turns"])
-    evictor = EvictionEngine(given["policy"], counter=counter)
+    merge = engine.model.merged if engine.model else None
+    evictor = messages.evictor(given["policy"], counter, memory, merge=merge)
     found = cascade.reduce(opened.conversation, target, engine, evictor, STRATEGIES[given["strategy"]])
     messages.write(found.conversation.given, given["target_file"])
     if given["as_json"]:
@@ -234,16 +235,15 @@ def evict_command(
     went. The system prompt, the task, the current message and results that are not answered yet stay. Exit code 1: the
     target is out of reach; as much as could be went.
     """
-    from memctl.window import EvictionEngine
-
     if (free is None) == (target is None):
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     messages.check(target_file, as_json=as_json)
-    opened, counter = messages.read(source, model, opening.memory_if_any(ctx))
+    memory = opening.memory_if_any(ctx)
+    opened, counter = messages.read(source, model, memory)
     messages.check_target(opened, source, target_file)
     conversation = opened.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))
-    engine = EvictionEngine(policy, counter=counter, placeholder_max_tokens=placeholder)
+    engine = messages.evictor(policy, counter, memory, placeholder_max_tokens=placeholder)
     given, result = engine.evict_from(conversation, need, task=task)
     messages.write(given, target_file)
     data = _evict_data(opened, result, counter)

@@ -18,7 +18,6 @@ from memctl.text.phrases import quantity
 from memctl.transcript import reading
 from memctl.transcript.events import Session
 from memctl.window import Entry, Fidelity, GradedQuestion, Question, checklist, fidelity
-from memctl.window import questions as question_sets
 
 _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 
@@ -56,7 +55,7 @@ def fidelity_command(
     if original == compressed == "-":
         raise MemctlError("only one of the two can be standard input", exit_code=USAGE)
     before, after = _session(original), _session(compressed)
-    questions = question_sets.parse(read(asked), asked) if asked else question_sets.generate(before)
+    questions = fidelity.parse_questions(read(asked), asked) if asked else fidelity.generate_questions(before)
     provider = material.provider_if_any(opening.memory_if_any(ctx), no_llm=no_llm)
     found = _judged(_text(before), _text(after), questions, provider)
     listed = checklist.of_events(before.events) if not asked else []
@@ -70,7 +69,7 @@ def fidelity_command(
     passed = score >= least and (not missed or has_chosen)
     if as_json:
         data = {"original": original, "compressed": compressed, "min": least, "passed": passed}
-        data |= {"counted": found.counted, "fewest_questions": question_sets.FEWEST}
+        data |= {"counted": found.counted, "fewest_questions": fidelity.FEWEST_QUESTIONS}
         data |= {"checked": len(listed), "missing": [msgspec.to_builtins(one) for one in missed]}
         output.json("window_fidelity", {**data, **msgspec.to_builtins(found), "score": score})
     else:
@@ -108,7 +107,7 @@ def _text(session: Session) -> str:
 def _print(found: Fidelity, score: float, least: float, missed: Sequence[Entry]) -> None:
     lost = [answer for answer in found.answers if answer.kept is False]
     aside = [answer for answer in found.answers if answer.kept is None]
-    is_telling = found.counted >= question_sets.FEWEST
+    is_telling = found.counted >= fidelity.FEWEST_QUESTIONS
     verdict = "enough" if is_telling else "but of too few questions to tell"
     if missed or score < least:
         verdict = "too little" if score < least else "but something is missing"

@@ -20,7 +20,7 @@ from memctl.text.phrases import quantity
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.transcript.window import Window
-    from memctl.window import Opened
+    from memctl.window import EvictionEngine, Opened
 
 
 # The options of every command that gives messages back.
@@ -64,6 +64,20 @@ def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened,
         loaded = reading.load(found, source)
     counter = counting.counter_for(model, loaded.model, memory)
     return loaded.opened(counter), counter
+
+
+def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -> EvictionEngine:
+    """The engine of a policy; `semantic_merge` compares texts by their meaning, too, if the user has set a model."""
+    from memctl.window import EvictionEngine
+
+    if policy == "semantic_merge" and memory is not None and memory.semantic_model:
+        from memctl.search import embeddings
+
+        try:
+            more["embed"] = embeddings.load(memory.semantic_model).vectors
+        except MemctlError as error:
+            output.note(f"warning: texts are compared by their words: {error.with_hint}")
+    return EvictionEngine(policy, counter=counter, **more)
 
 
 def write(given: Any, target_file: str | None) -> None:

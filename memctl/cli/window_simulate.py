@@ -141,6 +141,6 @@ def _row(one: Replay) -> tuple[str, ...]:
 
 def _curve(points: tuple[int, ...], most: int) -> str:
     """The curve in one line; all curves to the same scale."""
-    from memctl.window import Curve, drawing
+    from memctl.window import Curve, curve
 
-    return drawing.sparkline(Curve(points=points), most)
+    return curve.sparkline(Curve(points=points), most)

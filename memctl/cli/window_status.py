@@ -37,13 +37,11 @@ from memctl.window import (
     Status,
     Thresholds,
     Trend,
-    drawing,
+    curve,
+    health,
     limits,
     performance,
     status,
-)
-from memctl.window import (
-    alerts as alarms,
 )
 
 _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
@@ -165,7 +163,7 @@ def status_command(
     found = source.judge(seen, limit)
     if picture:
         thresholds = source.config.pressure.thresholds
-        drawn = drawing.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
+        drawn = curve.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
         if picture == "-":
             output.text(drawn, newline=False)
             return
@@ -218,7 +216,7 @@ def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: St
         f"of the {limit.usable:,} {_fits(limit)}"
     )
     output.text(f"{_growth(reading, source.config.pressure.velocity_window)}{_until_red(reading)}\n")
-    output.columns([(part.name, drawing.bar(_share(part)), f"{part.used:,} of {part.limit:,}") for part in found.parts])
+    output.columns([(part.name, curve.bar(_share(part)), f"{part.used:,} of {part.limit:,}") for part in found.parts])
     _print_curve(seen, limit)
     if found.largest:
         output.text("\nlargest results")
@@ -236,15 +234,16 @@ def _fits(limit: Limit) -> str:
 
 
 def _growth(reading: PressureReading, steps: int) -> str:
-    """The rate that the forecast is made from, and what it is made of; "" without growth."""
+    """The burn rate, which is that of `window health`, and what is expected from it and from what is usual."""
     if reading.forecast_tokens_per_turn <= 0:
         return ""
-    expected, late = f"{reading.forecast_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
-    known = [f"{late} in the last {steps}"] if reading.forecast_turns > steps and late != expected else []
-    known += [f"{reading.usual_tokens_per_turn:,.0f} usually"] if reading.usual_tokens_per_turn else []
-    of = "by" if reading.usual_tokens_per_turn else "in"
+    rate, late = f"{reading.burn_rate_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
     turns = f"the last {reading.forecast_turns} turns" if reading.forecast_turns > 1 else "the last turn"
-    return f"grows by {expected} tokens a turn {of} {', '.join([turns, *known])}; "
+    parts = [f"burn rate {rate} tokens a turn in {turns}" if reading.forecast_turns else "nothing grew so far"]
+    parts += [f"{late} in the last {steps}"] if reading.forecast_turns > steps and late != rate else []
+    parts += [f"{reading.usual_tokens_per_turn:,.0f} usually"] if reading.usual_tokens_per_turn else []
+    expected = f"{reading.forecast_tokens_per_turn:,.0f}"
+    return ", ".join(parts) + (f", {expected} expected; " if expected != rate else "; ")
 
 
 def _until_red(reading: PressureReading) -> str:
@@ -261,12 +260,12 @@ def _share(part: status.ComponentUse) -> float:
 
 
 def _print_curve(seen: SeenConversation, limit: Limit) -> None:
-    curve = seen.curve
-    if curve.points:
-        cuts = len(curve.compactions)
-        compacted = f", compacted {quantity(cuts, 'time')} ({drawing.MARK})" if cuts else ""
-        output.text(f"\n{quantity(len(curve.points), 'request')}{compacted}")
-        output.text(drawing.sparkline(curve, limit.usable))
+    seen_curve = seen.curve
+    if seen_curve.points:
+        cuts = len(seen_curve.compactions)
+        compacted = f", compacted {quantity(cuts, 'time')} ({curve.MARK})" if cuts else ""
+        output.text(f"\n{quantity(len(seen_curve.points), 'request')}{compacted}")
+        output.text(curve.sparkline(seen_curve, limit.usable))
 
 
 def _large_row(one: status.Large) -> tuple[str, ...]:
@@ -375,7 +374,7 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
 def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
     """What is out of its healthy range and does not alarm."""
     alarming = {alert.metric for alert in alerts}
-    return [one for one in alarms.watch(last) if one.metric not in alarming]
+    return [one for one in health.watch(last) if one.metric not in alarming]
 
 
 def _row(name: str, last: HealthSnapshot, trend: Trend) -> tuple[str, ...]:

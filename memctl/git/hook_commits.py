@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from memctl.errors import MemctlError
-from memctl.git import earlier_use, git
+from memctl.git import git
 from memctl.git.repository import Repository
 
 SETTING = "memctl.hookCommits"
@@ -39,6 +39,8 @@ def default(repository: Repository) -> str:
 
     Where an earlier memctl was at work, which committed all, and trust comes from elsewhere than the clone, it is ALL.
     """
+    from memctl.git import earlier_use  # mostly something is set
+
     if not repository.own_setting("memctl.trusted") and earlier_use.was_at_work(repository):
         return ALL
     branch = repository.branch()[0].removeprefix("refs/heads/")

@@ -132,24 +132,6 @@ def foreign(repository: Repository, new: str, old: str, folder: str) -> int:
     return int(git.read(args, repository.top, literal=False))
 
 
-def distance(repository: Repository) -> tuple[str, int, int] | None:
-    """The branch that HEAD follows, by what was last fetched of it: its name, and how many commits HEAD is ahead and
-    behind; None if it follows none."""
-    try:
-        args = [
-            "for-each-ref",
-            "--format=%(upstream:short)%00%(upstream:track,nobracket)",
-            repository.branch()[0] or "-",
-        ]
-        name, _, track = git.read(args, repository.top).decode(errors="replace").strip("\n").partition("\0")
-    except git.GitFailed:
-        return None
-    if not name or track == "gone":
-        return None
-    counts = {word: int(number) for part in track.split(", ") if part for word, _, number in [part.partition(" ")]}
-    return name, counts.get("ahead", 0), counts.get("behind", 0)
-
-
 def settings(repository: Repository, key: str) -> list[str]:
     """All values of a setting of Git's that may have several."""
     try:

@@ -20,7 +20,7 @@ _BLOCKS = {
 What was decided here, what is wrong, where work stands and what was learned is in `.memory/`, kept by memctl.
 
 - Before you begin: `memctl rehydrate`, or `memctl rehydrate --task "…"`; not if "Memory of …" was given to you already.
-- Before you stop: `memctl checkpoint save --done … --doing … --next …`, the first time with `--task "…"`;
+- Before you stop: `memctl checkpoint save --done A --doing B --next C`, the first time with `--task "…"`;
   `memctl checkpoint resume` goes on from there.
 
 {GUIDE}""",
@@ -29,7 +29,7 @@ What was decided here, what is wrong, where work stands and what was learned is 
 _LEADS_THERE = re.compile(rf"(?:^|\s)@(?:\./)?{re.escape(AGENTS)}\b")
 
 
-def added(text: str, name: str) -> str:
+def add_block(text: str, name: str) -> str:
     """A file with its block: put behind the rest, or refreshed where it stands."""
     block = f"{BEGIN}\n{_BLOCKS[name]}{END}"
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -43,7 +43,7 @@ def added(text: str, name: str) -> str:
     return f"{text}{gap}{block}{newline}"
 
 
-def removed(text: str, name: str) -> str:
+def remove_block(text: str, name: str) -> str:
     """A file without its block, and without the empty line that came with it."""
     place = _place(text, name)
     if not place:

@@ -50,7 +50,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
         change = task_save.change(memory, snapshot, task, how)
         write = change.writes[0]
         made.append(checkpoint.parse(write.text, write.path))
-        session_state.changed(folder, saving=(event, made[-1].checkpoint_id), task=task)
+        session_state.update(folder, saving=(event, made[-1].checkpoint_id), task=task)
         if summary is None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
@@ -59,7 +59,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
     if not outcome.change.is_empty:
         draft_page.drop(folder)
     for one in made:
-        session_state.changed(folder, checkpoint=one.checkpoint_id)
+        session_state.update(folder, checkpoint=one.checkpoint_id)
         if not any(event.checkpoint_id == one.checkpoint_id for event in event_stream.read(memory).events):
             task_save.note(memory, one)
 

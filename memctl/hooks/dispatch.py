@@ -100,14 +100,14 @@ def answer(
         return ""
     if what not in (AGENT, BEFORE, END):
         _attempt(call, lambda: live_sessions.note(call.folder, host, payload, place, environ, anew=what == START))
-    text = _attempted(call, lambda: _DOING[what](call))
+    text = _try_text(call, lambda: _DOING[what](call))
     if behind is not None:
         behind += left
     else:
         for do in left:
             do()
     return (
-        event_payload.spoken(host, payload.event, text)
+        event_payload.render_answer(host, payload.event, text)
         if text and (what in (AGENT, STOP) or what in host.speaks)
         else text
     )
@@ -137,7 +137,7 @@ def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, st
         return ""
     with suppress(OSError):
         folder.tidy()
-    return event_payload.spoken(host, payload.event, _UNTRUSTED)
+    return event_payload.render_answer(host, payload.event, _UNTRUSTED)
 
 
 def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
@@ -164,7 +164,7 @@ def _attempt(call: _EventCall, do: Callable[[], object]) -> None:
         log.fault(call.folder.root, call.payload.event, call.folder.key, error)
 
 
-def _attempted(call: _EventCall, make: Callable[[], str]) -> str:
+def _try_text(call: _EventCall, make: Callable[[], str]) -> str:
     """Return what `make` returns; "" for a fault, which goes into our own log."""
     texts: list[str] = []
     _attempt(call, lambda: texts.append(make()))
@@ -173,7 +173,7 @@ def _attempted(call: _EventCall, make: Callable[[], str]) -> str:
 
 def _in_time(call: _EventCall, make: Callable[[], str]) -> str:
     """Return what `make` returns within the time that a start has; "" if it takes longer, or fails."""
-    return daemonize.within(daemonize.seconds(call.environ), lambda: _attempted(call, make)) or ""
+    return daemonize.within(daemonize.seconds(call.environ), lambda: _try_text(call, make)) or ""
 
 
 def _tool(call: _EventCall) -> str:
@@ -181,7 +181,7 @@ def _tool(call: _EventCall) -> str:
 
     _attempt(call, lambda: _look(call))
     suggestion = pressure.after_tool(call.host, call.payload, call.folder, call.environ)
-    return _owed_context(call) or _attempted(call, lambda: _of_file(call)) + suggestion
+    return _owed_context(call) or _try_text(call, lambda: _of_file(call)) + suggestion
 
 
 def _of_file(call: _EventCall) -> str:
@@ -245,7 +245,7 @@ def _look(call: _EventCall) -> None:
     if gemini_compaction.is_new(call.folder, call.payload.transcript):
         call.folder.is_new(_OWED)
         _note_compaction(call)
-        job_queue.leave(call.folder, _entry(call, COMPACT))
+        job_queue.leave(call.folder, _job_of(call, COMPACT))
 
 
 def _owed_context(call: _EventCall) -> str:
@@ -281,9 +281,9 @@ def _start_context(call: _EventCall, memory: "Memory") -> str:
 
     state = session_state.read(call.folder)
     texts = [
-        _attempted(call, lambda: session_start.context(memory, call.host, call.payload, call.folder, state)),
-        _attempted(call, lambda: session_start.pages_elsewhere(memory, call.folder.root)),
-        _attempted(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
+        _try_text(call, lambda: session_start.context(memory, call.host, call.payload, call.folder, state)),
+        _try_text(call, lambda: session_start.pages_elsewhere(memory, call.folder.root)),
+        _try_text(call, lambda: other_memctl.line(call.host, call.place, call.folder.root, call.environ)),
     ]
     if left_out := load.left_out(memory):
         texts.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
@@ -292,7 +292,7 @@ def _start_context(call: _EventCall, memory: "Memory") -> str:
 
 def _start(call: _EventCall) -> str:
     begun = time.monotonic()
-    if call.payload.source != COMPACTED and (job_queue.notes(call.folder.root) or _left_behind(call)):
+    if call.payload.source != COMPACTED and (job_queue.notes(call.folder.root) or _killed_sessions(call)):
         # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
         daemonize.within(daemonize.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _open(call)
@@ -311,15 +311,15 @@ def _start(call: _EventCall) -> str:
     return text
 
 
-def _left_behind(call: _EventCall) -> list[SessionDir]:
+def _killed_sessions(call: _EventCall) -> list[SessionDir]:
     if next(iter(call.folder.others()), None) is None:
         return []
     from memctl.hooks import draft_page
 
     pause = _open(call).config.session_pause
     found = (
-        *live_sessions.left_behind(call.folder, call.place, pause),
-        *draft_page.left_behind(call.folder, open_repository(call.place).top, pause),
+        *live_sessions.killed_sessions(call.folder, call.place, pause),
+        *draft_page.old_drafts(call.folder, open_repository(call.place).top, pause),
     )
     return list({one.key: one for one in found}.values())
 
@@ -330,7 +330,7 @@ def _take_up(call: _EventCall) -> str:
 
     waiting = daemonize.seconds(call.environ) / 2
     _attempt(call, lambda: jobs.settle_all(call.folder.root, call.environ, waiting))
-    _attempt(call, lambda: jobs.end_killed(_open(call), _left_behind(call), _MOST_AT_ONCE, waiting))
+    _attempt(call, lambda: jobs.end_killed(_open(call), _killed_sessions(call), _MOST_AT_ONCE, waiting))
     return ""
 
 
@@ -372,12 +372,12 @@ def _reminder(call: _EventCall) -> str:
     rows, end = unread[0]
 
     made = _in_time(call, lambda: reminder.find(partial(_open, call), call.folder, rows)) if rows else ""
-    return _attempted(call, lambda: reminder.give(call.folder, made, end))
+    return _try_text(call, lambda: reminder.give(call.folder, made, end))
 
 
 def _leave(call: _EventCall, what: str) -> None:
     """Note an event, and have its work done behind the host's back, by whoever is at work for the session."""
-    job_queue.leave(call.folder, _entry(call, what))
+    job_queue.leave(call.folder, _job_of(call, what))
     held = job_queue.take(call.folder, _MOMENT)
     if held is not None:
         call.behind.append(lambda: _attempt(call, lambda: _settle(call, held=held)))
@@ -385,13 +385,13 @@ def _leave(call: _EventCall, what: str) -> None:
 
 def _end(call: _EventCall) -> str:
     """The end, at which the host waits: a user who pushes then has the commit with the session's page."""
-    job_queue.leave(call.folder, _entry(call, END))
+    job_queue.leave(call.folder, _job_of(call, END))
     live_sessions.end(call.folder)
     _settle(call, _LAST_PATIENCE)
     return ""
 
 
-def _entry(call: _EventCall, what: str) -> dict[str, object]:
+def _job_of(call: _EventCall, what: str) -> dict[str, object]:
     return {
         "what": what,
         "host": call.host.name,
@@ -409,7 +409,7 @@ def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> 
     def do(entry: Mapping[str, Any]) -> bool:
         from memctl.hooks import jobs
 
-        return jobs.worked(call.folder, call.environ, entry)
+        return jobs.do_work(call.folder, call.environ, entry)
 
     job_queue.settle(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
 

@@ -40,7 +40,7 @@ def drop(folder: SessionDir) -> None:
     _file(folder).unlink(missing_ok=True)
 
 
-def left_behind(folder: SessionDir, top: Path, pause: float) -> list[SessionDir]:
+def old_drafts(folder: SessionDir, top: Path, pause: float) -> list[SessionDir]:
     """The other sessions of a worktree that have an old draft: they ended with nothing that was worth a commit, or an
     older memctl did not note that they were under way."""
     found = [one for one in folder.others() if is_old(one, pause)]

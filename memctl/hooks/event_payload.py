@@ -64,7 +64,7 @@ def parse(data: bytes) -> Payload:
         agent=_text(values, "agent_id"),
         source=_text(values, "source"),
         trigger=_text(values, "trigger"),
-        prompt=_asked(_text(values, "prompt")),
+        prompt=_without_hook_context(_text(values, "prompt")),
         agent_type=_text(values, "agent_type"),
         goes_on=values.get("stop_hook_active") is True,
         answer=_text(values, "last_assistant_message") or _text(values, "prompt_response"),
@@ -73,7 +73,7 @@ def parse(data: bytes) -> Payload:
     )
 
 
-def _asked(prompt: str) -> str:
+def _without_hook_context(prompt: str) -> str:
     """What the user asks, without what hooks have said before it: Gemini CLI puts that at the head of a prompt which is
     given on its command line, with all `<` within it escaped."""
     if not prompt.startswith(_SAID):
@@ -87,13 +87,13 @@ def _text(values: dict[str, Any], name: str) -> str:
     return value if isinstance(value, str) and "\0" not in value else ""
 
 
-def spoken(host: Host, event: str, text: str) -> str:
+def render_answer(host: Host, event: str, text: str) -> str:
     """An answer as the host takes it."""
-    text = _within(text, host.most_bytes) if host.most_bytes else text
+    text = _cut_to(text, host.most_bytes) if host.most_bytes else text
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
 
 
-def _within(text: str, most: int) -> str:
+def _cut_to(text: str, most: int) -> str:
     """A text of at most so many bytes: without lines before its last one, which says what else was left out."""
     lines = text.rstrip("\n").split("\n")
     sizes = [len(line.encode(errors="surrogatepass")) + 1 for line in lines]

@@ -41,7 +41,7 @@ _Found = list[tuple[str, ...]]
 def after(place: Path, folder: SessionDir, payload: Payload) -> str:
     """What is recorded about the files that a call has read or written, once a session; "" if nothing is."""
     lines = []
-    for name, is_written, found in _recorded(open_repository(place), place, folder, payload):
+    for name, is_written, found in _unsaid(open_repository(place), place, folder, payload):
         if not folder.is_first(_mark(name)):  # another call has just said it
             continue
         is_new = folder.is_first(f"record-{found[0][0]}")
@@ -59,7 +59,7 @@ def before(place: Path, folder: SessionDir, payload: Payload) -> str:
     repository = open_repository(place)
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
-    for name, is_written, found in _recorded(repository, place, folder, payload):
+    for name, is_written, found in _unsaid(repository, place, folder, payload):
         if is_written and folder.is_first(_mark(name)):
             reason = f"{_sentence(name, found)} Check the change against that; the next try is let through."
             answer = {"hookEventName": payload.event, "permissionDecision": DENY, "permissionDecisionReason": reason}
@@ -67,17 +67,17 @@ def before(place: Path, folder: SessionDir, payload: Payload) -> str:
     return ""
 
 
-def _recorded(
+def _unsaid(
     repository: Repository, place: Path, folder: SessionDir, payload: Payload
 ) -> Iterator[tuple[str, bool, _Found]]:
     """The files that a call touches, of which something is recorded and was not said since the last compaction: name,
     whether it is written, and its open records, the weightiest first: id, title, type, status, and why it is so."""
-    named = _named(repository.top, payload.cwd or str(place), payload.arguments)
-    rows = file_records.referring(repository.private / folder.root.name, named) if named else []
+    named = _candidates(repository.top, payload.cwd or str(place), payload.arguments)
+    rows = file_records.records_of_files(repository.private / folder.root.name, named) if named else []
     rows = [row for row in rows if not folder.was_said(_mark(row[0]))]
     if not rows or _is_restricted(repository, place, folder):
         return
-    for name, is_written in _touched(repository.top, payload._replace(cwd=payload.cwd or str(place))).items():
+    for name, is_written in _touched_files(repository.top, payload._replace(cwd=payload.cwd or str(place))).items():
         texts: _Found = [
             (*row[2:], why)
             for row in rows
@@ -87,7 +87,7 @@ def _recorded(
             yield name, is_written, texts
 
 
-def _named(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
+def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
     """The names that files of the repository would have if the words of some arguments were such, each once."""
     texts = [text for value in arguments.values() for text in (value if isinstance(value, list) else [value])]
     found, folders = dict[str, None](), [cwd]
@@ -104,7 +104,7 @@ def _named(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
     return list(found)[:_WORDS]
 
 
-def _touched(top: Path, payload: Payload) -> dict[str, bool]:
+def _touched_files(top: Path, payload: Payload) -> dict[str, bool]:
     """The files of the repository that a call touches, and whether it writes them."""
     from memctl.record.task_state import READ
     from memctl.session import calls  # only where a file with a record is named
@@ -161,14 +161,14 @@ def _sentence(name: str, found: _Found) -> str:
     (identifier, title, type_, status, why), *others = found
     more = f" Also {', '.join(other[0] for other in others[:_OTHERS])}." if others else ""
     start, end = f"{identifier} ({status} {type_}) is about {name}: ", f"{more} (information from the project's memory)"
-    said = why if _bare(why).startswith(_bare(title)) else f"{title.rstrip('.')}. {why}".rstrip()
+    said = why if _plain(why).startswith(_plain(title)) else f"{title.rstrip('.')}. {why}".rstrip()
     said = said if said.endswith((".", "!", "?")) else f"{said}."
     room = _MOST - len(start) - len(end)
     text = said if len(said) <= room else said[: max(room - 1, 0)].rstrip() + "…"
     return _line(f"{start}{text}{end}")
 
 
-def _bare(text: str) -> str:
+def _plain(text: str) -> str:
     """A text without what a title made of its beginning has not: code marks, and the mark of what is cut."""
     return " ".join(text.replace("`", "").split()).rstrip(" .…;:,")
 

@@ -70,7 +70,7 @@ class Allowed(NamedTuple):
     declined: Collection[str] = ()
 
 
-class Keeping:
+class OriginalFiles:
     """Where what files were before is kept."""
 
     def __init__(self, folder: Path) -> None:
@@ -109,64 +109,68 @@ def settings_edit(
     top: Path | None,
     host: Host,
     call: Mapping[str, Any] | None,
-    keeping: Keeping,
+    originals: OriginalFiles,
     allowed: Allowed,
 ) -> Edit:
     """What becomes of a host's settings; with no `call` of ours the hooks go. No link may lead out of the worktree
     `top`."""
     target, path = _target(file, name, top), FORMS[host.name].setting
-    kept = keeping.find(target)
+    kept = originals.find(target)
     if call is None:
 
         def remove(text: str) -> str:
-            return settings.with_list(settings.removed(text, name), path, [], _ours(kept, allowed), name)
+            return settings.change_list(settings.remove_hooks(text, name), path, [], _own_rules(kept, allowed), name)
 
-        return _removal(file, name, top, remove, keeping)
+        return _removal(file, name, top, remove, originals)
     text, _ = _text(_content(target, name), name)
     try:
-        present = settings.listed(text, path, name) if path and text.strip() else []
+        present = settings.list_at(text, path, name) if path and text.strip() else []
         wanted, gone = _choice(allowed, kept, present)
         edit = _addition(
             file,
             name,
             top,
-            lambda text: settings.with_list(settings.added(text, host, call, name), path, wanted, gone, name),
+            lambda text: settings.change_list(settings.add_hooks(text, host, call, name), path, wanted, gone, name),
         )
     except MemctlError as error:
         wanted = permissions.choose(allowed.rules, allowed.groups, (), [])
-        lines = settings.with_list(settings.added("", host, call, name), path, wanted, [], name)
+        lines = settings.change_list(settings.add_hooks("", host, call, name), path, wanted, [], name)
         hint = f"nothing was changed; correct it and run this again, or put this in by hand:\n{lines.rstrip()}"
         raise MemctlError(error.message, hint) from None
-    return _noted(edit, kept, allowed, wanted, present)
+    return _with_rules(edit, kept, allowed, wanted, present)
 
 
-def rules_edit(file: Path, name: str, top: Path | None, form: Form, keeping: Keeping, allowed: Allowed | None) -> Edit:
+def rules_edit(
+    file: Path, name: str, top: Path | None, form: Form, originals: OriginalFiles, allowed: Allowed | None
+) -> Edit:
     """What becomes of a host's file of rules; without any `allowed` ours go."""
     target = _target(file, name, top)
-    kept, rules = keeping.find(target), form.rules()
+    kept, rules = originals.find(target), form.rules()
     if allowed is None:
-        ours = _ours(kept, Allowed(rules))
-        return _removal(file, name, top, lambda text: permissions.written(text, form, [], ours), keeping)
+        ours = _own_rules(kept, Allowed(rules))
+        return _removal(file, name, top, lambda text: permissions.write_rules(text, form, [], ours), originals)
     text, _ = _text(_content(target, name), name)
-    present = permissions.present(text, rules)
+    present = permissions.rules_in(text, rules)
     wanted, gone = _choice(allowed, kept, present)
-    edit = _addition(file, name, top, lambda text: permissions.written(text, form, wanted, gone))
+    edit = _addition(file, name, top, lambda text: permissions.write_rules(text, form, wanted, gone))
     if edit.after == b"":
         edit = msgspec.structs.replace(edit, after=None)
-    return _noted(edit, kept, allowed, wanted, present)
+    return _with_rules(edit, kept, allowed, wanted, present)
 
 
-def declined(host: Host, environ: Mapping[str, str]) -> list[str]:
+def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
     """Return the rules that a user was offered in their own settings and that are not there: in none of their clones
     they are put in unasked."""
     form, own = FORMS[host.name], settings.place(host, settings.USER, Path(), environ)
     file = Path(os.path.realpath(own.file.parent / form.file if form.file else own.file))
-    kept = Keeping(state_home(environ)).find(file)
+    kept = OriginalFiles(state_home(environ)).find(file)
     if kept is None:
         return []
     try:
         text, _ = _text(_content(file, own.shown), own.shown)
-        there = permissions.present(text, form.rules()) if form.file else settings.listed(text, form.setting, own.shown)
+        there = (
+            permissions.rules_in(text, form.rules()) if form.file else settings.list_at(text, form.setting, own.shown)
+        )
     except MemctlError:
         return []
     return [rule for rule in kept.offered if rule not in there]
@@ -176,15 +180,15 @@ def _choice(allowed: Allowed, kept: OriginalFile | None, present: Sequence[str])
     """The rules that are to be in a file, and those of ours that are to go."""
     offered = {*(kept.offered if kept else ()), *allowed.declined}
     wanted = permissions.choose(allowed.rules, allowed.groups, offered, present)
-    return wanted, [rule for rule in _ours(kept, allowed) if rule not in wanted]
+    return wanted, [rule for rule in _own_rules(kept, allowed) if rule not in wanted]
 
 
-def _ours(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
+def _own_rules(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
     """The rules in a file that memctl has put there; all that are like ours where nobody knows who did."""
     return kept.put if kept and kept.after else tuple(rule for of in allowed.rules.values() for rule in of)
 
 
-def _noted(
+def _with_rules(
     edit: Edit, kept: OriginalFile | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]
 ) -> Edit:
     before = kept.put if kept else ()
@@ -195,7 +199,7 @@ def _noted(
     )
 
 
-def guide_edits(folder: Path, top: Path, keeping: Keeping, *, remove: bool) -> list[Edit]:
+def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bool) -> list[Edit]:
     """What becomes of AGENTS.md and CLAUDE.md."""
     made: list[Edit] = []
     for name in (agents_md.AGENTS, agents_md.CLAUDE):
@@ -203,21 +207,21 @@ def guide_edits(folder: Path, top: Path, keeping: Keeping, *, remove: bool) -> l
         if name == agents_md.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(made[0].file):
             made.append(Edit(name, file, b"", b"", f"it is a link to {agents_md.AGENTS}"))
         elif remove:
-            made.append(_removal(file, name, top, partial(agents_md.removed, name=name), keeping))
+            made.append(_removal(file, name, top, partial(agents_md.remove_block, name=name), originals))
         else:
-            made.append(_addition(file, name, top, partial(agents_md.added, name=name)))
+            made.append(_addition(file, name, top, partial(agents_md.add_block, name=name)))
     return made
 
 
-def carry_out(edit: Edit, keeping: Keeping, *, remove: bool) -> None:
+def carry_out(edit: Edit, originals: OriginalFiles, *, remove: bool) -> None:
     """Write one file: whole, with the mode that it had. Raises MemctlError; then it is as it was."""
-    kept = keeping.find(edit.file)
+    kept = originals.find(edit.file)
     if not edit.changes:
         if remove:
-            keeping.forget(edit.file)
+            originals.forget(edit.file)
         elif edit.offered:
             old = kept or OriginalFile(str(edit.file), None, "")
-            keeping.keep(edit.file, msgspec.structs.replace(old, offered=edit.offered, put=edit.put))
+            originals.keep(edit.file, msgspec.structs.replace(old, offered=edit.offered, put=edit.put))
         return
     if _content(edit.file, edit.name) != edit.before:
         raise MemctlError(f"{edit.name} has just been changed by somebody", "run this again")
@@ -226,14 +230,14 @@ def carry_out(edit: Edit, keeping: Keeping, *, remove: bool) -> None:
             _write(edit)
             if edit.after is None and kept and kept.made_folder:
                 _remove_if_empty(edit.file.parent)
-            keeping.forget(edit.file)
+            originals.forget(edit.file)
             return
         is_ours = kept is not None and edit.before is not None and kept.after == _digest(edit.before)
         before = None if edit.before is None else base64.b64encode(edit.before).decode()
         is_new_folder = not edit.file.parent.exists()
         old = kept if kept is not None and is_ours else OriginalFile(str(edit.file), before, "", is_new_folder)
         made = msgspec.structs.replace(old, after=_digest(edit.after or b""), offered=edit.offered, put=edit.put)
-        keeping.keep(edit.file, made)
+        originals.keep(edit.file, made)
         _write(edit)
     except OSError as error:
         raise MemctlError(f"{edit.name} can't be written: {error.strerror}") from None
@@ -249,12 +253,12 @@ def _addition(file: Path, name: str, top: Path | None, change: Callable[[str], s
     return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
 
 
-def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], str], keeping: Keeping) -> Edit:
+def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], str], originals: OriginalFiles) -> Edit:
     target = _target(file, name, top)
     before = _content(target, name)
     if before is None:
         return Edit(name, target, None, None, "it is not there")
-    kept = keeping.find(target)
+    kept = originals.find(target)
     if kept is not None and kept.after == _digest(before):
         return Edit(name, target, before, None if kept.before is None else _without_ours(kept.before, name, change))
     text, has_mark = _text(before, name)

@@ -51,7 +51,7 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
         one = SessionDir(root, key)
         try:
             is_settled &= job_queue.settle(
-                one, partial(worked, one, environ), patience, fault=partial(log.fault, root, "", key)
+                one, partial(do_work, one, environ), patience, fault=partial(log.fault, root, "", key)
             )
         except OSError as error:
             log.fault(root, "", key, error)
@@ -59,7 +59,7 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
     return is_settled
 
 
-def worked(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
+def do_work(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
     """Do the work of an event; whether it is done. What went wrong is in our log.
 
     Raises NotNow where only a user can help: for a memory that is there and can't be opened, as in a merge that left

@@ -65,7 +65,7 @@ def end(folder: SessionDir) -> None:
     (folder.path / _FILE).unlink(missing_ok=True)
 
 
-def left_behind(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
+def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
     """The other sessions of a place that nobody has ended and that were killed, as far as can be told, the one touched
     last first. One that has left no trace for `pause` seconds is over (`session_pause_hours`)."""
     found = ((one, read(one)) for one in folder.others())

@@ -18,7 +18,7 @@ from memctl.hooks import settings
 from memctl.hooks.hosts import Host
 from memctl.hooks.settings import Place
 
-_SAID = "other-memctl"
+_NOTED = "other-memctl"
 _MOST_BYTES = 1024 * 1024  # of settings; a start has no time for more
 
 
@@ -58,12 +58,12 @@ def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) 
 
 def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> str:
     """Return what to say of it at a session's start, "" if nothing, or if it was said in this clone before."""
-    if (root / _SAID).exists():
+    if (root / _NOTED).exists():
         return ""
     found = find(host, project, environ, least=2)
     if not found:
         return ""
-    private.make_file(root / _SAID)
+    private.make_file(root / _NOTED)
     return f"Tell the user: {found[0].sentence(host)}. (memctl)\n"
 
 

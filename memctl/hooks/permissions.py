@@ -90,7 +90,7 @@ def choose(
     return chosen
 
 
-def written(text: str, form: Form, wanted: Sequence[str], gone: Collection[str]) -> str:
+def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[str]) -> str:
     """A file of rules with those wanted and without those that are to go; "" if nothing is left but its frame."""
     lines = [line for line in text.splitlines(keepends=True) if line.strip("\r\n") not in gone]
     if not any(line.strip() for line in lines):
@@ -105,23 +105,23 @@ def written(text: str, form: Form, wanted: Sequence[str], gone: Collection[str])
     return "" if not wanted and made == form.opening + form.closing else made
 
 
-def present(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
+def rules_in(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
     """Which rules a file has."""
     lines = text.splitlines()
     return [rule for of in rules.values() for rule in of if rule in lines]
 
 
-def granted(host: Host, text: str, rules: str, name: str) -> list[str]:
+def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
     """Return the rules that hold by a host's settings, or by its file of rules: those that nothing denies.
 
     Raises MemctlError if the settings, called `name`, are not such as memctl reads.
     """
     form = FORMS[host.name]
     if form.file:
-        return present(rules, form.rules())
+        return rules_in(rules, form.rules())
     above = form.setting[:-1]
     lists = {
-        key: [one for one in settings.listed(text or "{}", (*above, key), name) if isinstance(one, str)]
+        key: [one for one in settings.list_at(text or "{}", (*above, key), name) if isinstance(one, str)]
         for key in (form.setting[-1], *_STRONGER)
     }
     stronger = [re.sub(r"(?:[:( ]\*)?\)?$", "", one) for key in _STRONGER for one in lists[key]]
@@ -132,7 +132,7 @@ def granted(host: Host, text: str, rules: str, name: str) -> list[str]:
     ]
 
 
-def sentence(host: Host, rules: Collection[str]) -> str:
+def describe(host: Host, rules: Collection[str]) -> str:
     """What an agent may run without asking by some rules."""
     found = {
         group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in rules]

@@ -120,8 +120,8 @@ def _text(calls: int, found: ContextFill | None) -> str:
         else ""
     )
     return (
-        f"memctl: {number}{full}. At the next natural break, save where you are with `memctl checkpoint save --done …"
-        " --doing … --next …` (the first time with `--task …`) and record what was decided, then suggest to the user to"
+        f"memctl: {number}{full}. At the next natural break, save where you are with `memctl checkpoint save --done A"
+        " --doing B --next C` (the first time with `--task T`) and record what was decided, then suggest to the user to"
         " compact (/compact in Claude Code and Codex, /compress in Gemini CLI). memctl gives the state back afterwards."
         " Don't stop in the middle of a step for this."
     )

@@ -73,7 +73,7 @@ def _pack(
     from memctl.store import load
 
     snapshot = agent_view.readable(memory, load.disk(memory))
-    close = [one for one in _close(snapshot, about, memory.now) if not is_shown(one.id)]
+    close = [one for one in _best_fits(snapshot, about, memory.now) if not is_shown(one.id)]
 
     def bears(item: Item) -> bool:
         return not is_shown(item.id) and len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)
@@ -105,13 +105,13 @@ def give(folder: SessionDir, found: str) -> str:
     return str(text)
 
 
-def _close(snapshot: Snapshot, about: str, now: str) -> list[Result]:
+def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
     """What fits a prompt nearly as well as the best, best first: open records, pages, sessions and checkpoints."""
     from memctl.pack.items import CLOSE
     from memctl.search import ranking
 
     ranked = ranking.search(snapshot, about, now, most=_LOOKED_AT)
-    held = [one for one in ranked if one.record is None or _holds(one.record, now)]
+    held = [one for one in ranked if one.record is None or _is_in_force(one.record, now)]
     best = max((one.match for one in held), default=0.0)
     return [one for one in held if one.match >= CLOSE * best]
 
@@ -132,7 +132,7 @@ def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: C
     return [*(items.of_record(snapshot, record, known) for record in found), *made]
 
 
-def _holds(record: Record, now: str) -> bool:
+def _is_in_force(record: Record, now: str) -> bool:
     """Whether a record may bear on a prompt. States stand in the start's text."""
     is_state = record.memory_type == "state"
     return record.kind.is_knowledge and not is_state and record.is_open and not record.is_expired(now)

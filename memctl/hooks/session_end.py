@@ -51,7 +51,7 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 
     state = session_state.read(folder)
     old_texts, old = pages.existing_page(memory, folder.key)
-    made = summarize.merged(old, draft, state.succeeded if state else ()) if old else draft
+    made = summarize.merge_pages(old, draft, state.succeeded if state else ()) if old else draft
     writes, deletes = pages.replacement(memory, old_texts, pages.fit_page(memory, made))
     files = sum(map(len, made.files.values()))
     title = pages.title(folder.key, made.values.get("transcript", ""), files, made.values.get("turns", 0))

@@ -75,7 +75,7 @@ def note(
         folder.reset()
     began = state.began if state is not None and state.began else _beginning(memory, host, folder)
     seen = memory.now if is_given else state.seen if state is not None else ""
-    session_state.changed(folder, top=str(memory.repository.top), seen=seen, began=began)
+    session_state.update(folder, top=str(memory.repository.top), seen=seen, began=began)
 
 
 def _goes_on(payload: Payload, state: SessionState | None) -> bool:
@@ -195,7 +195,7 @@ def pages_elsewhere(memory: Memory, root: Path) -> str:
     remote = install.fetched_remote(repository)
     if not remote:
         return ""
-    is_known = bool(repository.tip(sessions_ref.tracking(remote)))
+    is_known = bool(repository.tip(sessions_ref.remote_ref(remote)))
     if not is_known and not are_kept_there:
         return ""
     private.make_file(root / _ELSEWHERE)

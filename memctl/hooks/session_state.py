@@ -64,13 +64,13 @@ def read(folder: SessionDir) -> SessionState | None:
     try:
         data = (folder.path / _STATE).read_bytes()
         if b'"task":' not in data:  # an older memctl wrote it
-            return _of_older(msgspec.json.decode(data))
+            return _from_older_version(msgspec.json.decode(data))
         return msgspec.json.decode(data, type=SessionState)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, AttributeError, TypeError):
         return None
 
 
-def _of_older(values: dict[str, Any]) -> SessionState:
+def _from_older_version(values: dict[str, Any]) -> SessionState:
     """What memctl knew of a session before the state of its task was one value."""
     from memctl.session import progress, tasks
     from memctl.transcript.events import CALL, Event
@@ -94,7 +94,7 @@ def write(folder: SessionDir, known: SessionState) -> None:
     files.replace_private(folder.path / _STATE, msgspec.json.encode(known).decode())
 
 
-def changed(folder: SessionDir, **values: Any) -> SessionState:
+def update(folder: SessionDir, **values: Any) -> SessionState:
     """What is known, with some of it replaced; it is written down so."""
     known = msgspec.structs.replace(read(folder) or SessionState(), **values)
     write(folder, known)
@@ -121,7 +121,7 @@ def note_prompt(folder: SessionDir, prompt: str) -> None:
     state = read(folder) or SessionState()
     made = progress.advance(progress_of(state), progress.Part([Event(PROMPT, prompt)]), line=checkpoint_line)
     if made.state != state.task:
-        changed(folder, task=made.state, is_over=made.is_over)
+        update(folder, task=made.state, is_over=made.is_over)
 
 
 def note_answer(folder: SessionDir, answer: str) -> None:
@@ -131,7 +131,7 @@ def note_answer(folder: SessionDir, answer: str) -> None:
     said = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]
     state = read(folder) or SessionState()
     if said not in state.answers:
-        changed(folder, answers=(*state.answers, said)[-MOST_ANSWERS:])
+        update(folder, answers=(*state.answers, said)[-MOST_ANSWERS:])
 
 
 def checkpoint_line(text: str, longest: int = LONGEST_LINE) -> str:

@@ -70,7 +70,7 @@ def programs(text: str, name: str, host: Host) -> list[str]:
     return list(found)
 
 
-def call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
+def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
     """How a host is told to call us: the fields of a hook that say so.
 
     Without a `program` it is memctl from the PATH. Where there is none, nothing happens in a project's settings: not
@@ -94,7 +94,7 @@ def call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, 
     return {"command": line}
 
 
-def groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def hook_groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What stands in the settings for each event of a host."""
     made: dict[str, dict[str, Any]] = {}
     for event, what in host.events.items():
@@ -106,12 +106,12 @@ def groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return made
 
 
-def added(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
+def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
     """Settings with our hooks in them, one for each event, whatever memctl was called there before.
 
     Raises MemctlError if they are not such as we can add to.
     """
-    text = removed(text, name, host.events) if text.strip() else "{}\n"  # an older memctl hooked other events
+    text = remove_hooks(text, name, host.events) if text.strip() else "{}\n"  # an older memctl hooked other events
     while (double := _first_double(json_edit.parse(text, name))) is not None:
         text = _without_hook(text, double)
     values = json_edit.parse(text, name)
@@ -120,7 +120,7 @@ def added(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
         raise MemctlError(f"{name}: `hooks` is no object", "nothing was changed")
     if "hooks" not in values:
         text = json_edit.put(text, _at(text, []), {}, "hooks")
-    for event, group in groups(host, call).items():
+    for event, group in hook_groups(host, call).items():
         present = hooks.get(event, [])
         if not isinstance(present, list):
             raise MemctlError(f"{name}: `hooks.{event}` is no list", "nothing was changed")
@@ -140,7 +140,7 @@ def added(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
     return text
 
 
-def listed(text: str, path: Sequence[str], name: str) -> list[Any]:
+def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
     """A list in settings, [] if there is none; raises MemctlError if there is something else in its place."""
     value: Any = json_edit.parse(text, name)
     for step in path:
@@ -152,9 +152,9 @@ def listed(text: str, path: Sequence[str], name: str) -> list[Any]:
     return value
 
 
-def with_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Collection[str], name: str) -> str:
+def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Collection[str], name: str) -> str:
     """Settings with texts in a list and without others. What is empty then is taken out, if anything was."""
-    present = listed(text, path, name) if wanted or gone else []
+    present = list_at(text, path, name) if wanted or gone else []
     for item in wanted:
         if item in present:
             continue
@@ -164,7 +164,7 @@ def with_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Colle
                 text = json_edit.put(text, _at(text, above), [] if depth == len(path) - 1 else {}, step)
         text = json_edit.put(text, _at(text, [*path]), item)
     for item in gone:
-        while item in (now := listed(text, path, name)):
+        while item in (now := list_at(text, path, name)):
             text = json_edit.take(text, _at(text, [*path]), now.index(item))
             for depth in range(len(path), 0, -1):
                 if json_edit.spans(text, _at(text, [*path[:depth]])):
@@ -178,7 +178,7 @@ def are_off(text: str, name: str) -> bool:
     return json_edit.parse(text, name).get(OFF) is True
 
 
-def removed(text: str, name: str, keeps: Collection[str] = ()) -> str:
+def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
     """Settings without our hooks but those of the events that it `keeps`, and without what is empty then and was for
     them; all else stays as it is."""
     if not text.strip():

@@ -117,10 +117,12 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _is_same(noted: CompactionCount, told: CompactionCount) -> bool:
+def _is_same(noted: CompactionCount, boundary: CompactionCount) -> bool:
     """Whether what a transcript tells is the compaction that a hook noted just before it."""
-    seconds = timestamps.to_epoch(told.at) - timestamps.to_epoch(noted.at)
-    return noted.session == told.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR
+    seconds = timestamps.to_epoch(boundary.at) - timestamps.to_epoch(noted.at)
+    return (
+        noted.session == boundary.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR
+    )
 
 
 def _median(values: Iterable[int | None]) -> float | None:

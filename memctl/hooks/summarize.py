@@ -34,15 +34,15 @@ def take_in(
     """Bring a session's draft and what is known of it up to now; if it is over, with calls that have no result."""
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
-        return _by_git(memory, folder, state, reading.tool_calls(transcript_path))
+        return _take_in_by_git(memory, folder, state, reading.tool_calls(transcript_path))
     made = draft_page.read(folder)
     for part in claude_code.read_parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             summary = collect.gather(memory, part.session, folder.key)
-            state = _learnt(memory, state, part.session, summary)
+            state = _advance(memory, state, part.session, summary)
             summary = msgspec.structs.replace(summary, tasks=state.task.steps)
             new = page_builder.compose(summary, memory.config.project, memory.now)
-            made = merged(made, new, summary.succeeded) if made else new
+            made = merge_pages(made, new, summary.succeeded) if made else new
         state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)
         _note(folder, part)
         if made:
@@ -51,14 +51,14 @@ def take_in(
     return state
 
 
-def merged(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
+def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
     """A page with a later part in it; one that says nothing of the state or of next steps leaves those of before."""
     made = merge.merge(old, new, succeeded)
     kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
 
-def _by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
+def _take_in_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
     """A session of which Git, its tool calls and the last words of its turns tell: the files and records that came
     since it began, the errors that it met, and what was decided in those words."""
     if state.began is None:
@@ -70,7 +70,7 @@ def _by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequ
     session = Session(GIT, (*calls, *said))
     summary = collect.gather(memory, session, folder.key, began)
     if session.events:
-        state = _learnt(memory, state, session, summary)
+        state = _advance(memory, state, session, summary)
     draft_page.write(folder, page_builder.compose(summary, memory.config.project, memory.now))
     touched = [TouchedFile(one.path, one.action) for one in reversed(summary.trail.entries) if one.is_inside]
     task = msgspec.structs.replace(state.task, files=newest_files(touched, state.task.files))
@@ -79,7 +79,7 @@ def _by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequ
     return state
 
 
-def _learnt(memory: Memory, state: SessionState, session: Session, summary: SessionSummary) -> SessionState:
+def _advance(memory: Memory, state: SessionState, session: Session, summary: SessionSummary) -> SessionState:
     """What is known with what a part tells."""
     files = trail.touched_files(session.events, Places(memory.repository.top, session.cwd), summary.trail)
     ours = f"{memory.prefix}/"

@@ -1,7 +1,7 @@
 """The summary that goes from one phase to the next: at most 500 tokens, begun with the decision
 (rules.md#phase-summaries).
 
-It is extractive: every sentence in it is the sub-agent's own, and every one that is not in it is named with the reason.
+It is extractive: every sentence in it is the sub-agent's own, and each that is left out is named with the reason.
 A text that obeys the rules stays as it is; of another the sentences that remain are listed, the most important first.
 """
 
@@ -77,7 +77,7 @@ class Enforced(msgspec.Struct, frozen=True):
     @property
     def files(self) -> list[str]:
         """The paths that it names, in its text or at its end."""
-        return list(dict.fromkeys([*rules.paths(self.text), *self.paths]))
+        return list(dict.fromkeys([*mentioned.paths(self.text), *self.paths]))
 
     @property
     def is_actionable(self) -> bool:
@@ -136,21 +136,21 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
     """
     if count(f"{decision}\n") > budget:
         raise MemctlError(f"{budget} tokens have no room for the decision", "give a larger --budget", USAGE)
-    body, said = _without_decision(text)
+    body, stated = _without_decision(text)
     kept, dropped = _judged(_units(body), decision)
-    named = [*paths, *(path for one in dropped if _may_name(one) for path in rules.paths(one.text))]
+    named = [*paths, *(path for one in dropped if _may_name(one) for path in mentioned.paths(one.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
     if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
         kept, left = _chosen(kept, decision, budget, count)
         dropped, draft = [*dropped, *left], _composed(decision, kept)
-        named += [path for one in left for path in rules.paths(one.text)]
+        named += [path for one in left for path in mentioned.paths(one.text)]
     else:
         dropped = []
     draft, added, left = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
-    other = [Dropped(line, words, OVERRULED) for line, words in said if decision not in words.upper()]
+    other = [Dropped(line, words, OVERRULED) for line, words in stated if decision not in words.upper()]
     dropped = sorted([*dropped, *left, *other], key=lambda one: one.line)
-    told = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
-    return Enforced(decision, draft, count(draft), budget, told, dropped, added)
+    lines = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
+    return Enforced(decision, draft, count(draft), budget, lines, dropped, added)
 
 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
@@ -189,32 +189,32 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
     found = _units(text)
     lines = headings.close_fence(text).split("\n")
     code = {unit.line + offset for unit in found if unit.form == CODE for offset in range(unit.text.count("\n") + 1)}
-    said = []
+    stated = []
     for number, line in enumerate(lines, start=1):
         if number not in code and _WHOLE_LINE.match(line):
-            said.append((number, line.strip()))
+            stated.append((number, line.strip()))
             lines[number - 1] = ""
     body = "\n".join(lines)
     if match := _BEGINNING.match(body):
-        said.append((body.count("\n", 0, match.end(1)) + 1, match[0].strip()))
+        stated.append((body.count("\n", 0, match.end(1)) + 1, match[0].strip()))
         body = match[1] + body[match.end() :]
-    return body, said
+    return body, stated
 
 
 def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[Dropped]]:
-    """The units that the rules keep, and the others; of what is said twice the first."""
+    """The units that the rules keep, and the others; of equal ones the first is kept."""
     kept: list[_Judged] = []
     dropped: list[Dropped] = []
     seen: set[str] = set()
     for unit in found:
         verdict = rules.judge(unit)
-        said = re.sub(r"[\W_]+", " ", unit.text.casefold()).strip()
+        key = re.sub(r"[\W_]+", " ", unit.text.casefold()).strip()
         if _WHOLE_LINE.match(unit.text):
             verdict = rules.UnitVerdict(drops=REPEATED if decision in unit.text.upper() else OVERRULED)
-        elif verdict.keeps and said in seen:
+        elif verdict.keeps and key in seen:
             verdict = rules.UnitVerdict(drops=REPEATED)
         if verdict.keeps:
-            seen.add(said)
+            seen.add(key)
             kept.append((unit, verdict))
         else:
             dropped.append(Dropped(unit.line, unit.text, verdict.drops))
@@ -247,7 +247,7 @@ def _chosen(kept: list[_Judged], decision: str, budget: int, count: CountTokens)
 
 
 def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
-    """By what they are kept for, else as they stand; a sentence that leans on the one before it is grouped with it."""
+    """By what they are kept for, else in their order; a sentence that leans on another is grouped with it."""
     groups: list[list[_Judged]] = []
     for one in kept:
         if groups and rules.leans(one[0].text):

@@ -43,7 +43,7 @@ class Item(msgspec.Struct, frozen=True):
     section: str = ""
 
     def fields(self) -> list[ItemField]:
-        """The body by its headings; what stands before the first one has none."""
+        """The body by its headings; text before the first heading has none."""
         if self.kind == "file":
             return [ItemField("content", "Content", self.body)] if self.body else []
         from memctl.record import content_fields  # most packs are Markdown, and ask for no fields
@@ -135,13 +135,13 @@ class PackDraft(msgspec.Struct, frozen=True):
 
     `others` are things that come after all parts, each as a line of id and title by section (`sections` are titles of
     sections by marker). If `whole` is given it makes the items of `others`, one for each and in their order, as far as
-    they are asked for: they stand under `rest` while there is room. `lines` is the share of the budget that is kept for
+    they are asked for: they go under `rest` while there is room. `lines` is the share of the budget that is kept for
     those lines, `least_lines` how many there are to be, be it with shorter titles.
 
     `opening` notes come first and `closing` ones last, where a model reads best; among them must be `NOTICED`, or
     `FOREIGN` where nobody trusts the clone. `title` and `root` say what the pack is, to people and to programs;
     `prefix` is a text before it, to the letter. `source` and `target` are the agents that it goes from and to, `made`
-    is the time. Items of `leading` weight and more stand in front of all parts, until a quarter of the pack is full
+    is the time. Items of `leading` weight and more come before all parts, until a quarter of the pack is full
     (rules.md#quality). With `keeps_notes` no essential note gives way to an item.
     """
 

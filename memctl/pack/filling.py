@@ -34,7 +34,7 @@ _NO_WEIGHT = 100  # more than anything weighs
 _LEAD = PackPart("critical", "Most important")
 _CHECK = PackPart("check", "Check before use")  # what may not hold any more: its code has changed
 TOO_LARGE = "too large"
-_NAMED = 3  # things too large for a budget whose titles stand before all that is not
+_NAMED = 3  # things too large for a budget whose titles come before all that is not
 
 
 class Pack(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
 
 
 class _Frame(NamedTuple):
-    """What stands around the items, as a draft with fewer notes; has it parts, and titles of what is too large?"""
+    """What is around the items, as a draft with fewer notes; has it parts, and titles of what is too large?"""
 
     draft: PackDraft
     has_titles: bool = True
@@ -344,7 +344,7 @@ def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: f
 
 
 def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
-    """What is too large for a budget, weightiest first: its title stands before what weighs less and is short."""
+    """What is too large for a budget, weightiest first: its title comes before what weighs less and is short."""
     if large:
         titles = "; ".join(one_line(f"{item.id} {item.title}") for item in large)
         yield PackNote("too_large", "Too large for this budget", titles, essential=True)

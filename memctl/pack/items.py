@@ -40,7 +40,7 @@ Worked = Callable[[list[Record]], Mapping[str, str]]  # when records were change
 class Sources(msgspec.Struct, frozen=True):
     """What packs are made of besides the Snapshot: where records come from, and what pages say themselves.
 
-    `ahead` is told of which records a pack is made, so that Git looks at the latest commits meanwhile. `executive`
+    `ahead` takes the records of which a pack is made, so that Git looks at the latest commits meanwhile. `executive`
     renders level 1. `worked` says when records were changed last, `touched` which files of the repository the latest
     commits changed, `blockers` what keeps everybody from going on.
     """

@@ -1,6 +1,6 @@
-"""Where work stands: what the last session came to, a checkpoint that nobody has taken up, the tasks under way.
+"""Where work was left: the result of the last session, a checkpoint that nobody has taken up, the tasks under way.
 
-What a session decided in words and nobody recorded stands on its page alone: packs give it on, and say what is to be
+What a session decided in words and nobody recorded is on its page alone: packs give it on, and say what is to be
 done to keep it.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memctl.search.ranking import Result
 
 PRIOR = PackPart("session", "Prior session context")  # the heading that rules.md#session-summary has
-WORK = 1_500  # tokens of all that stands here
+WORK = 1_500  # tokens of all of it
 _SHARE = 3  # and no more than this part of a budget
 _LEFT = 0.6  # of it for the last session and a checkpoint, the rest for the tasks under way
 _LONGEST = 300  # characters of a line
@@ -52,12 +52,12 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 def room(budget: int, most: int = WORK) -> int:
-    """What of a budget is for where work stands."""
+    """The tokens of a budget that are for where work was left."""
     return min(most, budget // _SHARE)
 
 
 def sessions(snapshot: Snapshot) -> list[Ended]:
-    """The sessions that have a page, the one that ended last first; a page that does not say when is passed over."""
+    """The sessions that have a page, the latest end first; a page that does not say when is passed over."""
     found = []
     for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
         try:
@@ -180,12 +180,12 @@ def _of_session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, c
     waiting, before = _waiting(latest, snapshot.catalogue), [f"- {_brief(one)}\n" for one in latest[1:]]
     facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
              ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
-    told = tuple(fact for fact in facts if fact[1])
+    known = tuple(fact for fact in facts if fact[1])
     for number in range(len(before), -1, -1):
         body = f"{cut_at_word(state.goal, _LONGEST)}\n\n" if state.goal else ""
         body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
         body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
-        item = Item("session", page.id, f"Session {page.id}", body, told, f"session {page.id}")
+        item = Item("session", page.id, f"Session {page.id}", body, known, f"session {page.id}")
         if count(markdown_item(item)) <= limit:
             break
     return _filled(snapshot, item, state, list(_MOST), limit, count)
@@ -207,8 +207,8 @@ def _filled(
         chosen.append([f"## {part.title.partition(',')[0]}\n"])
         for line in lines:
             chosen[-1].append(f"- {cut_at_word(one_line(line.text), _LONGEST)}")
-            told = "\n\n".join("\n".join(some) for some in chosen if some[1:])
-            longer = msgspec.structs.replace(item, body=f"{told}\n\n{item.body}")
+            text = "\n\n".join("\n".join(some) for some in chosen if some[1:])
+            longer = msgspec.structs.replace(item, body=f"{text}\n\n{item.body}")
             if count(markdown_item(longer)) <= limit:
                 made = longer
             else:
@@ -218,9 +218,9 @@ def _filled(
 
 def _brief(page: SessionPage) -> str:
     """One line on a session: what it was for, what it decided last, and where to read on."""
-    told = [cut_at_word(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
-    told += [f"decided: {cut_at_word(line, _BRIEF)}" for line in page.lines.get(DECISIONS, ())[-1:]]
-    return "; ".join([*(part.rstrip(". ") for part in told), f"`memctl session show {page.id}`"])
+    parts = [cut_at_word(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
+    parts += [f"decided: {cut_at_word(line, _BRIEF)}" for line in page.lines.get(DECISIONS, ())[-1:]]
+    return "; ".join([*(part.rstrip(". ") for part in parts), f"`memctl session show {page.id}`"])
 
 
 def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
@@ -230,12 +230,12 @@ def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
         if found := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
             known = tuple(map(_key, catalogue.titles(name)))
             counts[name] = sum(not line.startswith(known) for line in found)
-    told = [f"{number} {name}{'s' if number != 1 else ''}" for name, number in counts.items() if number]
-    if not told:
+    missing = [f"{number} {name}{'s' if number != 1 else ''}" for name, number in counts.items() if number]
+    if not missing:
         return ""
     of = "this session" if len(latest) == 1 else f"the last {len(latest)} sessions"
     how = "`memctl session summarize -t TRANSCRIPT --review` proposes them as records, `--accept N` makes one"
-    return f"{' and '.join(told)} of {of}: {how}."
+    return f"{' and '.join(missing)} of {of}: {how}."
 
 
 def _key(text: str) -> str:

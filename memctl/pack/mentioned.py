@@ -1,6 +1,6 @@
-"""Whether a name stands in a text whole: `pool.py` is not in `carpool.py`, nor 42 in 1423.
+"""Whether a text has a name whole: `pool.py` is not in `carpool.py`, nor 42 in 1423.
 
-A path is whole where no character that paths are made of stands before or after it; a full stop may end a sentence. A
+A path is whole where no character that paths are made of comes before or after it; a full stop may end a sentence. A
 figure may have a space before its unit or none, and a time may follow a date.
 """
 
@@ -9,8 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memctl.pack import summary_words as words
-
+_SUFFIXES = (
+    "[cm]?[jt]sx?|pyi?|md|mdx|rst|txt|jsonl?|ya?ml|toml|ini|cfg|sql|sh|go|rs|rb|java|kt|cpp|hpp|php|swift|vue|svelte"
+    "|s?css|html?|xml|svg|csv|proto|tf|ipynb"
+)
+_ALONE = r"(?<![\w/.:@~+-])(?:\.{0,2}/)?"
+# With a folder before it any suffix will do; without one, only those that `self.lock` and the like do not have.
+PATH = re.compile(
+    rf"{_ALONE}(?:[\w.@~+-]+/)+[\w@~+-]*\.\w[\w.]*\b(?!/)|{_ALONE}[\w@~+-][\w.@~+-]*\.(?:{_SUFFIXES})\b(?!/)"
+    rf"|{_ALONE}(?:[\w.@~+-]+/){{2,}}(?!\w)|{_ALONE}\.env\b"
+)
 _FIGURE = re.compile(r"(\d[\d.,/-]*)(?: ?(%|[A-Za-z]+))?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _BEFORE_PATH, _AFTER_PATH = re.compile(r"[\w./\\@~+-]"), re.compile(r"[\w/@~+-]|\.\w")
@@ -19,7 +27,7 @@ _ESCAPED = re.compile(r"\\[nrt]$")  # the end of a line in the JSON of a call: i
 
 
 def place(name: str, text: str) -> int:
-    """Where a name of any kind (a path, a figure, an identifier) stands in a text, -1 if nowhere.
+    """Where a text has a name of any kind (a path, a figure, an identifier), -1 if nowhere.
 
     What has spaces in it and is no figure is a sentence, and looked for as it is.
     """
@@ -27,7 +35,7 @@ def place(name: str, text: str) -> int:
         return place_of_figure(name, text)
     if any(map(str.isspace, name)):
         return text.find(name)
-    return place_of_path(name, text) if words.PATH.fullmatch(name) else _place(name, text, _LETTER, _LETTER)
+    return place_of_path(name, text) if PATH.fullmatch(name) else _place(name, text, _LETTER, _LETTER)
 
 
 def keeps(text: str, names: Iterable[str], original: str) -> bool:
@@ -36,12 +44,12 @@ def keeps(text: str, names: Iterable[str], original: str) -> bool:
 
 
 def place_of_path(path: str, text: str) -> int:
-    """Where a path stands in a text, -1 if nowhere."""
+    """Where a text has a path, -1 if nowhere."""
     return _place(path, text, _BEFORE_PATH, _AFTER_PATH)
 
 
 def place_of_figure(figure: str, text: str) -> int:
-    """Where a figure stands in a text, -1 if nowhere."""
+    """Where a text has a figure, -1 if nowhere."""
     match = _FIGURE.fullmatch(figure)
     digits, unit = match.groups() if match else (figure, None)
     if digits not in text:
@@ -53,7 +61,7 @@ def place_of_figure(figure: str, text: str) -> int:
 
 
 def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]) -> int:
-    """Where a name stands with nothing before and behind it that would make it another name."""
+    """Where a text has a name with nothing before or behind it that would make it another name."""
     start = text.find(name) if name else -1
     while start >= 0:
         is_first = start == 0 or not before.match(text, start - 1) or _ESCAPED.search(text[max(start - 2, 0) : start])
@@ -61,3 +69,8 @@ def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]
             return start
         start = text.find(name, start + 1)
     return -1
+
+
+def paths(text: str) -> list[str]:
+    """The paths of files that a text names, exactly as it writes them, each once."""
+    return list(dict.fromkeys(match[0].rstrip(".") for match in PATH.finditer(text)))

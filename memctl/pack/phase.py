@@ -25,9 +25,9 @@ _NAMED = 5  # issues that do not weigh
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Where work stands: the decision with its reason, and one line for each thing to know, most important first.
+    """The decision with its reason, and one line for each thing to know, most important first.
 
-    The first says what is open and does not weigh in the decision, if anything is.
+    The first line is of what is open and does not weigh in the decision, if anything is.
     """
 
     decision: str
@@ -118,13 +118,13 @@ def binding(records: Sequence[Record]) -> list[Record]:
 
 def _ignored(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
     """What is open and does not weigh, in one line: issues below high, and severe ones of other sections."""
-    said = [
+    lines = [
         f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"
         for what, found in (("below high", mild), ("outside of the sections", elsewhere))
         if found
     ]
-    if said:
-        yield f"Not weighed: {' and '.join(said)}."
+    if lines:
+        yield f"Not weighed: {' and '.join(lines)}."
 
 
 def _decide(
@@ -174,8 +174,8 @@ def _of_issues(snapshot: Snapshot, issues: Sequence[Record]) -> Iterator[str]:
 def _of_decisions(snapshot: Snapshot, decisions: Sequence[Record]) -> Iterator[str]:
     for record in decisions:
         text = content_fields.content(record.kind, snapshot.body(record)).get("decision")
-        said = first_sentence(text) if isinstance(text, str) else ""
-        yield f"Decided: {one_line(record.title)} [{record.id}].{f' {said}' if said else ''}"
+        first = first_sentence(text) if isinstance(text, str) else ""
+        yield f"Decided: {one_line(record.title)} [{record.id}].{f' {first}' if first else ''}"
 
 
 def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:

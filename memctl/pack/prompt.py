@@ -55,9 +55,11 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
     critical = _critical(current, matching)
     states = _states(current, matching, sections, sources, asked.task)
     origins = sources.origins([*states, *critical])
+    focus = [items.of_record(snapshot, record, origins) for record in states]
+    focus += [items.of_page(page, sources.page(page)) for page in sections]
     parts: tuple[PackPart, ...] = (
         PackPart("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
-        PackPart("current_focus", "Current focus", _focus(snapshot, sections, states, origins, sources), FOCUS),
+        PackPart("current_focus", "Current focus", tuple(focus), FOCUS),
         PackPart(
             "critical_knowledge",
             "Critical knowledge",
@@ -68,6 +70,8 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
     if prior := last_work.prior(snapshot, _PRIOR, count, matching):
         parts += (msgspec.structs.replace(last_work.PRIOR, items=tuple(prior)),)
     packed = {item.key for part in parts for item in part.items}
+    paths = {result.path for result in matching}
+    of_task = [record for record in critical if not asked.task or record.path in paths]
     opening = [PackNote("role", "", _role(snapshot, asked), essential=True), NOTICED]
     if asked.task:
         opening.append(PackNote("task", "Task", one_line(asked.task), essential=True))
@@ -77,7 +81,7 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
         title="System prompt",
         root="system_prompt",
         opening=tuple(opening),
-        closing=tuple(_closing(snapshot, asked, [*states, *_of_task(critical, matching, asked)], sections, count)),
+        closing=tuple(_closing(snapshot, asked, [*states, *of_task], sections, count)),
         others=tuple(items.left(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
         made=now,
     )
@@ -88,7 +92,7 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _holds(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
-    scored = tuple(_scored(_item(snapshot, result, origins), result.score) for result in ranked)
+    scored = tuple(_scored(snapshot, result, origins) for result in ranked)
     low = [result.record for result in found if result.record is not None and result.score < threshold]
     return PackDraft(
         project=snapshot.config.project,
@@ -102,23 +106,20 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     )
 
 
-def _item(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
-    if result.record is None:
-        return items.of_result(snapshot, result)
-    return items.of_record(snapshot, result.record, origins)
-
-
 def _holds(record: Record, now: str) -> bool:
     """Whether a record may answer a question: it is open, or says how an issue was resolved."""
     return (record.is_open or record.status in _ANSWERS) and not record.is_expired(now)
 
 
-def _scored(item: Item, score: float) -> Item:
-    return msgspec.structs.replace(item, facts=(("relevance", f"{score:.2f}"), *item.facts))
+def _scored(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
+    """A result as an item whose first fact is how relevant it is."""
+    record = result.record
+    item = items.of_record(snapshot, record, origins) if record else items.of_result(snapshot, result)
+    return msgspec.structs.replace(item, facts=(("relevance", f"{result.score:.2f}"), *item.facts))
 
 
 def _role(snapshot: Snapshot, asked: PromptRequest) -> str:
-    """Who the agent is: as said on the spot, as the settings say, or the least that can be said."""
+    """Who the agent is: by the option, by the settings, or in a sentence of no more than its name and the project."""
     if asked.role:
         return asked.role.strip("\n")
     profile = snapshot.config.agents.get(asked.agent)
@@ -135,14 +136,6 @@ def _executive(snapshot: Snapshot, now: str, count: CountTokens, sources: Source
         text = "\n".join([*rehydrate.project(snapshot), rehydrate.held(current_records(snapshot, now))])
     body = headings.take_title(text)[1].strip("\n")
     return (Item("page", PROJECT_ID, snapshot.config.project, body, (), PROJECT_ID),)
-
-
-def _focus(
-    snapshot: Snapshot, sections: Sequence[Page], states: Sequence[Record], origins: Origins, sources: Sources
-) -> tuple[Item, ...]:
-    """The state of the work, and the sections that it is about."""
-    found = [items.of_record(snapshot, record, origins) for record in states]
-    return (*found, *(items.of_page(page, sources.page(page)) for page in sections))
 
 
 def _critical(current: Sequence[Record], matching: Sequence[Result]) -> list[Record]:
@@ -168,12 +161,6 @@ def _states(
         near = near or [record for record in states if not record.place]
     found = near if task else states
     return last_work.by_last_work(found, sources.worked(found))[:1]
-
-
-def _of_task(records: Sequence[Record], matching: Sequence[Result], asked: PromptRequest) -> list[Record]:
-    """Those of some records that match the task; without one all of them."""
-    paths = {result.path for result in matching}
-    return [record for record in records if not asked.task or record.path in paths]
 
 
 def _closing(

@@ -2,7 +2,7 @@
 
 A budget is filled in tiers. First what weighs most: decisions of importance 7 and more from 30 days (10 of them; of
 importance 10, which is kept for ever, at any age); critical and high issues, the worst and oldest first (15); learnings
-from 60 days, the most used first (5). Beside it where work stands: the last session, a pending checkpoint, the tasks
+from 60 days, the most used first (5). Beside it where work was left: the last session, a pending checkpoint, the tasks
 under way, in at most 1,500 tokens. Then all other open records whole, by weight and by how near they are to what was
 worked on; the rest as one line each. The windows of days say what comes first, not what may come at all: a decision of
 years ago binds today.
@@ -84,7 +84,7 @@ NOTHING_SPECIAL = Wanted()
 def draft(
     snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources, count: CountTokens, work: int = last_work.WORK
 ) -> PackDraft:
-    """Everything that a rehydration could hold; where work stands in at most `work` tokens as `count` counts them."""
+    """Everything that a rehydration could hold; where work was left, in at most `work` tokens by `count`."""
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
     about = items.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
@@ -120,10 +120,7 @@ def draft(
         opening=(
             NOTICED,
             *notes(snapshot, everything, now, ended, wanted.task, is_met=about.is_met),
-            *_filtered(len(everything) - len(current), wanted),
-            *_blocked(sources.blockers()),
-            *_besides(rest, wanted),
-            *_waiting(snapshot, wanted.reader),
+            *_remarks(snapshot, wanted, len(everything) - len(current), sources.blockers(), rest),
         ),
         closing=tuple(closing),
         others=tuple(items.left(record) for record in rest),
@@ -218,7 +215,7 @@ def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, abou
 
 
 def _weighed(item: Item, about: Bearing) -> Item:
-    """An item that with a task may lead only if it fits, so that fit stands before importance; what fits best, does."""
+    """An item with the weight that it has for a task: fit goes before importance, and what fits best leads."""
     if not about.is_met or not item.weight:
         return item
     fit = about.fits.get(item.key, 0.0)
@@ -226,32 +223,23 @@ def _weighed(item: Item, about: Bearing) -> Item:
     return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else weight)
 
 
-def _filtered(number: int, wanted: Wanted) -> Iterator[PackNote]:
-    """How many open records an option leaves out, in one line."""
-    if number:
-        yield PackNote("filtered", "", f"{quantity(number, 'other open record')} left out by {wanted.narrowed_by}.")
-
-
-def _blocked(lines: Sequence[str]) -> Iterator[PackNote]:
-    """What keeps everybody from going on, in one line."""
-    if lines:
-        said = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")
-        yield PackNote("blocked", "Blocked for all agents", said, essential=True)
-
-
-def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[PackNote]:
-    """Critical issues that do not bear on the task: whoever works on it must know that they are there."""
+def _remarks(
+    snapshot: Snapshot, wanted: Wanted, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
+) -> Iterator[PackNote]:
+    """What an option leaves out, what keeps everybody from going on, critical issues that do not bear on the task, and
+    handoffs that wait for the reader: a line each."""
+    if filtered:
+        yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {wanted.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
-    if critical:
-        said = some([f"{record.id} {one_line(record.title)}" for record in critical], _BESIDES, "; ", "; and ")
-        yield PackNote("open_risks", "Open risks besides", said, essential=True)
-
-
-def _waiting(snapshot: Snapshot, reader: str) -> Iterator[PackNote]:
-    """The handoffs that wait for the reader's answer, in one line."""
-    if found := handoff.waiting(snapshot, reader) if reader else ():
-        said = some([f"{one.record.id} {one_line(one.record.title)}" for one in found], _BESIDES, "; ", "; and ")
-        yield PackNote("handoffs", "Handed to you", f"{said}; `memctl handoff show ID`.", essential=True)
+    waiting = [one.record for one in handoff.waiting(snapshot, wanted.reader)] if wanted.reader else []
+    for name, title, lines, end in (
+        ("blocked", "Blocked for all agents", blockers, ""),
+        ("open_risks", "Open risks besides", [f"{record.id} {record.title}" for record in critical], ""),
+        ("handoffs", "Handed to you", [f"{one.id} {one.title}" for one in waiting], "; `memctl handoff show ID`."),
+    ):
+        if lines:
+            text = some([one_line(line) for line in lines], _BESIDES, "; ", "; and ")
+            yield PackNote(name, title, f"{text}{end}", essential=True)
 
 
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:
@@ -300,7 +288,7 @@ def notes(
 
 
 def project(snapshot: Snapshot) -> Iterator[str]:
-    """What the project is for and where it stands, as its page says, or else its settings."""
+    """What the project is for and how far it is, by its page, or else by its settings."""
     page = snapshot.outline.project
     content = content_fields.content(page.kind, page.body) if page else {}
     goal = content.get("goal") or snapshot.config.description
@@ -317,30 +305,30 @@ def held(current: Sequence[Record]) -> str:
     counts: dict[str, int] = {}
     for record in current:
         counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
-    said = [
+    parts = [
         f"{counts[name]:,} {kind.plural if counts[name] != 1 else kind.plural[:-1]}"
         for name, kind in KINDS.items()
         if name in counts
     ]
-    return f"It holds {', '.join(said)}." if said else "It holds no open records."
+    return f"It holds {', '.join(parts)}." if parts else "It holds no open records."
 
 
 def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     """When and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never.
 
-    `ends` are when sessions that were summed up ended; without them, sessions are told by the pauses between records.
+    `ends` are when sessions that were summed up ended; without them, pauses between records part them.
     """
     last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
         return ""
     number = len(ends) or sessions(snapshot.catalogue.recorded(), snapshot.config.session_pause_hours)
-    told = f"; {quantity(number, 'session')} " if number else ""
-    told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far" if number else ""
+    ended = f"; {quantity(number, 'session')} " if number else ""
+    ended += f"summed up, the last ended {_ago(max(ends), now)}" if ends else "so far" if number else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
-    return f"Last recorded: {last.id} by {agent}, {_told(last.timestamp, now)}{told}."
+    return f"Last recorded: {last.id} by {agent}, {_ago(last.timestamp, now)}{ended}."
 
 
-def _told(moment: str, now: str) -> str:
+def _ago(moment: str, now: str) -> str:
     ago = gap(moment, now)
     return f"{moment}{f' ({ago} ago)' if ago else ''}"
 

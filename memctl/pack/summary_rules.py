@@ -1,16 +1,17 @@
 """What belongs into a summary between phases and what does not, sentence by sentence (rules.md#phase-summaries).
 
 The rules go by words, so they are the same every time and nothing is sent anywhere. They err on the side of keeping: a
-sentence that no rule excludes is a finding. A search or a step in which something binding is said is kept and marked.
+sentence that no rule excludes is a finding. A search or a step that says something binding is kept and marked.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import msgspec
 
-from memctl.pack import summary_words as words
+from memctl.pack import mentioned
 from memctl.statements import cues, labels, statements
 from memctl.statements.lines import role_of
 from memctl.statements.units import CODE, HEADING, SENTENCE, Unit
@@ -38,15 +39,130 @@ EMPTY = "a sentence that says nothing by itself"
 MIXED = "a search or step in the same sentence as something binding"
 
 LONGEST_CODE = 1  # lines, such as a command or a signature; more are contents of a file
-_LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is said by then
+_LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is clear by then
 _HEADING = 200  # characters of a heading
 
-_BELOW = (
-    (words.BELOW_SEARCHES, SEARCH),
-    (words.BELOW_STEPS, STEP),
-    (words.BELOW_RESOLVED, RESOLVED),
+
+# The words by which sentences are classed. A sentence has single spaces and straight quotes.
+
+
+def _words(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+_HELPERS = "have|had|has|am|was|then|also|first|next|just|now|did|started|began|went"
+_WHO = rf"(?:i|we)(?:'(?:ve|ll|d|m|re))?(?: (?:{_HELPERS}))*"
+_BEFORE = "ok|okay|so|then|next|first|firstly|second|secondly|finally|also|now|after that|initially|afterwards"
+_LEAD = rf"^(?:(?:{_BEFORE})[,:]? )*"
+_LOOKED = (
+    "looked|look|checked|check|opened|read|examined|reviewed|scanned|explored|went|started|began|tried|analy[sz]ed"
+    "|inspected|browsed|considered|thought|think|wonder(?:ed)?|listed|viewed|traced|followed|dug|wanted to"
+    "|needed to|investigated|wasn't sure|compared|skimmed|walked"
 )
-_PROCESS = ((words.SEARCH, SEARCH), (words.STEP, STEP), (words.CONTENTS, CONTENTS))
+_LOOKING = (
+    "analy[sz]ing|looking|reading|checking|examining|reviewing|searching|exploring|going|thinking|considering"
+    "|investigating"
+)
+_FINDERS = "git grep|e?grep|rg|ripgrep|find|ag|ack|fd|glob"
+
+_SEARCH_WORDS = _words(
+    rf"{_LEAD}(?:{_WHO} )?(?:(?:ran|used|tried) [`'\"$ ]*(?:{_FINDERS})\b|searched|search(?:ing)? (?:for|the|in)"
+    rf"|grepped|grepping|globbed|queried)\b",
+    rf"\b(?:i|we) (?:\w+ )?(?:ran|used|tried) (?:\w+ )?[`'\"]?(?:{_FINDERS})\b",
+    r"^[`$ ]*(?:git grep|e?grep|rg|ag|ack|fd) (?:-{1,2}\w|['\"/])|^[`$ ]*find [./~]",
+    r"^(?:search )?(?:quer(?:y|ies)|search terms?|search(?:es)?|grep patterns?|pattern searched) ?:",
+)
+_STEP_WORDS = _words(
+    rf"{_LEAD}{_WHO} (?:{_LOOKED})\b|{_LEAD}i(?:'ll| will|'m going to| am going to| want to)\b",
+    rf"{_LEAD}let(?:'s| me| us)\b|^(?:hmm+|wait|actually|okay|ok|alright|well)\b[,.!: ]",
+    rf"^(?:after|before|while|upon|by) (?:\w+ )?(?:{_LOOKING})\b",
+    r"^(?:looking|going|digging) (?:at|into|through|for|deeper)\b",
+)
+_ASIDE_WORDS = _words(
+    r"\bbut (?:that|this|it|those|these|they)(?:'(?:s|re)| (?:is|are|was|were))"
+    r" (?:just|only|merely|irrelevant|unrelated|not relevant|documentation|a test|tests?\b|generated|dead|old)",
+    r"\b(?:not relevant|irrelevant|unrelated|nothing (?:of interest|useful|relevant))\b",
+    r"^there (?:was|were) (?:also )?(?:a |some )?mentions? of\b",
+)
+_CONTENTS_WORDS = _words(
+    r"\b(?:contains|has|is|spans) (?:about |some )?\d+ lines\b",
+    r"^(?:here (?:is|are)|below is|this is) the (?:full |whole |complete )?(?:content|code|source|file)",
+    r"^(?:the )?(?:full )?(?:file )?contents?(?: of \S+)? ?:",
+)
+_FAULT = (
+    r"(?:errors?|exceptions?|failures?|bugs?|warnings?|crash(?:es)?|traceback|\w+(?:Error|Exception)|failing tests?"
+    r"|test failures?)"
+)
+_RESOLVED_WORDS = _words(
+    # Of the first fault alone: what does not follow it follows no later one.
+    rf"^(?=(?P<fault>.*?\b{_FAULT}\b))(?P=fault).*\b(?:no longer|went away|disappeared|does not occur any ?more"
+    r"|(?:was|were|is|are|has been|have been|got|gets|now) (?:(?:now|already|since|then) )*"
+    r"(?:resolved|fixed|solved|gone|corrected|cleared))\b",
+    rf"^(?:{_WHO} )?(?:fixed|resolved|solved|got rid of) (?:the|this|that|a|an) .*\b{_FAULT}\b",
+    rf"^(?=.*\b{_FAULT}\b).*[(\[,;\u2014\u2013-] ?(?:now |since |already |later )?(?:resolved|fixed|solved"
+    rf"|worked around|gone)\b",
+)
+_UNRESOLVED_WORDS = _words(
+    r"\b(?:not|never|yet to be|still|un(?:resolved|fixed)|until|unless|partly|partially|only if|must|should)\b|n't\b"
+)
+# What is not taken, where nobody speaks of themselves: `statements` knows what people say they rejected.
+_ALTERNATIVE_WORDS = _words(
+    r"\b(?:was|were|is|been) (?:considered (?:and|but) )?(?:rejected|ruled out|discarded|dismissed|not chosen)\b",
+    r"\b(?:but|and|so|then) (?:we |i |it was |was )?(?:rejected|ruled out|discarded|dismissed|dropped|abandoned"
+    r"|decided against)\b",
+    r"^(?:an(?:other)?|one|the other) (?:alternative|option|approach|possibility) (?:is|was|would|could|might)\b",
+    r"^(?:alternatively|instead),? (?:we|one|it|you) (?:could|might)\b",
+    r"\b(?:could|might) (?:also |instead )?(?:have )?(?:use|used|chosen|choose|gone|go with)\b",
+)
+# What makes a search or a step worth keeping all the same.
+_BINDING_WORDS = _words(
+    r"\b(?:must|cannot|never|required|requires|forbidden|mandatory|constraint|breaking|blocked|decided (?:to|on|that)"
+    r"|(?:think|believe) (?:we|you) should|recommend)\b"
+)
+_DECISION_WORDS = _words(
+    r"\b(?-i:PROCEED|STOP|CLARIFY)\b|\bdecision\b|\b(?:chosen|approved|adopt(?:ed)?|go(?:ing)? with)\b"
+)
+_CONSTRAINT_WORDS = _words(
+    r"\b(?:must|cannot|can't|can not|never|always|required|requires?|do not|don't|avoid|constraints?|constrained"
+    r"|at most|at least|no more than|breaking|backwards?[- ]compatib\w+|depends? on|deadline|limit(?:ed)? (?:to|of)"
+    r"|forbidden|mandatory|only if|unless|has to|have to)\b"
+)
+_PROBLEM_WORDS = _words(
+    rf"\b(?:{_FAULT}|fails?|failed|failing|broken|blocked|blocker|blocks|conflicts?|vulnerab\w+|risks?|regression"
+    r"|flaky|missing|unclear|race condition|deadlock|leaks?|open question)\b|\?$"
+)
+_NO_PROBLEM_WORDS = _words(r"^(?:there (?:are|were|is|was) )?(?:no|zero|without|none of)\b")
+_VERBS = (
+    "add|extend|use|update|fix|change|remove|delete|create|write|implement|move|rename|replace|refactor|test|run|review"
+    "|migrate|keep|make|ensure|check|verify|reuse|split|merge|document|configure|install|call|handle|validate|wrap"
+    "|start|expose|introduce|drop|set|put|ask|clarify|wait|stop|deploy|bump|pin|upgrade|generate|register|export|import"
+    "|apply"
+)
+_ACTION_WORDS = _words(
+    rf"^(?:(?:recommend\w*|next(?: steps?)?|todo|action|please|then|also|and|first|finally)\b[,:]? ?)*(?:{_VERBS})\b",
+    r"\b(?:recommend\w*|suggest\w*|should|needs? to|next steps?|todo|follow-up|remains? to|ought to)\b",
+)
+_PATTERN_WORDS = _words(
+    r"\b(?:patterns?|conventions?|idioms?|follow(?:s|ing)?|same way as|modell?ed on|style of|as in)\b"
+)
+# How a sentence begins that is understood only after the one before it.
+_LEANING_WORDS = _words(
+    r"^(?:it|its|this|that|these|those|they|their|both|such|the (?:latter|former|same|file|module|class|function))\b"
+)
+
+# Headings that say what is below them.
+_BELOW_SEARCHES_WORDS = _words(r"\b(?:search(?:es)?|quer(?:y|ies)|grep)\b")
+_BELOW_STEPS_WORDS = _words(
+    r"\b(?:process|what i did|thinking|thoughts|reasoning|exploration|scratch|my steps|steps taken)\b"
+)
+_BELOW_RESOLVED_WORDS = _words(r"\b(?:resolved|fixed) (?:errors?|issues?|bugs?|problems?)\b")
+
+_BELOW = (
+    (_BELOW_SEARCHES_WORDS, SEARCH),
+    (_BELOW_STEPS_WORDS, STEP),
+    (_BELOW_RESOLVED_WORDS, RESOLVED),
+)
+_PROCESS = ((_SEARCH_WORDS, SEARCH), (_STEP_WORDS, STEP), (_CONTENTS_WORDS, CONTENTS))
 
 
 class UnitVerdict(msgspec.Struct, frozen=True):
@@ -58,7 +174,7 @@ class UnitVerdict(msgspec.Struct, frozen=True):
 
 
 def judge(unit: Unit) -> UnitVerdict:
-    """What the rules say of a unit, by itself and the heading it stands below."""
+    """What the rules say of a unit, by itself and by the heading above it."""
     if unit.form == HEADING:
         return UnitVerdict(drops=HEADLINE)
     if unit.form == CODE:
@@ -70,7 +186,7 @@ def judge(unit: Unit) -> UnitVerdict:
     text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     below = _below(unit.heading[:_HEADING]) if unit.heading else ""
     own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)
-    is_binding = words.BINDING.search(text) is not None or (not own and keeps in _WEIGHTY)
+    is_binding = _BINDING_WORDS.search(text) is not None or (not own and keeps in _WEIGHTY)
     if is_binding and (below or own) in (SEARCH, STEP) and not cues.UNFINISHED.search(text):
         return UnitVerdict(keeps=keeps, warning=MIXED)
     reason = below or own
@@ -79,14 +195,14 @@ def judge(unit: Unit) -> UnitVerdict:
 
 def _judge_code(unit: Unit) -> UnitVerdict:
     lines = [line for line in unit.text.split("\n")[1:] if line.strip() and not line.strip().startswith(("```", "~~~"))]
-    if lines and all(map(words.SEARCH.search, lines)):
+    if lines and all(map(_SEARCH_WORDS.search, lines)):
         return UnitVerdict(drops=SEARCH)
     return UnitVerdict(keeps=FINDING) if 0 < len(lines) <= LONGEST_CODE else UnitVerdict(drops=CODE_BLOCK)
 
 
 @lru_cache(maxsize=256)
 def _below(heading: str) -> str:
-    """Why what stands below a heading does not belong into a summary, or ""."""
+    """Why what is below a heading does not belong into a summary, or ""."""
     role = labels.look_up(heading)[0]
     if role in (labels.ALTERNATIVE, labels.RESOLUTION):
         return ALTERNATIVE if role == labels.ALTERNATIVE else RESOLVED
@@ -95,15 +211,15 @@ def _below(heading: str) -> str:
 
 def _reason(sentence: str) -> str:
     """Why a sentence does not belong into a summary, or ""."""
-    if words.ASIDE.search(sentence):
+    if _ASIDE_WORDS.search(sentence):
         return ASIDE
     role, stated = role_of(sentence), statements.stated(sentence)
-    is_rejected = role == labels.ALTERNATIVE or stated == statements.REJECTED or words.ALTERNATIVE.search(sentence)
+    is_rejected = role == labels.ALTERNATIVE or stated == statements.REJECTED or _ALTERNATIVE_WORDS.search(sentence)
     if stated == statements.DECISION and not is_rejected:
         return ""
     if is_rejected:
         return ALTERNATIVE
-    if role == labels.RESOLUTION or (words.RESOLVED.search(sentence) and not words.UNRESOLVED.search(sentence)):
+    if role == labels.RESOLUTION or (_RESOLVED_WORDS.search(sentence) and not _UNRESOLVED_WORDS.search(sentence)):
         return RESOLVED
     found = next((reason for pattern, reason in _PROCESS if pattern.search(sentence)), "")
     return found or (UNFINISHED if cues.UNFINISHED.search(sentence) else "")
@@ -112,21 +228,16 @@ def _reason(sentence: str) -> str:
 def _class_of(text: str) -> str:
     """What a sentence is kept for: the first of ORDER that its words speak for."""
     classes = (
-        (DECISION, words.DECISION.search(text) or statements.stated(text) == statements.DECISION),
-        (CONSTRAINT, words.CONSTRAINT.search(text)),
-        (PROBLEM, words.PROBLEM.search(text) and not words.NO_PROBLEM.search(text)),
-        (ACTION, words.ACTION.search(text)),
-        (PATTERN, words.PATTERN.search(text)),
-        (PATH, words.PATH.search(text)),
+        (DECISION, _DECISION_WORDS.search(text) or statements.stated(text) == statements.DECISION),
+        (CONSTRAINT, _CONSTRAINT_WORDS.search(text)),
+        (PROBLEM, _PROBLEM_WORDS.search(text) and not _NO_PROBLEM_WORDS.search(text)),
+        (ACTION, _ACTION_WORDS.search(text)),
+        (PATTERN, _PATTERN_WORDS.search(text)),
+        (PATH, mentioned.PATH.search(text)),
     )
     return next((name for name, is_so in classes if is_so), FINDING)
 
 
 def leans(text: str) -> bool:
     """Whether a sentence is understood only after the one before it."""
-    return words.LEANING.search(text) is not None
-
-
-def paths(text: str) -> list[str]:
-    """The paths of files that a text names, exactly as it writes them, each once."""
-    return list(dict.fromkeys(match[0].rstrip(".") for match in words.PATH.finditer(text)))
+    return _LEANING_WORDS.search(text) is not None

@@ -88,7 +88,7 @@ def blockers(memory: Memory) -> list[str]:
 
         found = ref_state.read(memory).state.global_blockers.values()
     except MemctlError:
-        return []  # whoever coordinates is told that it can't be read
+        return []  # the commands that coordinate report that it can't be read
     return [f"{one.text} ({one.agent_id}, {one.since[:10]})" for one in sorted(found, key=lambda one: one.since)]
 
 

@@ -70,14 +70,14 @@ def sentence(snapshot: Snapshot, found: Why, indirect: Indirect) -> str:
 def _because(snapshot: Snapshot, record: Record | None) -> str:
     assert record is not None
     name = f"{record.id} {record.title}{_instead(record)}"
-    said = reason_of_record(snapshot, record)
-    return f"{said} ({name})" if said else name
+    reason = reason_of_record(snapshot, record)
+    return f"{reason} ({name})" if reason else name
 
 
 def _of_commit(cause: Cause) -> str:
     touch = cause.touch
-    said = reason_of_commit(touch.message)
-    what = f"{cause.subject.rstrip('.')}. {said}" if said else cause.subject
+    reason = reason_of_commit(touch.message)
+    what = f"{cause.subject.rstrip('.')}. {reason}" if reason else cause.subject
     return f"{what} ({touch.commit[:SHORT]}, {touch.date[:10]}, {touch.author})"
 
 

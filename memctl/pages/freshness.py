@@ -71,7 +71,7 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
     return [f"{path} {known.get(path) or blobs[path][:_LENGTH]}" for path in paths]
 
 
-def drifted(snapshot: Snapshot, page: Page) -> list[Drift]:
+def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
     """The files that have changed since the page was reviewed; those that are gone are not among them."""
     stamps = page.stamps
     if not stamps:
@@ -85,7 +85,7 @@ def drifted(snapshot: Snapshot, page: Page) -> list[Drift]:
     ]
 
 
-def outdated(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
+def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
     """The reviewed pages that no longer agree with the code, each with the files that have changed or are gone.
 
     Git is asked of the files that pages were reviewed with alone; of all others only if one of these is gone.
@@ -96,7 +96,7 @@ def outdated(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
         stamps = page.stamps.items()
         files = [path for path, stamp in stamps if path not in now or not now[path].startswith(stamp)]
         if any(path not in now for path in files):  # it may have moved to where a reference still leads
-            files = [drift.path for drift in drifted(snapshot, page)]
+            files = [drift.path for drift in changed_files(snapshot, page)]
             files += [ref.reference for ref in references(snapshot, page) if ref.state == MISSING]
         if files:
             found.append((page, list(dict.fromkeys(files))))
@@ -151,7 +151,7 @@ class Referral(msgspec.Struct, frozen=True):
     state: str
 
 
-def covering(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
+def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
     """The sections that cover each of some files."""
     found: dict[str, list[Page]] = {path: [] for path in paths}
     for page in snapshot.outline.sections:
@@ -160,7 +160,7 @@ def covering(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]
     return found
 
 
-def referring(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
+def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
     """The references of pages that mean each of some files, there or gone, or a folder that such a file is in."""
     found: dict[str, list[Referral]] = {path: [] for path in paths}
     wanted = frozenset(found)

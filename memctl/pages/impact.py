@@ -12,11 +12,11 @@ from memctl.git import differences, history
 from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
 from memctl.git.history import Commit
 from memctl.pages import freshness, repository_paths
-from memctl.pages.freshness import MISSING, CodeReference, Drift, covering, referring
+from memctl.pages.freshness import MISSING, CodeReference, Drift, references_to_files, sections_of_files
 from memctl.pages.links import EXECUTIVE, SOURCES, document_of
 from memctl.pages.links import FOLDER as DOCUMENTS
-from memctl.pages.provenance import beginning
-from memctl.pages.repository_paths import inside, readings, unknown
+from memctl.pages.provenance import start_revision
+from memctl.pages.repository_paths import files_below, possible_paths, unknown_path_error
 from memctl.record import pages
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import Page
@@ -60,7 +60,7 @@ _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 class Reach(msgspec.Struct, frozen=True):
     """A changed file: its row of the matrix ("" if that has none for it), and the pages that it has to do with.
 
-    `is_listed` says whether it stands, or code it is about, among the source files of level 4; `documents` are those
+    `is_listed` says whether it, or code that it is about, is among the source files of level 4; `documents` are those
     made from a file of the memory.
     """
 
@@ -98,25 +98,25 @@ class StalePage(msgspec.Struct, frozen=True):
     broken: tuple[Broken, ...]
 
 
-def given(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
+def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
     """Files and folders that a person names, as if they had changed; raises MemctlError if Git knows no such file."""
     names = snapshot.files.names() | {memory.tracked(name) for name in snapshot.names("")}
-    start = beginning(memory, "")
+    start = start_revision(memory, "")
     found: dict[str, FileChange] = {}
     for text in texts:
-        known = readings(memory.repository.top, folder, text)
+        known = possible_paths(memory.repository.top, folder, text)
         paths = next(([path] for path in known if path in names), [])
-        paths = paths or next((below for path in known if (below := inside(names, path))), [])
+        paths = paths or next((below for path in known if (below := files_below(names, path))), [])
         gone = [path for path in known if not paths and start and history.last_known(memory.repository, path, start)]
         if not paths and not gone:
-            raise unknown(names, text)
+            raise unknown_path_error(names, text)
         found |= {path: FileChange(path, CHANGED) for path in paths}
         found |= {path: FileChange(path, DELETED) for path in gone[:1]}
     return list(found.values())
 
 
 def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
-    """What differs between HEAD and the worktree. A file deleted and one added are told as one renamed if Git says so
+    """What differs between HEAD and the worktree. A deleted and an added file count as one renamed file if Git says so
     of what is staged, or if their contents are the same.
     """
     changes = differences.changed_in_worktree(memory.repository)
@@ -156,7 +156,7 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
     records = {prefix + record.path: record for record in snapshot.records} if own else {}
     code = {path for change in others for path in _names(change)}
     code |= {path for change in own if change.path in records for path in _code_of(records[change.path])}
-    covered, referred = covering(snapshot, code), referring(snapshot, code)
+    covered, referred = sections_of_files(snapshot, code), references_to_files(snapshot, code)
     found = []
     for change in others:
         sections = [page for path in _names(change) for page in covered[path]]
@@ -189,7 +189,7 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
     ]
 
 
-def touched(reaches: Iterable[Reach]) -> list[Page]:
+def pages_of(reaches: Iterable[Reach]) -> list[Page]:
     """The pages that changed files have to do with."""
     return list(_sorted(page for item in reaches for page in item.pages))
 
@@ -206,13 +206,13 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
             sought += 1
             likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
             broken.append(Broken(ref.reference, ref.line and ref.line + above, likely))
-        if (suspect := freshness.drifted(snapshot, page)) or broken:
+        if (suspect := freshness.changed_files(snapshot, page)) or broken:
             found.append(StalePage(page, tuple(suspect), tuple(broken)))
     return found
 
 
 def _lines_above(snapshot: Snapshot, page: Page) -> int:
-    """How many lines of a page's file stand above its body."""
+    """Return how many lines of a page's file are above its body."""
     text = snapshot.read(page.path)
     return text.count("\n", 0, len(text) - len(page.body))
 
@@ -291,7 +291,7 @@ EMPTY = (
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A file that may be what one that is gone has become, and what speaks for it."""
+    """A file that a missing file may have become, and what speaks for it."""
 
     path: str
     by: str
@@ -306,7 +306,7 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
     name = reference.reference[3:] if reference.line else reference.reference.partition(":")[0]
     stamped = repository_paths.resolve(frozenset(page.stamps.keys() - names), name)
     path = stamped[0] if len(stamped) == 1 else name
-    start = beginning(memory, at)
+    start = start_revision(memory, at)
     last = history.last_known(memory.repository, path, start) if start else None
     became = successor(memory, names, path, at)
     content = last.blob if last else page.stamps.get(path, EMPTY[0])
@@ -322,7 +322,7 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
 
 def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
     """The file that a path was renamed to, be it in a few steps and the last one not committed; "" if to none."""
-    start = beginning(memory, at)
+    start = start_revision(memory, at)
     for _ in range(_STEPS):
         last = history.last_known(memory.repository, path, start) if start else None
         if last and last.removed_by:
@@ -336,7 +336,7 @@ def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
 
 
 def _is_namesake(path: str, gone: str) -> bool:
-    """Whether a file has the name of one that is gone, which may be known only in its dotted form, without suffix."""
+    """Return whether a file has the name of a missing one, which may be given in dotted form, without suffix."""
     name = path.rpartition("/")[2]
     return name == gone.rpartition("/")[2] or ("/" not in gone and name.partition(".")[0] == gone.rpartition(".")[2])
 

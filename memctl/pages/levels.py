@@ -60,22 +60,6 @@ def title_of(snapshot: Snapshot) -> str:
     return markdown.inline(project.title if project else snapshot.config.project)
 
 
-def percentage(snapshot: Snapshot) -> int | None:
-    """How far the project is: as declared, else as its sections make it."""
-    project = snapshot.outline.project
-    if project and project.completion_percentage is not None:
-        return project.completion_percentage
-    made = aggregate(snapshot.outline.sections)
-    return None if made is None else round(made)
-
-
-def aggregate(sections: Sequence[Page]) -> float | None:
-    """The weighted mean of what sections declare; None if none does. MEM305 allows 5 points of difference."""
-    declared = [page for page in sections if page.completion_percentage is not None]
-    total = sum(page.weight for page in declared)
-    return sum(page.weight * (page.completion_percentage or 0) for page in declared) / total if declared else None
-
-
 def executive(snapshot: Snapshot, links: Links) -> Level1:
     """Level 1: goal, status, priorities, blockers, key decisions.
 
@@ -93,7 +77,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
         title=title_of(snapshot),
         goal=_goal(snapshot, links),
         status=links.prose(markdown.one_line(_text(content, "status"))),
-        percentage=percentage(snapshot),
+        percentage=snapshot.outline.percentage,
         priorities=_items(links, content, "priorities"),
         blockers=_blockers(snapshot, links),
         decisions=tuple(_placed(links, one) for one in key_decisions),
@@ -185,7 +169,7 @@ def index(snapshot: Snapshot, links: Links) -> Index:
     return Index(
         title=title_of(snapshot),
         goal=_goal(snapshot, links),
-        percentage=percentage(snapshot),
+        percentage=snapshot.outline.percentage,
         executive=EXECUTIVE,
         sections=_summaries(snapshot, links),
         loose=tuple(_page_entry(page) for page in outline.details if page.section not in known),

@@ -43,7 +43,7 @@ class LineReference(msgspec.Struct, frozen=True):
     """A reference of a record to lines: which they were (first and last), in the commit where that was recorded (""
     if it has none yet, or none is known), and which of them are in the file now: first and last, None if none is.
 
-    `instead` are the lines that stand where they were. `is_followed` says whether it is known what became of them.
+    `instead` are the lines in their place. `is_followed` says whether it is known what became of them.
     """
 
     recorded: tuple[int, int]
@@ -156,7 +156,7 @@ class _Versions:
         self._maps: dict[tuple[str, str], LineMap | None] = {}
 
     def since(self, made: int, where: _Where) -> LineMap | None:
-        """What became of lines that somebody recorded at a place in the history; None if that can't be told.
+        """What became of lines that somebody recorded at a place in the history; None if that is unknown.
 
         They are lines of the commit's version. They are of the next one, which was not committed yet, if the other has
         no such line, or if it came soon and brought them.

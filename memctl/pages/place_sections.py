@@ -8,9 +8,9 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import navigate
-from memctl.pages.freshness import covering
+from memctl.pages.freshness import sections_of_files
 from memctl.pages.links import missing_section
-from memctl.pages.repository_paths import inside, readings
+from memctl.pages.repository_paths import files_below, possible_paths
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import PROJECT_ID
 from memctl.record.snapshot import Snapshot
@@ -31,19 +31,20 @@ def deciding(
         raise MemctlError("a place is empty", "give a section such as §2.1, or a path; `.` is all of it", USAGE)
     if navigate.is_marker(place):
         return [_section(snapshot, owned, place)]
-    paths = readings(memory.repository.top, folder, place)
+    paths = possible_paths(memory.repository.top, folder, place)
     if not paths:
         raise MemctlError(f"{place} is not in this repository", exit_code=USAGE)
     names = snapshot.files.names()
     # Of what is there only that is meant; of what is not, either may be.
-    paths = [path for path in paths if path in names or inside(names, path)][:1] or paths
+    paths = [path for path in paths if path in names or files_below(names, path)][:1] or paths
     found: list[tuple[str, ...]] = []
     for path in paths:
         if path.startswith(f"{memory.prefix}/"):
             found.append(_of_own_file(snapshot, path[len(memory.prefix) + 1 :]))
-        files = [path, *inside(names, path)]
+        files = [path, *files_below(names, path)]
         found += [
-            (marker,) for marker in sorted({page.id for pages in covering(snapshot, files).values() for page in pages})
+            (marker,)
+            for marker in sorted({page.id for pages in sections_of_files(snapshot, files).values() for page in pages})
         ]
     return found
 

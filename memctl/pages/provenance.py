@@ -13,9 +13,9 @@ from memctl.git.blame import LineOrigin
 from memctl.git.history import FileCommit, LastKnown
 from memctl.git.repository import Repository
 from memctl.pages import freshness, repository_paths
-from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, covering, referring
+from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING, Referral, references_to_files, sections_of_files
 from memctl.pages.line_references import CurrentFile, LineReference, follow
-from memctl.pages.repository_paths import inside, readings, refuse_memory, unknown
+from memctl.pages.repository_paths import files_below, possible_paths, refuse_memory, unknown_path_error
 from memctl.record import ids, timestamps
 from memctl.record.content_fields import HasFields, content
 from memctl.record.errors import InvalidRecord
@@ -48,7 +48,7 @@ class FileQuery(msgspec.Struct, frozen=True):
     last: LastKnown | None = None
 
 
-class Told(msgspec.Struct, frozen=True):
+class PageReference(msgspec.Struct, frozen=True):
     """A page that refers to a file: how, whether it still agrees with it, and the ids of content if it is SUSPECT.
 
     `state` is one of REVIEWED, UNREVIEWED, SUSPECT, BROKEN (the file is gone) and AMBIGUOUS (it may mean another).
@@ -111,7 +111,7 @@ class Why(msgspec.Struct, frozen=True):
 
     asked: FileQuery
     sections: tuple[tuple[Page, tuple[str, ...]], ...]  # each with those of its globs that cover the file
-    pages: tuple[Told, ...]
+    pages: tuple[PageReference, ...]
     records: tuple[RelatedRecord, ...]
     commits: tuple[Cause, ...]
     origin: LineOrigin | None
@@ -131,7 +131,7 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
 
     `limit` is how many commits are looked at, 0 for all. Raises MemctlError if the file has no such line.
     """
-    start = beginning(memory, at)
+    start = start_revision(memory, at)
     touches = _touches(memory, asked, start, limit + 1 if limit else None)
     has_more = bool(limit) and len(touches) > limit
     touches = touches[: limit or None]
@@ -142,10 +142,10 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
         if origin.commit and all(touch.commit != origin.commit for touch in touches):
             touches.insert(0, history.touch(memory.repository, origin.commit, origin.path))
     here = origin.commit if origin else ""
-    causes = tuple(Cause(touch, tuple(named(touch.message)), touch.commit == here) for touch in touches)
+    causes = tuple(Cause(touch, tuple(record_names(touch.message)), touch.commit == here) for touch in touches)
     sections = tuple(
         (page, tuple(glob for glob in page.paths if repository_paths.matching([asked.path], [glob])))
-        for page in covering(snapshot, [asked.path])[asked.path]
+        for page in sections_of_files(snapshot, [asked.path])[asked.path]
     )
     pages = _pages(snapshot, asked)
     records = _records(memory, snapshot, asked, causes, text or "", at)
@@ -164,7 +164,7 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
         has_more=has_more,
         of_places=_of_places(
             snapshot,
-            [*(page.id for page, _ in sections), *(told.page.id for told in pages)],
+            [*(page.id for page, _ in sections), *(one.page.id for one in pages)],
             known.union(one.id for one in of_session),
         ),
         session=session,
@@ -214,7 +214,7 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
     return tuple(sorted(by_time, key=lambda record: -record.importance))
 
 
-def beginning(memory: Memory, at: str) -> str:
+def start_revision(memory: Memory, at: str) -> str:
     """The commit that history is read from: the one given, or HEAD; "" if there is none yet."""
     return at or ("HEAD" if memory.repository.has_head() else "")
 
@@ -229,8 +229,8 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     texts: list[tuple[str, int | None]] = [(given, None)]
     if match := _WITH_LINE.fullmatch(given):
         texts.append((match[1], int(match[2])))
-    names, start = snapshot.files.names(), beginning(memory, at)
-    known = [(path, line) for text, line in texts for path in readings(memory.repository.top, folder, text)]
+    names, start = snapshot.files.names(), start_revision(memory, at)
+    known = [(path, line) for text, line in texts for path in possible_paths(memory.repository.top, folder, text)]
     for path, line in known:
         if path in names:
             return FileQuery(path, line)
@@ -242,10 +242,10 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
                 break
             return FileQuery(path, line, last)
     for path, _ in known:
-        if below := inside(names, path):
+        if below := files_below(names, path):
             raise MemctlError(f"{given} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
     _refuse_submodule(memory, [path for path, _ in known], start)
-    raise unknown(names, texts[-1][0])
+    raise unknown_path_error(names, texts[-1][0])
 
 
 def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
@@ -259,7 +259,7 @@ def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
             raise MemctlError(f"{folder} is a submodule, a repository of its own", hint, USAGE)
 
 
-def named(text: str) -> dict[str, str]:
+def record_names(text: str) -> dict[str, str]:
     """The records that a commit's message names, each with how: in a trailer of which key, or anywhere in it."""
     trailers = message.parse(text)
     found: dict[str, str] = {}
@@ -270,9 +270,9 @@ def named(text: str) -> dict[str, str]:
     return found
 
 
-def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[Told, ...]:
+def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[PageReference, ...]:
     by_page: dict[str, list[Referral]] = {}
-    for referral in referring(snapshot, [asked.path])[asked.path]:
+    for referral in references_to_files(snapshot, [asked.path])[asked.path]:
         by_page.setdefault(referral.page.path, []).append(referral)
     found = []
     for referrals in by_page.values():
@@ -281,10 +281,10 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[Told, ...]:
         state, reviewed, now = (BROKEN if MISSING in states else AMBIGUOUS), "", ""
         if FOUND in states:
             state = REVIEWED if asked.path in page.stamps else UNREVIEWED
-            for drift in freshness.drifted(snapshot, page):
+            for drift in freshness.changed_files(snapshot, page):
                 if drift.path == asked.path:
                     state, reviewed, now = SUSPECT, drift.reviewed, drift.now
-        found.append(Told(page, references, state, reviewed, now))
+        found.append(PageReference(page, references, state, reviewed, now))
     return tuple(found)
 
 
@@ -325,7 +325,7 @@ def _records(
         reason = Reason(IN_TEXT, str(number), "", number == asked.line, distance)
         reasons.setdefault(_own_id(known, match[0]), []).append(reason)
     for number, cause in enumerate(causes):
-        for name, how in named(cause.touch.message).items():
+        for name, how in record_names(cause.touch.message).items():
             reason = Reason(IN_COMMIT, cause.touch.commit, how, cause.is_here, number)
             reasons.setdefault(_own_id(known, name), []).append(reason)
     found = [RelatedRecord(name, known.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
@@ -342,7 +342,7 @@ def _followed(
     text: str,
     at: str,
 ) -> dict[tuple[str, str], LineReference]:
-    """What became of the lines that records name of a file; nothing of one that is no text."""
+    """What became of the lines that records name of a file; {} for a file that is no text."""
     if not text:
         return {}
     if asked.last is not None:
@@ -350,7 +350,7 @@ def _followed(
     else:
         blob = snapshot.files.blobs([asked.path]).get(asked.path, "")
         comparable = blob if at else f"./{asked.path}"
-    start = beginning(memory, at)
+    start = start_revision(memory, at)
     file = CurrentFile(asked.path, frozenset(former), comparable, blob, line_count(text), start)
     return follow(memory, file, about)
 
@@ -375,7 +375,7 @@ def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineRefer
     if ref == asked.path:
         return Reason(IN_CODE_REFS, ref)
     if lines is not None:
-        # What stands in the place of a line that is gone comes before the rest of the file.
+        # A line in the place of a deleted one comes before the rest of the file.
         distance = -1 if asked.line in lines.instead else 0
         return Reason(IN_CODE_REFS, ref, is_here=lines.covers(asked.line), distance=distance, lines=lines)
     path = code_path(ref)
@@ -395,15 +395,15 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
     """
     seconds = timestamps.to_epoch(commit.date)
     made = MadeBetween(memory, seconds - _AROUND, seconds + _AROUND)
-    said = _sessions(memory.repository, made.commits)
+    sessions = _sessions(memory.repository, made.commits)
     times: dict[str, list[int]] = {}
-    for commit_id, (name, author) in said.items():
+    for commit_id, (name, author) in sessions.items():
         if author == commit.author:
             times.setdefault(name, []).append(made.commits[commit_id])
     away = {name: max(min(some) - seconds, seconds - max(some), 0) for name, some in times.items()}
     near = sorted((distance, name) for name, distance in away.items() if distance <= _BESIDE)
     session = message.parse(commit.message).session or (near[0][1] if near else "")
-    paths = made.paths([commit_id for commit_id, (name, _) in said.items() if name == session])
+    paths = made.paths([commit_id for commit_id, (name, _) in sessions.items() if name == session])
     return session, tuple(dict.fromkeys(record for path in paths if (record := ids.id_in_path(path))))
 
 
@@ -440,5 +440,5 @@ def reason_of_commit(text: str) -> str:
 def _first_reason(kind: HasFields, body: str, field: str = "") -> str:
     known = content(kind, body)
     texts = [known.get(field, ""), *known.values(), *(part.body for part in split(body))]
-    said = ("\n".join(text) if isinstance(text, list) else text for text in texts)
-    return next((sentence for text in said if (sentence := first_sentence(text))), "")
+    paragraphs = ("\n".join(text) if isinstance(text, list) else text for text in texts)
+    return next((sentence for text in paragraphs if (sentence := first_sentence(text))), "")

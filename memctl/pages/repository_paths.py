@@ -11,9 +11,8 @@ from pathlib import Path
 from memctl.errors import USAGE, MemctlError
 from memctl.record import ids
 from memctl.store.place import FOLDER
-from memctl.text.globs import Globs
 
-_END = "\0"  # which stands in no path
+_END = "\0"  # which no path has
 
 
 def resolve(names: frozenset[str], reference: str) -> tuple[str, ...]:
@@ -68,6 +67,8 @@ def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
     """The files that any of some globs covers, sorted; globs are those of .gitignore, `src/auth` or `*.py`."""
     if not globs:
         return []
+    from memctl.text.globs import Globs  # mostly paths are named as they are
+
     matches = Globs(globs).match
     return sorted(name for name in names if matches(name) is not None)
 
@@ -124,7 +125,7 @@ _NEAR = 3  # names to suggest
 _SHOWN = 12  # files that a marker may mean
 
 
-def readings(top: Path, folder: Path, text: str) -> list[str]:
+def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
     """What a path given by a person may mean, below the worktree's top: as seen from a folder, and from the top."""
     found = []
     for start in (os.path.realpath(folder), str(top)):
@@ -135,7 +136,7 @@ def readings(top: Path, folder: Path, text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def inside(names: Iterable[str], path: str) -> list[str]:
+def files_below(names: Iterable[str], path: str) -> list[str]:
     """The files below a folder ("." for all)."""
     return sorted(name for name in names if path == "." or name.startswith(path + "/"))
 
@@ -148,18 +149,20 @@ def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str
     if text.startswith("§4."):
         found = list(resolve(names, text[3:]))
     else:
-        ways = readings(top, folder, text)
-        found = [path for path in ways if path in names][:1] or [f"{path}/" for path in ways if inside(names, path)]
+        possible = possible_paths(top, folder, text)
+        found = [path for path in possible if path in names][:1]
+        found = found or [f"{path}/" for path in possible if files_below(names, path)]
     if len(found) == 1 and not found[0].endswith("/"):
         return found[0]
     if len(found) > 1 and text.startswith("§4."):
         shown = [f"  §4.{path}" for path in found[:_SHOWN]]
         raise MemctlError("\n".join([f"{text} may be any of these:", *shown]), "give more of the path", USAGE)
     if found:
-        raise MemctlError(f"{text} is a folder", f"give a file in it, such as {inside(names, found[0][:-1])[0]}", USAGE)
-    for path in readings(top, folder, text):
+        example = files_below(names, found[0][:-1])[0]
+        raise MemctlError(f"{text} is a folder", f"give a file in it, such as {example}", USAGE)
+    for path in possible_paths(top, folder, text):
         refuse_memory(path)
-    raise unknown(names, text)
+    raise unknown_path_error(names, text)
 
 
 def refuse_memory(path: str) -> None:
@@ -171,7 +174,7 @@ def refuse_memory(path: str) -> None:
         )
 
 
-def unknown(names: Iterable[str], text: str) -> MemctlError:
+def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
     """The complaint about a path that is nothing, with the files whose names are like it."""
     from difflib import get_close_matches
 

@@ -126,6 +126,20 @@ class Outline(msgspec.Struct, frozen=True, dict=True):
     def pages(self) -> tuple[Page, ...]:
         return (*((self.project,) if self.project else ()), *self.sections, *self.details)
 
+    @property
+    def percentage(self) -> int | None:
+        """How far the project is: as it declares, else as its sections do; None if none does."""
+        if self.project and self.project.completion_percentage is not None:
+            return self.project.completion_percentage
+        return None if self.mean_percentage is None else round(self.mean_percentage)
+
+    @property
+    def mean_percentage(self) -> float | None:
+        """The weighted mean of what sections declare; None if none does. MEM305 allows 5 points of difference."""
+        declared = [page for page in self.sections if page.completion_percentage is not None]
+        total = sum(page.weight for page in declared)
+        return sum(page.weight * (page.completion_percentage or 0) for page in declared) / total if declared else None
+
     def details_of(self, section: str) -> tuple[Page, ...]:
         """Return the pages of details that belong to a section."""
         return tuple(self._details_by_section.get(section, ()))

@@ -34,7 +34,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     archived: bool | None = False  # None: both
 
     def keep(self, records: Iterable[Record]) -> list[Record]:
-        """The records that have it, in their order."""
+        """Return the records that have what the filter asks for, in their order."""
         kept = list(records)
         for field, test, value in self.conditions():
             passes, read = _TESTS[test], attrgetter(field)
@@ -42,7 +42,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         return kept
 
     def conditions(self) -> Iterator[Condition]:
-        """A test for each field that asks for something, the one that most often fails first."""
+        """Yield a test for each field that asks for something; first the test that most often fails."""
         if self.archived is not None:
             yield "is_archived", "is", self.archived
         if self.types:
@@ -93,6 +93,6 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 
 
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
-    """The records that a filter accepts, in one of ORDERS."""
+    """Return the records that a filter accepts, in one of ORDERS."""
     key, large_first = ORDERS[order]
     return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

@@ -104,8 +104,7 @@ def search(
 ) -> list[Result]:
     """Return what of some kinds matches a query, best first; with `most` so many, and no more records are read.
 
-    Only records have what a filter asks for: one that asks for anything leaves out the rest. Of a session's page it is
-    the section that matches best.
+    A filter that asks for anything leaves out all but records. A session's page is found by its best section.
     """
     found = matches(snapshot, query, _kinds(filters, kinds), most)
     found.sort(key=lambda one: -one.share)

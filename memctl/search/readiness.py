@@ -1,4 +1,4 @@
-"""What can be begun: which open work nothing open stands in the way of, and in which order to take it.
+"""What can be begun: the open work that nothing open blocks, and its order.
 
 Work are records of the types that can be resolved: issues and states. What blocks it is open work, or a proposal that
 nobody has decided on. Work whose parent is blocked is blocked by the same, and a parent is begun by its open parts.
@@ -25,7 +25,7 @@ class OpenWork:
         self.all = [record for record in self._open if is_work(record)]
 
     def blockers(self, record: Record) -> tuple[Record, ...]:
-        """What is open and stands in the way of a piece of work, or of one that it is part of."""
+        """Return the open records that block a piece of work, or work that it is part of."""
         found: dict[str, Record] = {}
         for one in (record, *self._above(record)):
             found.update((other.memory_id, other) for other in self._direct.get(one.memory_id, ()))
@@ -33,11 +33,11 @@ class OpenWork:
         return tuple(found.values())
 
     def parts(self, record: Record) -> Sequence[Record]:
-        """The open work that is part of a record."""
+        """Return the open work that is part of a record."""
         return self._parts.get(record.memory_id, ())
 
     def unblocks(self, record: Record) -> Sequence[Record]:
-        """The open work that waits for a record."""
+        """Return the open work that waits for a record."""
         return self._waiting.get(record.memory_id, ())
 
     @cached_property
@@ -47,11 +47,11 @@ class OpenWork:
 
     @cached_property
     def blocked(self) -> list[Record]:
-        """The work that something open stands in the way of."""
+        """The work that something open blocks."""
         return [record for record in self.all if self.blockers(record)]
 
     def weight(self, record: Record) -> float:
-        """How much a piece of work counts, by what the record says and what waits for it: 1 to 17.
+        """Return how much a piece of work counts, by what the record says and what waits for it: 1 to 17.
 
         Importance from 1 to 10, severity up to 4 (an issue's importance mostly follows from it) and one for each piece
         of work that waits, up to 3: so that what others wait for comes before its equals and not before what is worse.
@@ -114,19 +114,19 @@ class OpenWork:
 
 
 def is_work(record: Record) -> bool:
-    """Whether a record is something to do: of a type that can be resolved."""
+    """Return whether a record is something to do: of a type that can be resolved."""
     return bool(record.kind.resolved)
 
 
-def is_begun(record: Record) -> bool:
-    """Whether somebody is at a piece of work, by its status or by how much of it is done."""
+def is_started(record: Record) -> bool:
+    """Return whether somebody is at a piece of work, by its status or by how much of it is done."""
     step = record.kind.step(record.status)
     return bool(step and step.rank) or record.completion_percentage is not None
 
 
 def _blocks(record: Record) -> bool:
-    """Whether an open record stands in the way of others: work that is not done, and a proposal, which may still come
-    to hold or not."""
+    """Return whether an open record blocks others: work that is not done does, and so does a proposal, on which nobody
+    has decided."""
     return is_work(record) or bool(_further(record))
 
 
@@ -137,6 +137,6 @@ def _further(record: Record) -> list[str]:
     return [name for name in now.following if steps[name].rank > now.rank and not steps[name].is_closed]
 
 
-def beginning(record: Record) -> str:
-    """The status that says that a piece of work is begun, "" if it is already or knows none."""
+def next_status(record: Record) -> str:
+    """Return the status of work that is begun; "" if a record has it already, or if its type has none."""
     return next(iter(_further(record)), "")

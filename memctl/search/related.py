@@ -63,7 +63,7 @@ def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]
 def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[str, float]:
     """Return how closely records are related to some words, by path; with `most` at least the so many closest.
 
-    One that matches half as well as the best counts an eighth: a few shared words make no relation.
+    A record that matches half as well as the best counts an eighth: a few shared words make no relation.
     """
     return {one.hit.path: one.share**3 for one in ranking.matches(snapshot, words, most=most)}
 
@@ -132,7 +132,7 @@ class _Links:
 
 
 def _code(theirs: frozenset[str], files: frozenset[str]) -> tuple[float, tuple[str, ...]]:
-    """How much of the code of the one that has less of it both refer to, and which files; a little for a folder."""
+    """Return what share of the smaller of two sets both have, and which files; a common folder counts a little."""
     if not theirs or not files:
         return 0.0, ()
     shared = sorted(path for path in theirs if _covers(path, files)) or sorted(p for p in files if _covers(p, theirs))

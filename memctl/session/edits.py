@@ -22,6 +22,7 @@ _LOOKED_AT = 200_000  # characters of a text
 _LONGEST_WORD = 120  # characters of what a call says of itself
 _HEAD = re.compile(r"(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ )([^\t\n]+)")
 _TITLE = re.compile(r"#{1,6} +\S")
+_WHOLE = ("content", "file_text")  # names of arguments
 _TEXTS = ("md", "mdx", "rst", "txt")
 
 
@@ -31,18 +32,26 @@ def of_call(call: Event, path: str) -> str:
     for key in ("description", "instructions", "explanation"):
         if isinstance(given.get(key), str) and "command" not in given:
             return cut(one_line(str(given[key])), _LONGEST_WORD)
-    edits = given.get("edits")
-    pairs = [
-        (_text_of(one, ("old_string", "old_str")) or "", new)
-        for one in (edits if isinstance(edits, list) and edits else [given])
-        if (new := _text_of(one, ("new_string", "new_str", "new_source"))) is not None
-    ]
-    if pairs:
+    if pairs := list(_edits(given)):
         return of_edit(path, "\n".join(old for old, _ in pairs), "\n".join(new for _, new in pairs))
-    if (text := _text_of(given, ("content", "file_text"))) is not None:
+    if (text := _text_of(given, _WHOLE)) is not None:
         return of_file(path, text)
     patch = next((text for text in given.values() if isinstance(text, str) and ("*** " in text or "+++ " in text)), "")
     return of_patch(path, _part(patch, path)) if patch else ""
+
+
+def texts_written(call: Event) -> list[str]:
+    """The texts that a CALL puts into a file, by its arguments; a patch is none."""
+    whole = _text_of(call.arguments, _WHOLE)
+    return [*(new for _, new in _edits(call.arguments)), *([whole] if whole is not None else [])]
+
+
+def _edits(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The pieces that a call replaces, each with the new one."""
+    edits = given.get("edits")
+    for one in edits if isinstance(edits, list) and edits else [given]:
+        if (new := _text_of(one, ("new_string", "new_str", "new_source"))) is not None:
+            yield _text_of(one, ("old_string", "old_str")) or "", new
 
 
 def _text_of(given: Any, names: Sequence[str]) -> str | None:

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 import msgspec
 
 from memctl.record.required_text import is_said
-from memctl.session import calls, dialogue
+from memctl.session import calls, dialogue, edits
 from memctl.statements import choices, cues, labels, lines, plans, reader, statements, units
 from memctl.statements.dialogue import USER, FreeStatement
 from memctl.statements.statement import Statement
@@ -50,8 +50,8 @@ _LABELS = {
 _REPORT = 1_000  # characters of a message that reports what was seen
 _COUNTED = re.compile(r"\W*(?:bug|issue|problem)s? ?#?\d{1,2}\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]{0,30}\] +|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)? +")
-_TOPIC = 3  # words of a title that only says what was decided on
 _CELL = 5  # words of a cell that is a sentence
+_TOPIC = 3  # words of a title that only says what was decided on
 _MOST_SAID = 3  # learnings or issues of a shorter message
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # why, where the agent asked
@@ -138,28 +138,26 @@ def _stated_freely(one: FreeStatement, event: Event) -> Extract:
 
 
 def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
-    if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
-        if event.kind == PROMPT and plans.read(event.text) is not None:
-            return  # it is one decision, and what its headings name is its context
+    if event.kind == CALL:
+        yield from _todos(event)
+    elif event.kind == RESULT:
+        yield from _answered(event)
+    elif event.kind in (PROMPT, ANSWER, DIGEST) and not (event.kind == PROMPT and _is_given(event)):
         made: Sequence[Extract] = _labelled(event.text)
         if event.kind == DIGEST:
             made = [one for one in made if one.label != labels.ISSUE]  # it tells of what was solved as well
         elif event.kind == ANSWER:
             made = _reported(made, event.text, is_worked=is_worked)
-        for one in made:
+        said = _all_said(event.text) if event.kind != DIGEST and len(event.text) <= _MOST else ()
+        if event.kind == ANSWER:  # the dialogue has the learnings that hold
+            said = tuple(one for one in said if not _is_next(one) and (event.agent or one.label != labels.LEARNING))
+        for one in (*made, *said):
             yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
-        if event.kind != DIGEST:
-            for one in _all_said(event.text) if len(event.text) <= _MOST else ():
-                if event.kind == ANSWER and (
-                    (one.label == labels.DECISION and _is_next(one))
-                    or (one.label == labels.LEARNING and not event.agent)  # the dialogue has those that hold
-                ):
-                    continue
-                yield msgspec.structs.replace(one, source=event.kind, moment=event.moment, line=event.line)
-    elif event.kind == CALL:
-        yield from _todos(event)
-    elif event.kind == RESULT:
-        yield from _answered(event)
+
+
+def _is_given(prompt: Event) -> bool:
+    """Whether a prompt is a sub-agent's, or a plan: that is one decision, and what its headings name is its context."""
+    return bool(prompt.agent) or plans.read(prompt.text) is not None
 
 
 def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequence[Extract]:
@@ -187,7 +185,11 @@ def _is_mended(one: Extract, *, is_worked: bool) -> bool:
 
 def _is_next(decision: Extract) -> bool:
     """Whether an agent speaks of what it does next rather than of what it chose."""
-    return not decision.alternatives and bool(_STEP.match(decision.text) or _RELATIVE.match(decision.text))
+    return (
+        decision.label == labels.DECISION
+        and not decision.alternatives
+        and bool(_STEP.match(decision.text) or _RELATIVE.match(decision.text))
+    )
 
 
 def _labelled(text: str) -> tuple[Extract, ...]:
@@ -251,49 +253,32 @@ def _nothing() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)  # as labels are
 def _all_said(text: str) -> tuple[Extract, ...]:
-    """What is put the way people put decisions, issues and learnings."""
-    return tuple(_said(text))
-
-
-def _said(text: str) -> Iterator[Extract]:
-    before: Extract | None = None
+    """What is put the way people put decisions, issues and learnings; a rejection belongs to the decision before it."""
+    found: list[Extract] = []
+    is_after_decision = False
     for sentence in _each_sentence(text):
         stated = statements.stated(sentence)
         made = list(_of_sentence(sentence, stated))
-        if before is not None and made and stated == statements.REJECTED:
-            before = msgspec.structs.replace(before, alternatives=(*before.alternatives, sentence))
+        if is_after_decision and made and stated == statements.REJECTED:
+            found[-1] = msgspec.structs.replace(found[-1], alternatives=(*found[-1].alternatives, sentence))
             continue
-        if before is not None:
-            yield before
-        before = None
-        for one in made:
-            if one.label == labels.DECISION and stated == statements.DECISION:
-                before = one
-            else:
-                yield one
-    if before is not None:
-        yield before
+        found += made
+        is_after_decision = bool(made) and stated == statements.DECISION and made[-1].label == labels.DECISION
+    return tuple(found)
 
 
 def _each_sentence(text: str) -> Iterator[str]:
-    """The sentences of a text that stand under no label, without what stands before them; of a table its cells. An
-    empty one stands for anything else."""
+    """The sentences of a text, and cells of its tables, that stand under no label; "" for anything else."""
     for unit in units.units(text):
         if unit.form == units.TABLE:
-            yield from _cells(unit.text)
-        elif unit.form == units.SENTENCE and not lines.is_labelled(unit.text):
-            sentence = units.without_marks(unit.text)
-            yield cues.NUMBERED.sub("", _MOMENT.sub("", sentence))
+            yield from (
+                row.text
+                for row in lines.lines_of(unit.text)
+                if len(row.text.split()) >= _CELL and not lines.is_labelled(row.text)
+            )
         else:
-            yield ""
-
-
-def _cells(table: str) -> Iterator[str]:
-    """The cells of a table that may be sentences, of rows without a label."""
-    for row in table.split("\n"):
-        cells = [cell.strip().replace("**", "") for cell in row.strip("| ").split("|")]
-        if not any(labels.look_up(cell.strip("*_` :"))[0] or lines.is_labelled(cell) for cell in cells):
-            yield from (cell for cell in cells if len(cell.split()) >= _CELL)
+            is_bare = unit.form == units.SENTENCE and not lines.is_labelled(unit.text)
+            yield cues.NUMBERED.sub("", _MOMENT.sub("", units.without_marks(unit.text))) if is_bare else ""
 
 
 def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
@@ -316,25 +301,11 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
 
 def _todos(event: Event) -> Iterator[Extract]:
     """TODO comments in code that was written, with the file they are in."""
-    path = next(
-        (event.arguments[k] for k in ("file_path", "path", "notebook_path") if isinstance(event.arguments.get(k), str)),
-        "",
-    )
-    edits = event.arguments.get("edits")
-    parts = [event.arguments, *(edits if isinstance(edits, list) else [])]
-    for part in parts:
-        for key in ("content", "new_string", "new_str", "file_text", "new_source"):
-            text = part.get(key) if isinstance(part, dict) else None
-            for match in _TODO.finditer(text) if isinstance(text, str) else ():
-                yield Extract(
-                    labels.TODO,
-                    one_line(match[1].rstrip("*/->) "))[:_LONG],
-                    True,
-                    source=CALL,
-                    moment=event.moment,
-                    path=path,
-                    line=event.line,
-                )
+    names = ("file_path", "path", "notebook_path")
+    path = next((event.arguments[k] for k in names if isinstance(event.arguments.get(k), str)), "")
+    for match in (match for text in edits.texts_written(event) for match in _TODO.finditer(text)):
+        text = one_line(match[1].rstrip("*/->) "))[:_LONG]
+        yield Extract(labels.TODO, text, True, source=CALL, moment=event.moment, path=path, line=event.line)
 
 
 def _answered(event: Event) -> Iterator[Extract]:

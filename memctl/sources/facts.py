@@ -81,7 +81,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
         imports=found,
         names=names,
         words=tuple(islice((word for word in dict.fromkeys(about) if word not in words.STOP_WORDS), _MOST_WORDS)),
-        declared=manifests.declared(path.rpartition("/")[2], text),
+        declared=manifests.declarations(path.rpartition("/")[2], text),
         is_generated=generated_files.in_text(text),
     )
 

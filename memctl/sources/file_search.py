@@ -77,7 +77,7 @@ def matches(memory: Memory, sources: Sources[_Files], query: str, progress: Prog
 def mentions(snapshot: Snapshot, sources: Sources[_Files], query: str, now: str) -> task.Mentions:
     """How a query, and the records and sections that match it, name files."""
     names = frozenset(sources.contents)
-    return task.joined(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
+    return task.strongest(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
 
 
 def search(
@@ -93,12 +93,12 @@ def search(
 def _found(
     memory: Memory, snapshot: Snapshot, sources: Sources[_Files], query: str, progress: Progress | None
 ) -> list[FileHit]:
-    said = matches(memory, sources, query, progress)
+    texts = matches(memory, sources, query, progress)
     named = mentions(snapshot, sources, query, memory.now)
     hits = []
-    for path in said.shares.keys() | named.keys():
+    for path in texts.shares.keys() | named.keys():
         known = FileKnowledge(
-            mention=named.get(path), match=said.shares.get(path, 0.0), words=tuple(said.words.get(path, ()))
+            mention=named.get(path), match=texts.shares.get(path, 0.0), words=tuple(texts.words.get(path, ()))
         )
         reasons = tuple(by_task(known))
         hits.append(FileHit(path, round(sum(points for points, _ in reasons) / RELEVANCE, 3), reasons))
@@ -114,6 +114,6 @@ def _admitted(
     refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
     refusals |= {path: sensitive_files.SECRET_NAME for path in found if sensitive_files.has_secret_name(path)}
     named = [path for path in sorted(found) if path not in refusals or sensitive_files.is_credential(refusals[path])]
-    left_out = ignored.ignored(named, ignore_files)
+    left_out = ignored.ignored_files(named, ignore_files)
     refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
     return {path: found[path] for path in named if path not in left_out}, refusals

@@ -38,7 +38,7 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def ignored(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
+def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
     """The files that some ignore files leave out, each with the path of the one that does.
 
     `texts` are the ignore files by path. The nearest has the last word, as with `.gitignore`.

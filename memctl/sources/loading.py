@@ -24,7 +24,7 @@ _ACTIVE, _FILLED = 0.50, 0.70  # the active context's share of the window, and w
 _RESERVED = {"tool_outputs": 0.15, "expansion": 0.10, "buffer": 0.05}  # what the rest of that is for
 
 
-class Scored(msgspec.Struct, frozen=True):
+class ScoredFile(msgspec.Struct, frozen=True):
     """A file with its score."""
 
     path: str
@@ -90,7 +90,7 @@ def verdict(score: float, outline: str, room: Room) -> str:
 
 
 def chosen(
-    files: Iterable[Scored],
+    files: Iterable[ScoredFile],
     room: Room,
     estimate: Callable[[Content], Count],
     count: Callable[[str, Content], Count],

@@ -15,8 +15,8 @@ _COMMENT = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\"?)|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)
 _LAST_COMMA = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\"?)|,(?=\s*[}\]])")
 
 
-def declared(name: str, text: str) -> tuple[tuple[str, str], ...]:
-    """Pairs of what is said and its value: MODULE of go.mod, PACKAGE and ENTRY of package.json, ALIAS of a tsconfig.
+def declarations(name: str, text: str) -> tuple[tuple[str, str], ...]:
+    """Return pairs of what a manifest declares: MODULE of go.mod, PACKAGE, ENTRY of package.json, ALIAS of tsconfig.
 
     The value of an ALIAS is a pattern, a line end, and where it leads below the configuration's folder.
     """

@@ -15,7 +15,7 @@ from memctl.search.filters import Filters
 from memctl.sources import file_search, recency, task
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import Generated
-from memctl.sources.loading import Choice, Room, Scored, chosen
+from memctl.sources.loading import Choice, Room, ScoredFile, chosen
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, by_task, score
 from memctl.sources.sizes import TokenSizes
@@ -62,9 +62,9 @@ def priorities(
     contents = sources.contents
     dirty = frozenset(path for path, blob in sources.files.unchanged().items() if not blob and path in contents)
     lately = recency.recent(memory.repository, dirty, now, recency.LOOKED_AT if wish.task else recency.OPERATIONS)
-    said, named = FileMatches({}, {}, {}), dict[str, FileMention]()
+    texts, named = FileMatches({}, {}, {}), dict[str, FileMention]()
     if wish.task:
-        said = file_search.matches(memory, sources, wish.task, progress)
+        texts = file_search.matches(memory, sources, wish.task, progress)
         named = file_search.mentions(snapshot, sources, wish.task, now)
     meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
     given = _given(wish, memory, contents, sources.refusals)
@@ -72,8 +72,8 @@ def priorities(
     issues = _issues(snapshot, frozenset(contents))
     known = {
         path: FileKnowledge(
-            match=said.shares.get(path, 0.0),
-            words=tuple(said.words.get(path, ())),
+            match=texts.shares.get(path, 0.0),
+            words=tuple(texts.words.get(path, ())),
             mention=named.get(path),
             changed=lately.moments.get(path, ""),
             is_modified=path in lately.operations,
@@ -86,7 +86,7 @@ def priorities(
     near = nearness(contents, active, given, _likely(known) if wish.task else {})
     known |= {path: msgspec.structs.replace(known[path], near=each) for path, each in near.items()}
     scored = [
-        Scored(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
+        ScoredFile(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
         for path in _within(contents, wish.globs)
     ]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
@@ -96,7 +96,7 @@ def priorities(
     choices = tuple(chosen(scored, room, sizes.known, sizes.count, wish.shown, is_generated.reason))
     sizes.keep()
     refusals = tuple(sorted(sources.refusals.items()))
-    return Priorities(choices, tuple(sorted(active)), refusals, tuple(sorted(said.left_out.items())))
+    return Priorities(choices, tuple(sorted(active)), refusals, tuple(sorted(texts.left_out.items())))
 
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:

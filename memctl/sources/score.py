@@ -22,7 +22,7 @@ MODIFIED, UNRESOLVED, CORE, UTILITY = 15, 10, 20, 5
 # With a task its words decide, and what knows nothing of it counts a third. Recency goes by commits then: histories
 # differ in how much happens in a week. Chosen on one half of what `bench.file_ranking` measures; there hardly anything
 # changes if the weights are 75, 15 and 10, if words and names have 25 points each, if recency is half after 10 commits.
-SAID, NAMED = 30, 20
+TEXT, NAMED = 30, 20
 _REST = 1 / 3
 _HALF = 30  # commits after which recency is half
 _TASK_WEIGHTS = ((RELEVANCE, 0.70), (RECENCY, 0.20), (DEPENDENCY, 0.10))
@@ -99,7 +99,7 @@ def by_task(known: FileKnowledge) -> list[tuple[float, str]]:
     found: list[tuple[float, str]] = []
     if known.match:
         words = f"it says {', '.join(known.words)}" if known.words else "it says words of the task"
-        found.append((round(SAID * known.match, 1), words))
+        found.append((round(TEXT * known.match, 1), words))
     if known.mention is not None:
         found.append((round(NAMED * known.mention.share, 1), known.mention.why))
     return found

@@ -44,7 +44,7 @@ class FileSummary(msgspec.Struct, frozen=True):
 def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> FileSummary:
     """The view of one of the repository's files, never of more tokens than the budget.
 
-    Raises MemctlError for a file that never enters a model's context, or that can't be told of in so few tokens.
+    Raises MemctlError for a file that never enters a model's context, or that has no summary in so few tokens.
     """
     content = snapshot.files.read([path], _LARGEST).get(path)
     text = clean_newlines((content or b"").decode(errors="replace"))
@@ -58,14 +58,14 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Fil
 
     number = most(lambda number: tokens(page.text(number)) <= budget, -1, min(len(page.rows), budget))
     if number < 0:
-        raise MemctlError(f"{path} can't be told of in {budget:,} tokens", "give --budget more", USAGE)
+        raise MemctlError(f"{path} has no summary in {budget:,} tokens", "give --budget more", USAGE)
     shown = page.text(number)
     left_out = page.missing(page.chosen(number))
     return FileSummary(path, shown, tokens(shown), page.size, page.lines, page.of_file, left_out)
 
 
 class _Page(msgspec.Struct, frozen=True):
-    """All that may be told of a file: what is told in any case, and rows."""
+    """All that a summary of a file may have: its head, which it always has, and rows."""
 
     path: str
     about: str
@@ -79,11 +79,11 @@ class _Page(msgspec.Struct, frozen=True):
         return frozenset(sorted(range(len(self.rows)), key=lambda place: self.rows[place].rank)[:number])
 
     def missing(self, chosen: Collection[int]) -> int:
-        """How many lines are not told."""
+        """Return how many lines are left out."""
         return sum(1 for place, row in enumerate(self.rows) if place not in chosen and not row.is_rest)
 
     def text(self, number: int) -> str:
-        """The head, the `number` rows that matter most in the order in which they stand, and what is left out."""
+        """The head, the `number` rows that matter most in the file's order, and what is left out."""
         chosen, group = self.chosen(number), ""
         figures = f"{self.lines:,} lines, {self.size:,} bytes, {self.of_file.tokens:,} tokens ({self.of_file.source})"
         found = [f"# {self.path}", figures, *([self.about] if self.about else [])]

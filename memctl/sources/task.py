@@ -47,12 +47,12 @@ def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
     task = task[:_LONGEST]
     tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
     names = frozenset(contents)
-    said = task
+    rest = task
     for token in tokens:
         if _add_paths(found, names, token):
-            said = said.replace(token, " ")  # the folders that it is in say nothing more
+            rest = rest.replace(token, " ")  # its folders add nothing
     _add_definitions(found, contents, tokens, task)
-    _add_words(found, contents, said)
+    _add_words(found, contents, rest)
     return found
 
 
@@ -72,9 +72,12 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
             body = snapshot.body(record)
         except (InvalidRecord, OSError):  # it was changed just now
             body = ""
-        said = words.words_of(" ".join((record.title, *record.tags, body)))
+        found_words = words.words_of(" ".join((record.title, *record.tags, body)))
         share = (
-            _RECORD * result.match * len({wanted[word] for word in said if word in wanted}) / len(set(wanted.values()))
+            _RECORD
+            * result.match
+            * len({wanted[word] for word in found_words if word in wanted})
+            / len(set(wanted.values()))
         )
         for reference in record.code_refs:
             for path in freshness.code_paths(names, reference):
@@ -88,7 +91,7 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
     return found
 
 
-def joined(*several: Mentions) -> Mentions:
+def strongest(*several: Mentions) -> Mentions:
     """For each file the strongest mention of it."""
     found: Mentions = {}
     for each in several:
@@ -166,7 +169,7 @@ def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> N
         weight = sum(weights[word] for word in sorted(strong))
         weight += _NAME_WORDS * sum(weights[word] for word in sorted(weak - strong))
         if weight:
-            share = _PATH_WORDS * math.sqrt(weight / most)  # some words of a task never stand in any path
+            share = _PATH_WORDS * math.sqrt(weight / most)  # some words of a task never occur in any path
             _add(found, [path], share, f"words of the task: {', '.join(sorted(strong | weak))}")
     _add_called(found, wanted, in_path)
 
@@ -183,7 +186,7 @@ def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]
 
 
 def _wanted(task: str) -> dict[str, str]:
-    """The words of a task that say something, in the forms in which they may stand elsewhere."""
+    """Return the telling words of a task, by the forms in which they may occur elsewhere."""
     found: dict[str, str] = {}
     for word in words.words_of(task):
         if word not in words.STOP_WORDS and len(word) > 1 and not word.isdigit():

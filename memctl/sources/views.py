@@ -1,4 +1,4 @@
-"""What can be told of a file in a few lines, by its kind: each line with how much it matters."""
+"""The lines that a summary of a file may have, by its kind, each with how much it matters."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from memctl.text.phrases import quantity
 
 Rank = tuple[int, ...]  # the least one matters most
 _DATA = ("yaml", "yml", "toml")
-_EDGE, _SHAPES = 20, 20  # first lines, last lines, and shapes of lines that are told of a text
-_LONGEST_VALUE = 60  # characters of a value in data that is told
+_EDGE, _SHAPES = 20, 20  # first lines, last lines, and shapes of lines in the summary of a text
+_LONGEST_VALUE = 60  # characters of a value in data that is shown
 _SECRET = re.compile(r"passw|passphrase|pwd|secret|token|credential|(?:api|private|access)[-_]?key", re.IGNORECASE)
 _MOST_KEYS = 500
 _LONGEST_LINE = 2_000  # characters of a line that are looked at
@@ -29,7 +29,7 @@ _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 
 
 class ViewRow(msgspec.Struct, frozen=True):
-    """A line of a view: how much it matters, the group that it stands in, its text.
+    """A line of a view: how much it matters, its group, its text.
 
     With `is_rest` it is what may follow in the line before, and matters less than that.
     """
@@ -41,7 +41,7 @@ class ViewRow(msgspec.Struct, frozen=True):
 
 
 def rows(path: str, text: str) -> list[ViewRow]:
-    """The lines that may be told of a text with LF line ends, in the order in which they are to stand."""
+    """Return the lines that a summary of a text with LF line ends may have, in their order."""
     suffix = suffix_of(path)
     if definitions.is_outlined(suffix):
         return _code(suffix, path, text)
@@ -124,7 +124,7 @@ def _shape(value: Any, key: str = "") -> str:
 
 
 def _value(key: str, value: str) -> str:
-    """A value as it is told: not if it is long, or by its key secret."""
+    """Return a value as a summary shows it; a long one, or one that is secret by its key, is left out."""
     return value if len(value) <= _LONGEST_VALUE and not _SECRET.search(key) else "…"
 
 

@@ -54,10 +54,8 @@ MEASURE = rf"[\d.,]+ ?{_UNIT}\b"
 
 REJECTED = (
     _cue(_WE, f"{_RULED_OUT}|scrapped|decided against|gave up on"),
-    _cue(_WE, "chose not to|decided not to|opted not to|agreed not to"),
     _cue(_WE, "considered|toyed with|thought about|thought of", r"\b.+,? but\b"),
     _cue(_WE, "tried|looked at|evaluated", r"\b.+ but (?:abandoned|rejected|dropped|dismissed|discarded)\b"),
-    _cue(_WE, "dropped|abandoned|ditched|replaced", r"\b.+ in favou?r of\b"),
     _cue(
         r"\bwe",
         " won't| will not| are not going to| aren't going to|'re not going to",
@@ -83,21 +81,17 @@ DECISION = (
     _cue(_WE, "chose|adopted|went with|went for"),
     _cue(_WE, "ended up", r" (?:using|with|keeping|choosing|going)\b"),
     _cue(_WE, "picked|selected", rf" (?!up\b|out\b).+\b(?:over|{CONTRAST})"),
-    _cue(_WE, "picked", r" (?!up\b|out\b).+, because\b"),
     _cue(r"\b(?:since|because|as)\b.+, (?:we|i) ", "picked"),
     _cue(_WE, "switched|migrated", r"\b.* from\b.+ to\b"),
     _cue(_WE, "dropped|ended|removed", r" support for\b"),
     _cue(_WE, _DOINGS, rf"\b.+\b{CONTRAST}"),
     _cue(rf"(?:{_WILL}|\blet's )", _CHOICES, ""),
     _cue(rf"(?:{_WILL}|\blet's )", "keep", r" (?!\w+ing\b|on\b)"),
-    _cue(_WILL, "use|store", rf"\b.+\b{CONTRAST}"),
     _cue(rf"\bwe(?:'ll| will){_ADVERB} ", "use|store|avoid|rely on|ship", _TO_LOOK),
     _cue(r"\bwe(?:'re| are) ", "going to use", _TO_LOOK),
     _cue(r"\blet's ", "use|avoid", _TO_LOOK),
     _cue(r"\bit was ", "decided|agreed", r" (?:to|that|on)\b"),
-    _cue(r"\bi have ", "decided"),
-    _cue(r"(?:\b(?:we're|i'm|we are|i am) |^(?:so )?)", "going with"),
-    _cue(r"\b(?:we're|i'm|we are|i am) ", "going for"),
+    _cue(r"(?:\b(?:we're|i'm|we are|i am) |^(?:so )?)", "going with|going for"),
     _cue(r"\b(?:we're|we are|i'm|i am) ", "using|keeping", rf"\b.+\b{CONTRAST}"),
     _cue(r"\bi(?:'d| would) ", "rather", r" (?:use|keep|have|not)\b"),
     _cue(
@@ -127,7 +121,6 @@ LESSON = (
     _cue(_WE, "learned|learnt", r" (?:the hard way )?(?:that|to|from)\b"),
     _cue(_WE, "discovered|realised|realized|found out", r" (?:that|why)\b"),
     _cue(r"\b", "trick|gotcha|catch|culprit|pitfall|caveat|takeaway|insight", r" (?:here )?(?:is|was)\b"),
-    _cue(r"\b", "key is|key was", r" to\b"),
     _cue(
         r"\bthe (?:actual |real |underlying )?",
         "problem|bug|reason|cause|mistake",

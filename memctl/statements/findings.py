@@ -45,8 +45,6 @@ _DONE = lazy_regex(
     r"(?:[^\n:]{2,60}?(?: [\u2013\u2014-] |: ))?(?:(?:Fix|Now|Then|Also)\b:? )?(?:I(?:'ve| have)? (?:also |now )?)?"
     r"(?:[A-Za-z]{2,}ed|[Mm]ade|[Ss]plit|[Ww]rote|[Kk]ept|[Cc]hose|[Pp]ut|(?:[Tt]he \w+ )?[Nn]ow \w+s)\b"
 )
-_OF_TESTS = lazy_regex(r"(?i)\b(?:unit |integration )?tests?\b|\bTest(?-i:[A-Z])|_test\b|^`?[0-9a-f]{7,40}\b")
-_FIELD = lazy_regex(r"\w+: ")  # of what a review is about: `Commit: 1a2b3c`
 _WRONG = lazy_regex(r"(?i)\b(?:issues?|concerns?|findings?|problems?|gaps?|risks?|bugs?|critical|must fix)\b")
 _OPEN_WORDS = ("existing", "flak", "follow", "scope", "known ", "yet", "gap", "remains", "limitation", "debt")
 _OPEN = lazy_regex(
@@ -114,7 +112,7 @@ def _review_finding(message: str) -> str:
     for unit in units.units(message[:_LOOKED_AT]):
         if unit.form == units.SENTENCE and _WRONG.search(unit.heading) and not _is_fine(unit.heading):
             text = units.without_marks(unit.text)
-            if _NAME.search(text) and _is_whole(text) and not (_FIELD.match(text) or _is_fine(text)):
+            if _NAME.search(text) and _is_whole(text) and not _is_fine(text):
                 return text
     return ""
 
@@ -145,7 +143,7 @@ def report(message: str) -> str:
             items[unit.item] = units.without_marks(unit.text).rstrip(".:;")
     said = [unit.text for unit in _sentences(message) if not unit.item and _NAME.search(unit.text)]
     done = [text for text in items.values() if len(text) <= _PART] or [text for text in said if _is_whole(text)][:1]
-    told = "; ".join([text for text in done if _DONE.match(text) and not _OF_TESTS.search(text)][:_PARTS])
+    told = "; ".join([text for text in done if _DONE.match(text)][:_PARTS])
     return told if _NAME.search(told) else ""
 
 

@@ -43,16 +43,10 @@ _WISH = lazy_regex(
     r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
     rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
     rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
-    r"|(?P<contrast>\b(?:instead of|rather than)\b)|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we"
+    r"|^(?:\w+ )?(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we"
     r"|you) just\b"
     r"|\b(?:use|keep|make|put|store|rename|name|call) (?!it\b|this\b|that\b)(?:\S+ ){1,6}?(?:as|optional"
     r"|configurable)\b"
-)
-# How a sentence begins that says what is to be done.
-_DIRECTS = lazy_regex(
-    r"(?i)\W*(?:(?:and|so|also|ok(?:ay)?|yes|no|please|just|then|but)\b[,:]? )*(?:instead of|rather than|use|make"
-    r"|print|show|put"
-    r"|keep|store|move|call|return|do|have|let|we|i|can|could|should|return|write|add|set|rename|replace|take|try)\b"
 )
 _DEMAND = lazy_regex(
     r"(?i)\b(?:please )?(?:don'?t|do not|never) (?!know|think|see|worry|mind|have\b|need|want|understand|care|get\b"
@@ -63,7 +57,8 @@ _DEMAND = lazy_regex(
     r"|\bso (?:that )?(?:it|this|they)(?:'s|'re| is| are)? (?:not|don't)\b"
     r"|\b(?:able to|can we|could we|can you) not\b|\bfrom now on\b"
 )
-_DEMANDED_STEP = lazy_regex(
+# What a user forbids for the step at hand; with "ever" or "always" it holds for longer.
+_FORBIDDEN_STEP = lazy_regex(
     r"(?i)\b(?:don'?t|do not|never) (?:commit|push|merge|run|start|stop|do (?:it|that|this)|touch)\b(?!.*\b(?:ever"
     r"|always)\b)"
 )
@@ -80,7 +75,6 @@ _ASKED_FOR = lazy_regex(
     r"(?i)\b(?:can|can't|could|couldn't|should|shouldn't|why (?:don't|not)|are|able)\b.*\b(?:we|you|to)\b"
     r"|\bplease\b|\blet's\b"
 )
-_URL = lazy_regex(r"https?://\S+")
 _SYMPTOM = lazy_regex(
     r"(?i)\bfail(?:s|ed|ing|ures?)?\b|\b(?:broken|breaks|crash(?:es|ed|ing)|bugs?|hangs|stuck|too slow)\b"
     r"|\berrors? (?:when|if|in|on)\b|\b(?:does|do|is|are)(?:n'?t| not) (?:work|show|happen|appear)\w*"
@@ -168,8 +162,7 @@ def reported(prompt: str) -> str:
     """What a user says is wrong, "" for a prompt that does not: a symptom, told and not asked for."""
     if len(prompt) > _LONGEST_PROMPT:
         return ""
-    for unit in list(units.sentences(prompt))[:3]:
-        text = _URL.sub("", unit.text)
+    for text in [unit.text for unit in units.sentences(prompt)][:3]:
         if (
             _SYMPTOM.search(text[:_LONGEST])
             and len(text.split()) >= _LEAST
@@ -183,17 +176,14 @@ def reported(prompt: str) -> str:
 
 
 def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
-    """Whether a sentence has a cue that is neither asked, doubted nor about the step at hand."""
+    """Return whether a sentence has a cue that is neither asked, doubted nor about the step at hand."""
     if _HEDGED.search(sentence) or _QUESTION.match(sentence):
         return False
     if sentence.endswith("?") and not _ASKED_FOR.search(sentence):
         return False
-    is_next = _STEP if kind == DECISION else _DEMANDED_STEP
-    for match in pattern.finditer(sentence[:_LONGEST]):
-        if match.lastgroup == "contrast" and not _DIRECTS.match(sentence):
-            continue  # it tells how something is
-        return is_next.search(sentence[match.start() :]) is None
-    return False
+    match = pattern.search(sentence[:_LONGEST])
+    is_step = _STEP if kind == DECISION else _FORBIDDEN_STEP
+    return match is not None and is_step.search(sentence[match.start() :]) is None
 
 
 def is_assent(prompt: str) -> bool:

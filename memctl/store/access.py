@@ -71,7 +71,7 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
         return {}
 
 
-def counted(folder: Path | None, records: list[Record]) -> list[Record]:
+def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
     """The records with their retrievals added; none are in None."""
     found = counts(folder) if folder is not None and records else {}
     if not found:

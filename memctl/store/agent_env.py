@@ -22,7 +22,7 @@ class Shell(NamedTuple):
 
 CLAUDE_CODE = Shell("claude-code", "Claude Code", "CLAUDECODE")
 CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
-GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks are told the session's name
+GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks get the session's name
 _SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
 
 # What an agent may run without asking once `install` has told its program so. Only commands are named of which no
@@ -67,7 +67,7 @@ def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
         )
 
 
-def named(environ: Mapping[str, str]) -> Mapping[str, str]:
+def with_agent(environ: Mapping[str, str]) -> Mapping[str, str]:
     """Return an environment with MEMCTL_AGENT and MEMCTL_SESSION, if it is the shell of a program that we know.
 
     What is set already stays. Without an agent's name a call would be taken for a person's, who reads all.

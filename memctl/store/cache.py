@@ -65,7 +65,7 @@ class CacheState(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What a cache said at one moment: its state, all records or the open ones, and faults, as stored."""
+    """What a cache holds at one moment: its state, all records or the open ones, and faults, as stored."""
 
     state: CacheState
     packed: bytes

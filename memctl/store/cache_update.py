@@ -131,7 +131,7 @@ def _parse_file(
     mark = _mark(status) if is_dirty or racy else ""
     try:
         text = reader.read(path, None if isinstance(status, str) else status)
-        return parsed(text, path, mark, trees.blob_of(text.encode(), [memory.repository.null_id]))
+        return parse_file(text, path, mark, trees.blob_of(text.encode(), [memory.repository.null_id]))
     except InvalidRecord as error:
         return broken(path, error.faults, mark)
     except OSError as error:
@@ -154,7 +154,7 @@ def _mark(status: os.stat_result | str) -> str:
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
 
 
-def parsed(text: str, path: str, stat: str, blob: str) -> ParsedFile:
+def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
     """What the text of a file that the cache knows comes to; raises InvalidRecord."""
     if not files.is_record_path(path, BY_FOLDER):
         return ParsedFile(path, stat, None, "", [], [], blob=blob)

@@ -90,7 +90,7 @@ class StoredCatalogue:
         condition, values = _where(conditions)
         if order == "access":  # which counts are no part of
             key, large_first = ORDERS[order]
-            found = access.counted(self._counts, self._records(f"{condition} ORDER BY path", *values))
+            found = access.with_counts(self._counts, self._records(f"{condition} ORDER BY path", *values))
             found.sort(key=key, reverse=large_first != reverse)
             return found[: limit or None], len(found)
         if order == "title":
@@ -101,14 +101,14 @@ class StoredCatalogue:
         number = len(found)
         if number == limit:
             number = self._database.execute(f"SELECT count(*) FROM records WHERE {condition}", values).fetchone()[0]
-        return access.counted(self._counts, found), number
+        return access.with_counts(self._counts, found), number
 
     def named(self, identifier: str) -> list[Record]:
-        return access.counted(self._counts, self._named(identifier))
+        return access.with_counts(self._counts, self._named(identifier))
 
     def renamed(self, identifier: str) -> list[Record]:
         asked = "aliases <> '' AND instr(aliases, ?) AND id <> ? ORDER BY path"
-        return access.counted(self._counts, self._records(asked, f",{identifier},", identifier))
+        return access.with_counts(self._counts, self._records(asked, f",{identifier},", identifier))
 
     def find(self, identifier: str) -> Record | None:
         return next(iter(self._named(identifier)), None)
@@ -122,7 +122,7 @@ class StoredCatalogue:
 
     def at(self, paths: Iterable[str]) -> list[Record]:
         asked = "path IN (SELECT value FROM json_each(?)) AND record NOT NULL ORDER BY path"
-        return access.counted(self._counts, self._records(asked, encode(list(paths)).decode()))
+        return access.with_counts(self._counts, self._records(asked, encode(list(paths)).decode()))
 
     def refused(self, conditions: Iterable[Condition]) -> set[str]:
         condition, values = _where(conditions)

@@ -27,14 +27,14 @@ _PATIENCE = 10.0  # seconds; who writes these files holds their locks for millis
 Redact = Callable[[str], str]
 
 
-class Erased(msgspec.Struct, frozen=True):
+class Erasure(msgspec.Struct, frozen=True):
     """The files from which a secret was taken, and those of which that could not be done, with why."""
 
     files: tuple[Path, ...] = ()
     failed: tuple[tuple[Path, str], ...] = ()
 
 
-def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool = False) -> Erased:
+def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool = False) -> Erasure:
     """Replace every text file below some folders by what `redact` makes of its text, and make each cache forget.
 
     A file that is no text and has a secret in it is deleted: only what can be made again is kept in that form. `held`
@@ -54,7 +54,7 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
             failed.append((file, str(error)))
         except MemctlError as error:
             failed.append((file, error.message))
-    return Erased(tuple(done), tuple(failed))
+    return Erasure(tuple(done), tuple(failed))
 
 
 def _files(folders: Iterable[Path]) -> Iterator[Path]:

@@ -14,7 +14,7 @@ _FIND = (
 Row = tuple[str, str, str, str, str, str]
 
 
-def referring(private: Path, files: Sequence[str]) -> list[Row]:
+def records_of_files(private: Path, files: Sequence[str]) -> list[Row]:
     """The records in force that refer to some files of the repository: file, path, id, title, type and status, the
     weightiest first.
 

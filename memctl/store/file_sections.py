@@ -41,7 +41,7 @@ def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
 
 
 def parent_on_disk(memory: Memory, marker: str) -> str:
-    """The section that a page of details in the worktree belongs to, "" if that can't be told."""
+    """The section that a page of details in the worktree belongs to, "" if that is unknown."""
     for path in _named(memory, marker.removeprefix("§")):
         try:
             return pages.parse(files.read(memory.folder, path), path).section or ""

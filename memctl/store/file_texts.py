@@ -38,7 +38,7 @@ _OVERHEAD = 500  # bytes that a row takes beside its text
 _SCORES = f"SELECT rowid, -bm25(file_texts, {_WEIGHTS}) FROM file_texts WHERE file_texts MATCH ?"
 _HAVING = "SELECT rowid FROM file_texts WHERE file_texts MATCH ?"
 _ENOUGH = 0.5  # of the weight of all words of a query: where even the best file has less, none matches well
-_TOLD, _MOST_TOLD = 100, 40  # of the best files, and of the words, it is said which file has which
+_BEST, _MOST_WORDS = 100, 40  # best files, and words, of which it is listed which file has which
 
 
 class Files(Protocol):
@@ -86,7 +86,7 @@ def matches(
         if file is None:
             raise
         if not isinstance(error, sqlite3.OperationalError):
-            with suppress(OSError):  # that it can't be used is said all the same
+            with suppress(OSError):  # a remark says so in any case
                 discard(file)
         index = SearchIndex.in_memory(f"{file} can't be used ({error})")
         with closing(index.database):
@@ -139,19 +139,19 @@ def _matches(index: SearchIndex, texts: Texts, query: str, progress: Progress | 
     for term in phrases or words:
         found.take(term, is_needed=bool(phrases))
     scores = found.scores
-    told = sorted(scores, key=lambda number: (-scores[number], numbers[number]))[:_TOLD]
-    having: dict[int, list[str]] = {number: [] for number in told}
+    best_files = sorted(scores, key=lambda number: (-scores[number], numbers[number]))[:_BEST]
+    having: dict[int, list[str]] = {number: [] for number in best_files}
     weights = {}
-    for word in words[:_MOST_TOLD] if told else ():
+    for word in words[:_MOST_WORDS] if best_files else ():
         files = found.having(word)
         weights[word] = math.log(1 + len(numbers) / (1 + len(files)))
-        for number in told:
+        for number in best_files:
             if number in files:
                 having[number].append(word)
     best, scale = 1.0, 1.0
-    if told:
-        covered = sum(weights[word] for word in having[told[0]]) / (sum(weights.values()) or 1.0)
-        best, scale = scores[told[0]] or 1.0, min(covered / _ENOUGH, 1.0)
+    if best_files:
+        covered = sum(weights[word] for word in having[best_files[0]]) / (sum(weights.values()) or 1.0)
+        best, scale = scores[best_files[0]] or 1.0, min(covered / _ENOUGH, 1.0)
     return FileMatches(
         {numbers[number]: scale * score / best for number, score in scores.items()},
         {numbers[number]: words for number, words in having.items()},
@@ -175,7 +175,7 @@ class _Scores:
         self.scores: dict[int, float] = {}
 
     def take(self, term: str, *, is_needed: bool) -> None:
-        """Add what a term gives; files without one that `is_needed` have no score."""
+        """Add what a term gives; files without a term that `is_needed` have no score."""
         rows = self._database.execute(_SCORES, (f'"{term}"',)).fetchall()
         given = {number: score for number, score in rows if number in self._numbers}
         right = _frequency(len(self._numbers), len(given)) / _frequency(self._rows, len(rows))

@@ -69,7 +69,7 @@ class FolderReader:
         return decode(_content(file, status.st_size), path)
 
     def readable(self, path: str) -> str:
-        """The text of a file, as `read` gives it; one that may not be read is an invalid record, too."""
+        """Return the text of a file, as `read` does; a file that may not be read is an invalid record, too."""
         try:
             return self.read(path)
         except PermissionError as error:

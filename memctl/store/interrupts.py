@@ -1,4 +1,4 @@
-"""Ctrl-C while the memory is written: held back until that is done, and what was done is told."""
+"""Ctrl-C while the memory is written: it is held back until the write is done, and then says what was done."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from memctl.errors import MemctlError
 
 
 @contextmanager
-def held(remarks: list[str]) -> Iterator[list[str]]:
-    """Hold Ctrl-C back: what is half done would be finished by the next write, under an id that nobody was told.
+def hold_interrupts(remarks: list[str]) -> Iterator[list[str]]:
+    """Hold Ctrl-C back: the next write would finish what is half done, under an id that nobody has seen.
 
     Gives a list for what was done. If an interrupt came, it is added to `remarks` in the end, and KeyboardInterrupt
     raised; or else why nothing could be done, for a terminal interrupts Git and its hooks too. A second interrupt is

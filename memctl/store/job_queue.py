@@ -28,7 +28,7 @@ Fault = Callable[[Exception], object]  # takes down what went wrong with a note
 
 
 class NotNow(Exception):
-    """What a note says has to wait for something that only a user mends; it was not begun."""
+    """The work of a note waits for something that only a user can repair; it was not begun."""
 
 
 class JobNote(NamedTuple):

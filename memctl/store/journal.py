@@ -4,7 +4,7 @@ An entry is there before the first thing is done, says how far it has come, and 
 
 - A write (`pending/`): `….writing.json` is there while files are being replaced: after a crash it says how to finish.
   `….pending.json` waits for a commit that could not be made, and keeps its message; `….held.json` waits because
-  somebody asked for no commit. It has the whole texts of its change, before and after, so that it can be told whether
+  somebody asked for no commit. It has the whole texts of its change, before and after, so that one can see whether
   the change is still there, and be written again if it is not. `write.recovery` finishes it.
 - A two-phase step (`intents/`), which moves ownership and writes a record: `write.two_phase`.
 - A move of the worktree to another commit (`move.json`): `write.checkout_log`.
@@ -57,7 +57,7 @@ def get(file: Path, kind: type[T]) -> T | None:
         return None
 
 
-def noted(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
+def entries_of_kind(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
     """Return the entries in a folder, oldest first, each with its file; one that can't be read is passed over."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
@@ -139,7 +139,7 @@ def drop(entry: PendingEntry) -> None:
 
 def entries(folder: Path) -> list[PendingEntry]:
     """All changes on their way, oldest first."""
-    found = ((file, file.name.split(".")[-2], stored) for file, stored in noted(folder, _Stored))
+    found = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _Stored))
     return [
         PendingEntry(file, stage, **msgspec.structs.asdict(stored))
         for file, stage, stored in found
@@ -147,7 +147,7 @@ def entries(folder: Path) -> list[PendingEntry]:
     ]
 
 
-def unfinished(folder: Path, entry: PendingEntry) -> Change:
+def remaining_change(folder: Path, entry: PendingEntry) -> Change:
     """What is left to do of a change that was interrupted: the files that still have their old text.
 
     A file with neither the old nor the new text was edited since, and is left alone.

@@ -23,7 +23,7 @@ from memctl.store import files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 
-_HEAD = "introductions"  # the key of the state under which the commit stands that the table is for
+_HEAD = "introductions"  # the key of the state that holds the commit which the table is for
 _INSERT = """
 INSERT INTO introductions VALUES (:path, :blob, :id, :seconds, :before) ON CONFLICT DO UPDATE
 SET id = excluded.id, seconds = excluded.seconds, before = excluded.before WHERE excluded.seconds >= seconds

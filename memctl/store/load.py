@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
     from memctl.store.repository_files import FilesOnDisk
-    from memctl.store.search_views import Searched
+    from memctl.store.search_views import SearchSource
     from memctl.store.stored_texts import StoredTexts
 
 _TRIES = 3  # to bring the cache up to date before doing without it
@@ -72,7 +72,7 @@ def revision(memory: Memory, name: str) -> Snapshot:
     return Snapshot(Both(memory, objects.at_revision(memory, name), name))
 
 
-def alike(memory: Memory, commit: str) -> Snapshot:
+def near_worktree(memory: Memory, commit: str) -> Snapshot:
     """The memory of a commit or tree, by its id, that is much like the worktree: what both have is of the cache."""
     from memctl.store import objects
 
@@ -106,7 +106,7 @@ class _Disk:
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         found = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
         self._cache, (records, faults) = found
-        return access.counted(self._memory.repository.shared, records), faults
+        return access.with_counts(self._memory.repository.shared, records), faults
 
     def read(self, path: str) -> str:
         return self._reader.readable(path)
@@ -119,7 +119,7 @@ class _Disk:
 
         return StoredTexts(self._memory, self.searched())
 
-    def searched(self) -> Searched:
+    def searched(self) -> SearchSource:
         """What there is to be searched."""
         from memctl.git import trees
         from memctl.store import search_views
@@ -134,12 +134,12 @@ class _Disk:
                 raise FileNotFoundError(path)  # it changed just now, which is seen next time
             return text
 
-        return search_views.Searched(search_views.of_checkout(self._memory), cache.token(), cache, read_as)
+        return search_views.SearchSource(search_views.of_checkout(self._memory), cache.token(), cache, read_as)
 
     def catalogue(self) -> StoredCatalogue:
         from memctl.store.catalogue import StoredCatalogue
 
-        renew = partial(synced, self._memory, self._progress, self._written)
+        renew = partial(current_cache, self._memory, self._progress, self._written)
         return StoredCatalogue(self._current(), self._memory.repository.shared, renew)
 
     def files(self) -> FilesOnDisk:
@@ -149,11 +149,11 @@ class _Disk:
 
     def _current(self) -> Cache:
         if self._cache is None:
-            self._cache = synced(self._memory, self._progress, self._written)
+            self._cache = current_cache(self._memory, self._progress, self._written)
         return self._cache
 
 
-def synced(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
+def current_cache(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
     """The cache, brought up to what is on the disk, without reading the records out of it."""
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
@@ -165,7 +165,7 @@ def synced(memory: Memory, progress: Progress | None = None, written: tuple[str,
 
 def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
     """The cache of the worktree, and the files there that have other contents in the index."""
-    cache = synced(memory)
+    cache = current_cache(memory)
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames", "--", memory.prefix]
     out = git.read(args, memory.repository.top, extra=memory.repository.index_in_use())
     differing = set()
@@ -177,7 +177,7 @@ def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
 
 def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
     """The cache of the worktree, and the files there that have other contents at a revision."""
-    cache = synced(memory)
+    cache = current_cache(memory)
     args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
     return cache, {git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}
@@ -229,8 +229,8 @@ def _sync(
         return True
     from memctl.store import cache_update
 
-    said = cache_update.Disk(head, frozenset(dirty), asked.started)
-    return cache_update.from_disk(memory, cache, state, said, progress)
+    disk_state = cache_update.Disk(head, frozenset(dirty), asked.started)
+    return cache_update.from_disk(memory, cache, state, disk_state, progress)
 
 
 def _sparse(memory: Memory) -> str:

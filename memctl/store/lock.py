@@ -18,7 +18,7 @@ from memctl.store import exclusive
 
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
-_SILENT = 3.0  # seconds of waiting until it is said
+_SILENT = 3.0  # seconds of waiting until a message says so
 # Says a line to whoever runs a command, about a lock that is waited for; None where nobody reads, as in hooks.
 announce: Callable[[str], None] | None = None
 
@@ -97,8 +97,8 @@ def _taken(file: Path, patience: float) -> int:
 
 def _owner(descriptor: int) -> str:
     """The process that holds a lock, as its file says; "?" if that is not known."""
-    said = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else ""
-    return said or "?"
+    written = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else ""
+    return written or "?"
 
 
 def _sign(descriptor: int) -> None:

@@ -34,7 +34,7 @@ class Memory:
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
         self.by_hand = False  # whether somebody runs a command and reads what it remarks: nobody does so in a hook
         self.by_agent = False  # whether that is for an agent: in a shell that its program has opened, or in a hook
-        self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
+        self.remarks: list[str] = []  # notes for whoever runs the command, beside its answer
 
     @property
     def now(self) -> str:

@@ -80,7 +80,7 @@ def _refuse_link(file: Path, link: Path) -> None:
 
 
 def _refuse_gits_own(file: Path) -> None:
-    """Refuse what lies in a Git directory, of whatever name, or is the file that stands for one (`git worktree`)."""
+    """Refuse what lies in a Git directory, of whatever name, or is the file that refers to one (`git worktree`)."""
     target = Path(os.path.realpath(file))
     for place in (target, *target.parents):
         if place.name.casefold() == ".git" or all((place / name).exists() for name in ("HEAD", "objects", "refs")):

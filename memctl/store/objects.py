@@ -21,7 +21,7 @@ from memctl.store.repository_files import FilesInGit
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
-    from memctl.store.search_views import Searched
+    from memctl.store.search_views import SearchSource
     from memctl.store.stored_texts import StoredTexts
 
 Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
@@ -100,7 +100,7 @@ class InGit:
 
         return StoredTexts(self._memory, self.searched())
 
-    def searched(self) -> Searched:
+    def searched(self) -> SearchSource:
         """What there is to be searched."""
         from memctl.store import search_views
 
@@ -108,7 +108,7 @@ class InGit:
             name, token = search_views.of_revision(self._memory, self._commit), self._commit
         else:
             name, token = search_views.of_index(self._memory), self._mark()
-        return search_views.Searched(name, token, self._cache, lambda path, blob: self.read(path))
+        return search_views.SearchSource(name, token, self._cache, lambda path, blob: self.read(path))
 
     def blobs(self) -> dict[str, str]:
         """The ids of the texts of all files that the cache knows, by path."""
@@ -143,7 +143,7 @@ class InGit:
 
     def _parse(self, path: str) -> ParsedFile:
         try:
-            return cache_update.parsed(self.read(path), path, "", self._entries[path].blob)
+            return cache_update.parse_file(self.read(path), path, "", self._entries[path].blob)
         except InvalidRecord as error:
             return cache_update.broken(path, error.faults)
 

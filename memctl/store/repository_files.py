@@ -57,7 +57,7 @@ class FilesOnDisk:
     def __init__(self, memory: Memory) -> None:
         self._repository = memory.repository
         self._hashed: dict[str, str] = {}
-        self._looked: dict[str, str | None] = {}  # what Git said of the files that it was asked of alone
+        self._looked: dict[str, str | None] = {}  # Git's answers about single files
         self._asked = 0  # when Git was asked, in ns
 
     def names(self) -> frozenset[str]:
@@ -68,7 +68,7 @@ class FilesOnDisk:
         return self._known
 
     def is_settled(self, path: str) -> bool:
-        """Whether a file was not written since Git was asked: then it still is what Git said that it is."""
+        """Return whether a file was not written since Git was asked: then Git's answer still holds."""
         try:
             return os.lstat(self._repository.top / path).st_mtime_ns < self._asked - _TICK
         except OSError:
@@ -179,7 +179,7 @@ def _blob(file: str, likely: Collection[str]) -> str:
 
 
 def _is_askable(path: str) -> bool:
-    """Whether Git can be asked of a path to the letter. A backslash may stand for a byte that is no UTF-8."""
+    """Return whether Git takes a path literally. A backslash may be an escape of a byte that is no UTF-8."""
     return bool(path) and "\\" not in path and "\0" not in path
 
 

@@ -69,8 +69,8 @@ def _foreign(text: str) -> str:
 
 
 def _of_page(page: pages.Page) -> Iterator[Entry]:
-    """The page with what stands above its first heading, and the parts of one of details; else the whole page, also if
-    nobody could look through its parts."""
+    """Yield a page of details as the text above its first heading and its parts, if they are not too many; any other
+    page as one entry."""
     parts = pages.parts_of(page) if page.kind is pages.DETAIL else ()
     parts = parts if len(parts) <= _MOST_PARTS else ()
     above = "\n".join(page.body.split("\n")[: parts[0].line - 1]) if parts else page.body

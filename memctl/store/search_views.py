@@ -30,7 +30,7 @@ _INSERT = "INSERT INTO texts (rowid, title, body, terms, parts) VALUES (?, ?, ?,
 _KNOWN = "SELECT DISTINCT path, blob FROM live JOIN entries USING (number) WHERE view = ?"
 
 
-class Searched(msgspec.Struct, frozen=True):
+class SearchSource(msgspec.Struct, frozen=True):
     """What there is to be searched: all files that a cache knows, and some others.
 
     `name` is that of the view, and `token` another after each change. `read` gives the text that a file has under the
@@ -61,40 +61,43 @@ def of_revision(memory: Memory, commit: str) -> str:
 
 
 def _place(memory: Memory) -> str:
-    """The Git directory of a worktree below the one that all worktrees share."""
+    """Return the Git directory of a worktree, relative to the shared one."""
     return os.path.relpath(memory.repository.git_dir, memory.repository.common_dir)
 
 
-def current(memory: Memory, searched: Searched) -> tuple[SearchIndex, int]:
-    """The index and the view of what is searched, up to date.
+def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
+    """The index and the view of what is source, up to date.
 
     If another process is writing for long, it is the view as it was, and if there is none, or the index can't be
     written to, one in memory. In both cases the memory's remarks say so.
     """
     index = SearchIndex.open(memory)
     try:
-        row = _view(index.database, searched.name)
-        if row is not None and row[1] == searched.token:
+        row = _view(index.database, source.name)
+        if row is not None and row[1] == source.token:
             return index, row[0]
         if index.file is None:
-            return _in_memory(memory, index, searched)
+            return _in_memory(memory, index, source)
         try:
             if row is None:
                 index.wait(_BUILD)
-            return index, _update(memory, index, searched)
+            return index, _update(memory, index, source)
         except sqlite3.OperationalError as error:
             if row is not None and "locked" in str(error):
                 _remark(memory, "another process is writing to the index: searched in it as it was before")
                 return index, row[0]
-            return _in_memory(memory, SearchIndex.in_memory(f"{index.file} can't be written ({error})"), searched)
+            return _in_memory(memory, SearchIndex.in_memory(f"{index.file} can't be written ({error})"), source)
     except sqlite3.OperationalError:
-        return instead(memory, index, searched, is_damaged=False)
+        return replacement_index(memory, index, source, is_damaged=False)
     except sqlite3.DatabaseError:
-        return instead(memory, index, searched, is_damaged=True)
+        return replacement_index(memory, index, source, is_damaged=True)
 
 
-def instead(memory: Memory, index: SearchIndex, searched: Searched, *, is_damaged: bool) -> tuple[SearchIndex, int]:
-    """An index in memory instead of one that another process keeps for long, or that is damaged and is deleted."""
+def replacement_index(
+    memory: Memory, index: SearchIndex, source: SearchSource, *, is_damaged: bool
+) -> tuple[SearchIndex, int]:
+    """Return an index in memory, in place of one that another process locks for long, or of a damaged one, which is
+    deleted."""
     file = index.file
     index.database.close()
     remark = "" if is_damaged else f"{file} is in use by another process"
@@ -103,13 +106,13 @@ def instead(memory: Memory, index: SearchIndex, searched: Searched, *, is_damage
             discard(file)
         except OSError as error:
             remark = f"{file} is damaged and can't be deleted ({error.strerror})"
-    return _in_memory(memory, SearchIndex.in_memory(remark), searched)
+    return _in_memory(memory, SearchIndex.in_memory(remark), source)
 
 
-def _in_memory(memory: Memory, index: SearchIndex, searched: Searched) -> tuple[SearchIndex, int]:
+def _in_memory(memory: Memory, index: SearchIndex, source: SearchSource) -> tuple[SearchIndex, int]:
     if index.remark:
         _remark(memory, f"{index.remark}; searched without it")
-    return index, _update(memory, index, searched)
+    return index, _update(memory, index, source)
 
 
 def _remark(memory: Memory, text: str) -> None:
@@ -122,49 +125,49 @@ def _view(database: sqlite3.Connection, name: str) -> tuple[int, str] | None:
     return found
 
 
-def _update(memory: Memory, index: SearchIndex, searched: Searched) -> int:
+def _update(memory: Memory, index: SearchIndex, source: SearchSource) -> int:
     """Bring a view up to what there is; returns its number."""
     database = index.database
     with index.transaction():
-        row = _view(database, searched.name)
-        if row is not None and row[1] == searched.token:  # another process has just done it
+        row = _view(database, source.name)
+        if row is not None and row[1] == source.token:  # another process has just done it
             return row[0]
-        view = row[0] if row is not None else _add(memory, database, searched.name)
-        changed, gone = _differences(database, view, searched, row[1] if row is not None else "")
+        view = row[0] if row is not None else _add(memory, database, source.name)
+        changed, gone = _differences(database, view, source, row[1] if row is not None else "")
         left = _take_out(database, "view = ? AND path = ?", [(view, path) for path in gone])
-        numbers = _numbers(database, searched, changed)
+        numbers = _numbers(database, source, changed)
         added = [(view, number, path) for path, blob in changed.items() for number in numbers.get(blob, ())]
         database.executemany("INSERT OR IGNORE INTO live (view, number, path) VALUES (?, ?, ?)", added)
         _forget(database, left, is_deleted=not changed.keys() >= set(gone))
-        database.execute("UPDATE views SET token = ? WHERE view = ?", (searched.token, view))
+        database.execute("UPDATE views SET token = ? WHERE view = ?", (source.token, view))
         return view
 
 
 def _differences(
-    database: sqlite3.Connection, view: int, searched: Searched, before: str
+    database: sqlite3.Connection, view: int, source: SearchSource, before: str
 ) -> tuple[dict[str, str], list[str]]:
     """The blobs of files that are new in a view or changed, by path, and the paths of those that changed or are gone.
 
     With the token that the view had before, the cache mostly knows what has changed since: at 10,000 records it takes
     50 ms to compare all.
     """
-    wanted = _since(searched, before)
+    wanted = _since(source, before)
     if wanted is not None:
         find = f"{_KNOWN} AND path = ?"
         rows = [row for path in wanted for row in database.execute(find, (view, path)).fetchall()]
         wanted = {path: blob for path, blob in wanted.items() if blob}
     else:
         rows = database.execute(_KNOWN, (view,)).fetchall()
-        wanted = _newest({**searched.others(), **searched.cache.blobs()})
+        wanted = _newest({**source.others(), **source.cache.blobs()})
     known = dict(rows)
     changed = {path: blob for path, blob in wanted.items() if known.get(path) != blob}
     return changed, [path for path, blob in known.items() if wanted.get(path) != blob]
 
 
-def _since(searched: Searched, before: str) -> dict[str, str] | None:
+def _since(source: SearchSource, before: str) -> dict[str, str] | None:
     """The blobs of the files that alone can have changed since there was a token; None if that is not known."""
     cached, _, other = before.partition(" ")
-    changed = searched.cache.blobs_since(cached) if other == searched.token.partition(" ")[2] else None
+    changed = source.cache.blobs_since(cached) if other == source.token.partition(" ")[2] else None
     if changed is None or any(path.startswith(f"{CHECKPOINTS}/") for path in changed):
         return None
     return None if other and any(path.startswith(f"{SESSIONS}/") for path in changed) else changed
@@ -183,7 +186,7 @@ def _newest(blobs: Mapping[str, str]) -> dict[str, str]:
     return {path: blob for path, blob in blobs.items() if path not in saved}
 
 
-def _numbers(database: sqlite3.Connection, searched: Searched, blobs: Mapping[str, str]) -> dict[str, list[int]]:
+def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[str, str]) -> dict[str, list[int]]:
     """The numbers of the entries that some files have, by blob; of texts that are not in the index yet, they are added.
 
     A file that has changed since it was hashed, or is no longer there, is left out: it is seen next time.
@@ -200,13 +203,13 @@ def _numbers(database: sqlite3.Connection, searched: Searched, blobs: Mapping[st
             else:
                 missing[blob] = path
     row = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
-    last = row[0] if row else 0  # no number is given out twice: a reader may still ask for one that is gone
-    records = searched.cache.records_at(missing.values())
+    last = row[0] if row else 0  # no number is given out twice: a reader may still ask for a deleted one
+    records = source.cache.records_at(missing.values())
     parts = InnerWords()
     rows, texts, links = [], [], []
     for blob, path in missing.items():
         try:
-            text = searched.read(path, blob)
+            text = source.read(path, blob)
         except (InvalidRecord, OSError):
             continue
         for entry in entries(path, text, records.get(path)):

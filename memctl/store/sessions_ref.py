@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from memctl.record.record import Record
     from memctl.record.source import Catalogue, Files, Source, Texts
     from memctl.store.objects import InGit
-    from memctl.store.search_views import Searched
+    from memctl.store.search_views import SearchSource
 
     class SearchedSource(Source, Protocol):
         """A source that says what of it is searched."""
 
-        def searched(self) -> Searched: ...
+        def searched(self) -> SearchSource: ...
 
 
 REF = "refs/memctl/sessions"
 FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")
 
 
-def tracking(remote: str) -> str:
+def remote_ref(remote: str) -> str:
     """Where memctl keeps what it has fetched of a remote's."""
     return REF.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
@@ -89,7 +89,7 @@ class Both:
 
         return StoredTexts(self._memory, self._searched())
 
-    def _searched(self) -> Searched:
+    def _searched(self) -> SearchSource:
         """What there is to be searched, with the pages of sessions and the checkpoints of the ref."""
         own = self._source.searched()
         if not self._commit:

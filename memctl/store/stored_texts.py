@@ -16,7 +16,7 @@ from memctl.store import questions, search_views, vocabulary
 from memctl.store.memory import Memory
 from memctl.store.questions import FtsQuery
 from memctl.store.search_index import TEXTS, SearchIndex
-from memctl.store.search_views import Searched
+from memctl.store.search_views import SearchSource
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.words import STOP_WORDS, beginning, words_of
 
@@ -60,7 +60,7 @@ _BEST_PIECE = (
 _EACH = "FROM {live} AS live CROSS JOIN texts ON texts.rowid = live.number"
 _AT_ONCE = 1_000  # entries
 # Times as many as are asked for are looked up, and how many at least: some may be of other views or kinds, and others
-# move up by what stands around them. On bench/labelled the first ten are found as well as among all that match; in the
+# move up by their thread. On bench/labelled the first ten are found as well as among all that match; in the
 # first half of bench/conversations.py 200 give a recall of .550, 400 one of .561, and all one of .564.
 _SPARE, _LEAST = 4, 400
 _COUNT = "SELECT count(*) FROM texts WHERE texts MATCH ?"
@@ -79,12 +79,12 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 class StoredTexts:
     """The texts of a memory as they are in one view of the index, which is brought up to date first."""
 
-    def __init__(self, memory: Memory, searched: Searched, hidden: frozenset[str] = frozenset()) -> None:
+    def __init__(self, memory: Memory, searched: SearchSource, hidden: frozenset[str] = frozenset()) -> None:
         self._memory = memory
         self._searched = searched
         self._hidden = hidden
         self._questions: dict[str, FtsQuery] = {}
-        self._use(*search_views.current(memory, searched))
+        self._use(*search_views.open_view(memory, searched))
 
     def _use(self, index: SearchIndex, view: int) -> None:
         self._index = index
@@ -253,7 +253,7 @@ class StoredTexts:
             is_damaged = not isinstance(error, sqlite3.OperationalError)
             if not is_damaged and "locked" not in str(error):
                 raise
-            self._use(*search_views.instead(self._memory, self._index, self._searched, is_damaged=is_damaged))
+            self._use(*search_views.replacement_index(self._memory, self._index, self._searched, is_damaged=is_damaged))
             return self._ask(statement, values)
 
     def _ask(self, statement: str, values: Sequence[str | bytes | int]) -> list[Any]:
@@ -278,7 +278,7 @@ def _rarer(words: Sequence[str], given: Mapping[str, float], share: float) -> tu
 
 
 def _excerpt(marked: str) -> Excerpt:
-    """Take the marks out of an excerpt, and its line ends; a heading is told from what follows by a colon."""
+    """Return an excerpt without marks and line ends; a colon separates a heading from what follows."""
     marked = _HEADING.sub(r"\1:", marked)
     marked = " ".join(marked.split())
     parts: list[str] = []

@@ -65,10 +65,10 @@ def assemble(
     changes = _tracked(memory, merge_tree.changes(sides[1], merged.files))
     memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
     tree = tree_merge.edited(repository, rest, {**memories, **changes})
-    snapshot = load.alike(memory, tree)
+    snapshot = load.near_worktree(memory, tree)
     if fixed := _fix_links(memory, snapshot, merged):
         tree = tree_merge.edited(repository, tree, _tracked(memory, fixed))
-        snapshot = load.alike(memory, tree)
+        snapshot = load.near_worktree(memory, tree)
     rendered, warning = _rendered(memory, snapshot)
     if rendered:
         tree = tree_merge.edited(repository, tree, _tracked(memory, rendered))

@@ -100,7 +100,7 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
 
     @cache
     def handoffs() -> list[Handoff]:
-        return handoff.found(load.alike(memory, done.commit), everything=True)
+        return handoff.found(load.near_worktree(memory, done.commit), everything=True)
 
     def plan(state: State) -> Step:
         step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.concerns(state) else None

@@ -134,7 +134,7 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
 
 def _carried(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
     repository, remote = memory.repository, done.upstream.remote
-    tracking = sessions_ref.tracking(remote)
+    tracking = sessions_ref.remote_ref(remote)
     before = sessions_ref.now(memory)
     redacted: tuple[str, ...] = ()
     for number in range(_TRIES):

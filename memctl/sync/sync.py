@@ -173,7 +173,7 @@ def _head(memory: Memory) -> tuple[str, str]:
 def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     """The commit of the remote's branch, and whether the state that agents share and pages of sessions came along."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
-    pages = (sessions_ref.REF, sessions_ref.tracking(upstream.remote))
+    pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
     theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
@@ -201,7 +201,7 @@ def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: b
         new = made.commit
     pushed = ahead + (1 if made else 0) if push else 0
     if pushed:
-        refuse_unsound(memory, snapshot if made else load.alike(memory, new), theirs)
+        refuse_unsound(memory, snapshot if made else load.near_worktree(memory, new), theirs)
     foreign = remotes.foreign(repository, new, theirs, memory.prefix) if pushed else 0
     warning = made.warning if made else ""
     return SyncResult(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
@@ -267,7 +267,7 @@ def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
     Its documents are not looked at: they are rendered from the rest.
     """
     found = _unsound(memory, new)
-    known = {(one.code, one.path) for one in _unsound(memory, load.alike(memory, theirs))} if found else set()
+    known = {(one.code, one.path) for one in _unsound(memory, load.near_worktree(memory, theirs))} if found else set()
     fresh = [one for one in found if (one.code, one.path) not in known]
     if fresh:
         first = fresh[0]

@@ -12,7 +12,7 @@ from memctl.record.content_fields import content
 from memctl.record.errors import InvalidRecord
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.search.readiness import OpenWork, beginning, is_begun
+from memctl.search.readiness import OpenWork, is_started, next_status
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -59,7 +59,7 @@ def choose(memory: Memory, snapshot: Snapshot, limit: int, *, is_now: bool = Tru
     own = {record.memory_id for record in free if _is_own(memory, state, record)}
 
     def order(record: Record) -> tuple[bool, bool, bool, float]:
-        weight = work.weight(record) + is_begun(record)  # what is begun comes before its equals
+        weight = work.weight(record) + is_started(record)  # what is begun comes before its equals
         return (
             record.memory_id not in own,
             record.severity != _CRITICAL,
@@ -91,7 +91,7 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
             is_closed = held.ownership_type != SHARED_WRITE and held.owner_agent_id != memory.actor
             return f"{held.owner_agent_id} owns {marker}" if is_closed else ""
     other = record.agent_id
-    return f"{other} is at it" if is_begun(record) and other != memory.actor and other in state.active_agents else ""
+    return f"{other} is at it" if is_started(record) and other != memory.actor and other in state.active_agents else ""
 
 
 def _assigned(state: State, record: Record) -> list[str]:
@@ -101,7 +101,7 @@ def _assigned(state: State, record: Record) -> list[str]:
 
 
 def _is_own(memory: Memory, state: State, record: Record) -> bool:
-    return memory.actor in _assigned(state, record) or (is_begun(record) and record.agent_id == memory.actor)
+    return memory.actor in _assigned(state, record) or (is_started(record) and record.agent_id == memory.actor)
 
 
 def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) -> Mapping[str, Record]:
@@ -151,7 +151,7 @@ def _choice(
 def _whose(memory: Memory, state: State, record: Record) -> Iterable[str]:
     if memory.actor in _assigned(state, record):
         yield "assigned to you"
-    if is_begun(record):
+    if is_started(record):
         done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
         yield f"begun by {'you' if record.agent_id == memory.actor else record.agent_id}{done}"
 
@@ -167,5 +167,5 @@ def _next_action(snapshot: Snapshot, record: Record) -> str:
 
 def _command(record: Record) -> str:
     """What begins a piece of work, or shows one that is begun already or knows no beginning."""
-    begun = beginning(record)
+    begun = next_status(record)
     return f"memctl edit {record.id} --set status={begun}" if begun else f"memctl show {record.id}"

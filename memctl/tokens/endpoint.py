@@ -1,5 +1,5 @@
 """Anthropic's endpoint that counts tokens: the model's own count, but the text leaves this machine, so it is asked
-only when told to.
+only when the user says so.
 
 The request is `POST BASE/v1/messages/count_tokens` with a model and one message of the user; the answer's
 `input_tokens` is for that whole request, a frame of 6 to 11 tokens included.

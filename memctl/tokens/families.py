@@ -80,7 +80,7 @@ _BEGINNING = 6_000  # characters
 
 
 def family_of(model: str) -> Family:
-    """The family that a model or family name belongs to; raises MemctlError for one that is not known."""
+    """The family that a model or family name belongs to; raises MemctlError for an unknown one."""
     name = model.strip().lower()
     if name in FAMILIES:
         return FAMILIES[name]

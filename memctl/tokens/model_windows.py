@@ -18,7 +18,7 @@ SMALL, LARGE = 200_000, 1_000_000
 YELLOW_AT, ORANGE_AT, RED_AT = 0.50, 0.75, 0.90  # shares of what can be filled; rules.md#window-pressure
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
 TARGET = 0.60  # of the same; what eviction and compression aim at; rules.md#window-pressure
-AGAIN = 0.02  # of the same; so much more must stand there before what has gained too little is tried again
+AGAIN = 0.02  # of the same; so much more must come before a step that gained too little is tried again
 _MILLION = re.compile(r"\[1m\]|[-_:]1m\b", re.IGNORECASE)
 # Models whose window Claude Code 2.1.330 says to be SMALL (`--output-format json`, under modelUsage); it takes all
 # others to have LARGE ones, unknown ones too.
@@ -82,7 +82,7 @@ def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int 
 
 
 def host_window(window: int, environ: Mapping[str, str]) -> int:
-    """The size of a window as Claude Code is told to take it: no larger than its own setting says."""
+    """The size of a window as Claude Code's own setting has it: no larger than its own setting says."""
     most = _number(environ, _HOST_WINDOW)
     return min(window, most) if most > _LEAST else window
 

@@ -24,7 +24,6 @@ MOST_BYTES = 5 * 1024 * 1024  # of one file; about 10,000 decisions
 MOST_FILES = 4  # that are kept, the one that is written to included
 LONGEST = 500  # characters of a text in it
 _MOST_ITEMS = 200  # of a list or a mapping
-_DEEPEST = 8
 _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 
 
@@ -64,9 +63,10 @@ class AuditSink:
         """Write a decision down, and return it as written. `more` are fields of Decision. Raises MemctlError."""
         given = {"timestamp": self._now(), "event": event, "decision": decision, **more}
         try:
-            made = msgspec.convert(_clean(given), Decision)
-        except msgspec.ValidationError as error:
-            raise MemctlError(f"this is no decision: {describe(error)}", exit_code=USAGE) from None
+            made = msgspec.convert(_clean(msgspec.to_builtins(given, enc_hook=str, str_keys=True)), Decision)
+        except (msgspec.ValidationError, RecursionError) as error:
+            why = describe(error) if isinstance(error, msgspec.ValidationError) else "it is nested too deep"
+            raise MemctlError(f"this is no decision: {why}", exit_code=USAGE) from None
         self._take(made)
         return made
 
@@ -160,27 +160,15 @@ def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
     raise MemctlError(f"audit is {type(given).__name__}, which takes no decisions", hint, USAGE)
 
 
-def _clean(value: Any, name: str = "", depth: int = 0) -> Any:
-    """A value for the log: without credentials, and no longer than it must be. What is no plain value is its name."""
-    if value is None or isinstance(value, (bool, int, float)):
+def _clean(value: Any, name: str = "") -> Any:
+    """A plain value without credentials, and no longer than it must be; a text named like a secret is redacted."""
+    if isinstance(value, dict):
+        return {_clean(str(key)): _clean(item, str(key)) for key, item in list(value.items())[:_MOST_ITEMS]}
+    if isinstance(value, list):
+        return [_clean(item, name) for item in value[:_MOST_ITEMS]]
+    if not isinstance(value, str):
         return value
-    if isinstance(value, str):
-        return _clean_text(value, name)
-    if depth >= _DEEPEST:
-        return "…"
-    if isinstance(value, Mapping):
-        pairs = list(value.items())[:_MOST_ITEMS]
-        return {_clean_text(str(key), ""): _clean(item, str(key), depth + 1) for key, item in pairs}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_clean(item, name, depth + 1) for item in list(value)[:_MOST_ITEMS]]
-    if isinstance(value, msgspec.Struct):
-        return _clean(msgspec.to_builtins(value, enc_hook=str), name, depth)
-    return _clean_text(str(getattr(value, "value", value)), name)
-
-
-def _clean_text(text: str, name: str) -> str:
-    """A text without credentials; one that is named like a secret is redacted for its name."""
-    text = text.encode(errors="replace").decode()[: 4 * LONGEST]  # looked at whole, so that no half of a key is left
+    text = value.encode(errors="replace").decode()[: 4 * LONGEST]  # looked at whole, so that no half of a key is left
     assigned = f"{name}={text}"
     if name and "\n" not in text and (shown := redact(assigned)) != assigned and redact(text) == text:
         return shown.partition("=")[2]
@@ -231,20 +219,17 @@ def summary(decisions: Iterable[Decision]) -> Summary:
     for one in decisions:
         found.decisions += 1
         turns.add((one.window_id, one.turn))
-        name = f"{one.event}: {one.decision}"
-        found.events[name] = found.events.get(name, 0) + 1
+        _add(found.events, f"{one.event}: {one.decision}")
         if one.event == "step":
             _sum_step(one, found, scores)
         elif one.event == "management":
-            found.reasons[one.reason] = found.reasons.get(one.reason, 0) + 1
+            _add(found.reasons, one.reason)
         elif one.event == "tool_result":
-            found.results["whole" if one.decision == "taken whole" else "summed up"] += 1
+            _add(found.results, "whole" if one.decision == "taken whole" else "summed up")
             if isinstance(gone := one.details.get("again"), dict):
-                found.results["again"] += 1
-                key = _key(str(gone.get("policy") or gone.get("by") or ""), "tool_result", one.details.get("tool"))
-                found.worth.setdefault(key, Worth()).again += 1
-                if isinstance(score := gone.get("score"), int | float):
-                    again.setdefault(key, []).append(score)
+                _add(found.results, "again")
+                worth = _worth(found, again, gone.get("policy") or gone.get("by"), one.details, gone.get("score"))
+                worth.again += 1
     found.turns = len(turns)
     for key, worth in found.worth.items():
         worth.score, worth.score_again = _mean(scores.get(key)), _mean(again.get(key))
@@ -252,29 +237,34 @@ def summary(decisions: Iterable[Decision]) -> Summary:
 
 
 def _sum_step(one: Decision, found: Summary, scores: dict[str, list[float]]) -> None:
+    before, after = (
+        tokens if isinstance(tokens := state.get("tokens"), int) else 0 for state in (one.before, one.after)
+    )
     tally = found.steps.setdefault(one.decision, Tally())
     tally.times += 1
     tally.refused += bool(one.details.get("refused"))
     tally.wanted += one.wanted or 0
-    tally.freed += max(_tokens(one.before) - _tokens(one.after), 0)
+    tally.freed += max(before - after, 0)
     for name, number in (one.details.get("model") or {}).items():
-        found.model[name] = found.model.get(name, 0) + int(number)
+        _add(found.model, name, int(number))
     for block in one.blocks:
-        key = _key(one.policy or one.decision, block.get("type"), block.get("tool"))
-        worth = found.worth.setdefault(key, Worth())
+        worth = _worth(found, scores, one.policy or one.decision, block, block.get("score"))
         worth.blocks += 1
         worth.tokens += int(block.get("before") or 0) - int(block.get("after") or 0)
-        if isinstance(score := block.get("score"), int | float):
-            scores.setdefault(key, []).append(score)
 
 
-def _key(by: str, kind: object, tool: object) -> str:
-    return " ".join(str(part) for part in (by, kind, tool) if part)
+def _worth(
+    found: Summary, scores: dict[str, list[float]], by: object, block: Mapping[str, Any], score: object
+) -> Worth:
+    """What is known of a kind of block under a policy; its score is noted."""
+    key = " ".join(str(part) for part in (by, block.get("type", "tool_result"), block.get("tool")) if part)
+    if isinstance(score, int | float):
+        scores.setdefault(key, []).append(score)
+    return found.worth.setdefault(key, Worth())
 
 
-def _tokens(state: Mapping[str, Any]) -> int:
-    tokens = state.get("tokens")
-    return tokens if isinstance(tokens, int) else 0
+def _add(counts: dict[str, int], name: str, number: int = 1) -> None:
+    counts[name] = counts.get(name, 0) + number
 
 
 def _mean(numbers: list[float] | None) -> float | None:

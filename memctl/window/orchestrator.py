@@ -17,6 +17,7 @@ back to the budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,7 +25,7 @@ import msgspec
 from memctl.record import argument_checks
 from memctl.record.task_state import TaskState
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
-from memctl.window import incoming, plan, subsystems
+from memctl.window import plan, subsystems
 from memctl.window.budget import tracking
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
@@ -32,20 +33,16 @@ from memctl.window.compression.engine import CompressionEngine, expect_result
 from memctl.window.compression.result import Cascade, Step
 from memctl.window.config import WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
-from memctl.window.health.alerts import Alert, HealthSnapshot
-from memctl.window.health.monitor import ContextHealthMonitor
-from memctl.window.hook_results import STATUS_OF, Action, TaskEnd, ToolResult, TurnStart, WindowStatus
-from memctl.window.incoming import Room
+from memctl.window.health import Alert, ContextHealthMonitor, HealthSnapshot
 from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation
-from memctl.window.plan import Plan
+from memctl.window.plan import STATUS_OF, Action, Plan, Room, TaskEnd, ToolResult, TurnStart, WindowStatus
 from memctl.window.pressure.monitor import LEAVE, ContextPressureMonitor, PressureReading, PressureZone
 from memctl.window.steps import EVICTION, LEAST_GAIN, SUB_AGENT
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
     from memctl.window.audit import Audit
-    from memctl.window.state.succession import Saved
     from memctl.window.state.task import StateKeeper
 
 
@@ -139,30 +136,31 @@ class ContextWindowManager:
         with what was added since; it goes before the client's own count.
         """
         self.turn_count += 1
-        conversation = Conversation.parse(messages, self.counter, keep=self._keep)
+        conversation = self._parsed(messages)
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
         tracking.settle(self.budget_manager, conversation)
         self._succession.observe(conversation.blocks)
         self._set_status(reading.zone)
         start = TurnStart(Action.NONE, messages, reading, before, before)
-        made = plan.made_for(
-            conversation,
-            reading,
-            self.pressure_monitor.thresholds,
-            self.budget_manager,
-            self.compression_engine,
-            self.config.eviction.clear_at_least,
-        )
-        if made is not None and not made.is_emergency and conversation.tokens < self._again_at():
-            why = f"the last try gained less than {LEAST_GAIN:.0%}; the next is made at {self._again_at():,} tokens"
+        thresholds, least = self.pressure_monitor.thresholds, self.config.eviction.clear_at_least
+        made = plan.made_for(conversation, reading, thresholds, self.budget_manager, self.compression_engine, least)
+        again_at = self._fruitless_at + int(AGAIN * self.config.max_context_tokens)
+        if made is not None and not made.is_emergency and self._fruitless_at and conversation.tokens < again_at:
+            why = f"the last try gained less than {LEAST_GAIN:.0%}; the next is made at {again_at:,} tokens"
             start, made = msgspec.structs.replace(start, reason=why), None
-        self._save_in_time(conversation, before, is_lossy=made is not None)
+        is_above = before >= self.config.cross_window.auto_save_threshold
+        saved = self._succession.save_once(conversation.blocks, is_above=is_above or made is not None)
+        if saved is not None:
+            why = "the threshold for a safety save" if is_above else "something is to go"
+            decision = "refused" if saved.is_refused else "saved"
+            self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
         if made is not None:
             return self._manage(conversation, start, made)
-        self._sees(conversation, before)
-        is_yellow = reading.zone is PressureZone.YELLOW
-        return msgspec.structs.replace(start, action=Action.EVALUATE) if is_yellow else start
+        self._see(conversation, before)
+        return (
+            start if reading.zone is not PressureZone.YELLOW else msgspec.structs.replace(start, action=Action.EVALUATE)
+        )
 
     def set_progress(
         self, *, done: Sequence[str] = (), current: str = "", planned: Sequence[str] | None = None
@@ -175,16 +173,14 @@ class ContextWindowManager:
         self._succession.set_progress(done, current, planned)
 
     def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
-        """After each request: count the answer, take a snapshot of the window's health, tell of alarms."""
+        """After each request: count the answer, take a snapshot of the window's health, report alarms."""
         self.budget_manager.track(BudgetComponent.MESSAGE_HISTORY, response_tokens)
         current = {part: budget.used for part, budget in self.budget_manager.budgets.items()}
         grown = {part: max(used - self._last_used.get(part, 0), 0) for part, used in current.items()}
         self.budget_manager.record_turn(grown)
         self._last_used = current
         self.pressure_monitor.update(response_tokens)
-        snapshot = self.health_monitor.collect(
-            self.pressure_monitor, self.budget_manager, window_id=self.windows_created
-        )
+        snapshot = self._snapshot()
         self._log("health", "snapshot", after=msgspec.to_builtins(snapshot))
         return snapshot
 
@@ -195,42 +191,41 @@ class ContextWindowManager:
         at the start of the next turn. One that has none even so is summed up, and says how to get the rest.
         """
         expect_result(tool_name, result, arguments)
-        tokens = self.counter.tokens(result, "log")
-        key = incoming.key_of(tool_name, arguments)
-        verdict = self.budget_manager.check_before_add(BudgetComponent.TOOL_RESULTS, tokens)
-        is_refused = self.budget_manager.enforce_components and not verdict.allowed
-        shown, note, allowed = ToolResult(result, tokens, tokens), verdict.warning, True
+        tokens, budget = self.counter.tokens(result, "log"), self.budget_manager
+        key = plan.key_of(tool_name, arguments)
+        verdict = budget.check_before_add(BudgetComponent.TOOL_RESULTS, tokens)
+        is_refused = budget.enforce_components and not verdict.allowed
         if self._room.holds(tokens, is_again=key in self._outlined) and not is_refused:
-            if not verdict.allowed:
-                note = "older results go for it at the start of the next turn"
+            late = "older results go for it at the start of the next turn"
+            shown = ToolResult(result, tokens, tokens, note=verdict.warning if verdict.allowed else late)
         else:
-            fits = self._room.ever_holds(tokens)
-            free = self._room.window - self._room.frame
-            whole = incoming.rest(tool_name, arguments, result, tokens, free, fits=fits)
+            fits, free = self._room.ever_holds(tokens), self._room.window - self._room.frame
+            whole = plan.rest(tool_name, arguments, result, tokens, free, fits=fits)
             made = self.compression_engine.compress_tool_result(tool_name, result, arguments, whole=whole)
-            allowed = made.refused == "" and self._room.holds(made.compressed_tokens, is_again=True)
             note = made.refused or verdict.reason or f"the window has no room for {tokens:,} tokens more"
+            is_allowed = not made.refused and self._room.holds(made.compressed_tokens, is_again=True)
+            shown = ToolResult(made.compressed_content, made.compressed_tokens, tokens, is_allowed, note)
             if not made.refused:
-                shown = ToolResult(made.compressed_content, made.compressed_tokens, tokens)
                 self.health_monitor.record_compression(made.original_tokens, made.compressed_tokens)
                 self._outlined.add(key)
             if is_refused:
-                after = self.budget_manager.check_before_add(BudgetComponent.TOOL_RESULTS, shown.tokens)
-                allowed, note = after.allowed, after.reason or after.warning
+                after = budget.check_before_add(BudgetComponent.TOOL_RESULTS, shown.tokens)
+                note = after.reason or after.warning
+                shown = msgspec.structs.replace(shown, allowed=after.allowed, note=note)
         self._room.taken += shown.tokens
-        self.budget_manager.track(BudgetComponent.TOOL_RESULTS, shown.tokens)
+        budget.track(BudgetComponent.TOOL_RESULTS, shown.tokens)
         self.pressure_monitor.update(shown.tokens)
-        shown = msgspec.structs.replace(shown, allowed=allowed, note=note)
         again = self._gone.pop(key, None)
-        details = {"tool": tool_name, **({"again": again} if again else {})}
-        decision = "summed up" if shown.tokens < tokens else "taken whole"
-        self._log("tool_result", decision, reason=shown.note, before={"tokens": tokens}, after={"tokens": shown.tokens},
-                  details=details)  # fmt: skip
+        self._log(
+            "tool_result", "summed up" if shown.tokens < tokens else "taken whole", reason=shown.note,
+            before={"tokens": tokens}, after={"tokens": shown.tokens},
+            details={"tool": tool_name, **({"again": again} if again else {})},
+        )  # fmt: skip
         return shown
 
     def on_overflow(self, messages: Any) -> TurnStart:
         """When the window can't be kept: save the state, and give what a new window begins with."""
-        conversation = Conversation.parse(messages, self.counter, keep=self._keep)
+        conversation = self._parsed(messages)
         reading = self.pressure_monitor.measure(conversation.tokens)
         self._set_status(PressureZone.RED)
         utilization = self.pressure_monitor.utilization()
@@ -238,27 +233,24 @@ class ContextWindowManager:
 
     def on_task_end(self, messages: Any) -> TaskEnd:
         """When the task is done: its summary, the state kept and archived, and how the window's health went."""
-        conversation = Conversation.parse(messages, self.counter, keep=self._keep)
+        from memctl.task import resume_text
+
+        conversation = self._parsed(messages)
         self.pressure_monitor.measure(conversation.tokens)
         tracking.settle(self.budget_manager, conversation)
         saved = self._succession.save(conversation.blocks)
         archive = getattr(self._keeper, "archive", None)
         if saved.id and archive is not None:
             archive()
-        snapshot = self.health_monitor.collect(
-            self.pressure_monitor, self.budget_manager, window_id=self.windows_created
-        )
-        trends = self.health_monitor.trend_report()
-        self._log("task", "ended", reason=saved.why_not, after=msgspec.to_builtins(snapshot),
-                  details={"checkpoint": saved.id})  # fmt: skip
-        from memctl.task import resume_text
-
         why_not = saved.why_not or ("" if saved.id else "nothing keeps a state: give a memory, or name a state_file")
+        snapshot, trends = self._snapshot(), self.health_monitor.trend_report()
+        details = {"checkpoint": saved.id}
+        self._log("task", "ended", reason=why_not, after=msgspec.to_builtins(snapshot), details=details)
         return TaskEnd(resume_text.write(saved.state).text, saved.id, snapshot, trends, why_not)
 
     def candidates(self, free: int | None = None) -> tuple[str, ...]:
-        """The ids of the blocks that would go first of the conversation as it was last seen, to free so many tokens
-        (by default down to the target)."""
+        """Return the ids of the blocks that would go first of the conversation as it was last seen, to free so many
+        tokens (by default down to the target)."""
         conversation = self._conversation
         if conversation is None:
             return ()
@@ -268,7 +260,7 @@ class ContextWindowManager:
         return tuple(block.block_id for block in found.blocks_evicted)
 
     def get_status_report(self) -> dict[str, Any]:
-        """All subsystems in one, as plain values."""
+        """Return the state of all subsystems as plain values."""
         return {
             "window_status": self.status.value,
             "turn": self.turn_count,
@@ -280,36 +272,40 @@ class ContextWindowManager:
             "unused": list(self.unused),
         }
 
+    def _parsed(self, messages: Any) -> Conversation:
+        return Conversation.parse(messages, self.counter, keep=self._keep)
+
+    def _snapshot(self) -> HealthSnapshot:
+        return self.health_monitor.collect(self.pressure_monitor, self.budget_manager, window_id=self.windows_created)
+
     def _manage(self, conversation: Conversation, start: TurnStart, made: Plan) -> TurnStart:
         """Do what a plan says, down to its target or as near as can be; in an emergency the window may be left."""
         from memctl.window.compression import cascade
 
-        engine = self.compression_engine
-        engine.about(self._succession.task_goal or self._succession.task(conversation.blocks))
+        engine, succession = self.compression_engine, self._succession
+        engine.about(succession.task_goal or succession.task(conversation.blocks))
         done = cascade.run(engine, conversation, made.target, made.steps, self.eviction_engine)
         if made.is_emergency:
             done = cascade.unread(engine, done, made.most)
         if SUB_AGENT in made.steps:
-            done = cascade.delegate(engine, done, self._succession.task_goal, self._delegated)
-        least = self.config.eviction.clear_at_least
-        if not made.is_emergency and conversation.tokens - done.tokens < least:
-            self._sees(conversation, start.utilization_before)
-            why = f"it would clear {conversation.tokens - done.tokens:,} tokens, and clear_at_least is {least:,}"
+            done = cascade.delegate(engine, done, succession.task_goal, self._delegated)
+        least, cleared = self.config.eviction.clear_at_least, conversation.tokens - done.tokens
+        if not made.is_emergency and cleared < least:
+            self._see(conversation, start.utilization_before)
             self._fruitless_at = conversation.tokens
+            why = f"it would clear {cleared:,} tokens, and clear_at_least is {least:,}"
             return msgspec.structs.replace(start, reason=why)
         is_hard = made.is_emergency and (start.utilization_before >= ORANGE_AT or done.is_compacted)
         action = Action.EMERGENCY_COMPACTION if is_hard else Action.MANAGE
         after = self._after(conversation, done, msgspec.structs.replace(start, action=action, reason=made.reason))
         if is_hard and after.utilization_after >= LEAVE:
-            return self._leave(
-                conversation.with_text(done.answer, self.counter) if done.answer else conversation, after
-            )
+            left = conversation.with_text(done.answer, self.counter) if done.answer else conversation
+            return self._leave(left, after)
         return after
 
     def _after(self, before: Conversation, done: Cascade, start: TurnStart) -> TurnStart:
         """Take a managed conversation over: budgets, pressure, health, audit."""
-        after = done.conversation
-        gained = before.tokens - after.tokens
+        after, gained = done.conversation, before.tokens - done.tokens
         is_fruitless = gained < LEAST_GAIN * before.tokens and not done.is_reached
         self._fruitless_at = before.tokens if is_fruitless else 0
         if gained:
@@ -317,28 +313,19 @@ class ContextWindowManager:
         tracking.settle(self.budget_manager, after)
         self.health_monitor.record_eviction(done.evicted)
         for step in done.steps:
-            self._take_step(before, step, done.target, start.reason)
+            self._note_step(before, step, done.target, start.reason)
         utilization = self.pressure_monitor.utilization()
         self._log(
-            "management",
-            start.action.value,
-            reason=start.reason,
-            wanted=max(before.tokens - done.target, 0),
-            target=done.target,
-            before={"tokens": before.tokens, "utilization": round(start.utilization_before, 3)},
+            "management", start.action.value, reason=start.reason, wanted=max(before.tokens - done.target, 0),
+            target=done.target, before={"tokens": before.tokens, "utilization": round(start.utilization_before, 3)},
             after={"tokens": after.tokens, "utilization": round(utilization, 3)},
             details={"steps": [step.name for step in done.steps]},
-        )
-        self._sees(after, utilization)
-        return msgspec.structs.replace(
-            start,
-            messages=after.given,
-            utilization_after=utilization,
-            evicted_blocks=done.evicted,
-            steps=done.steps,
-        )
+        )  # fmt: skip
+        self._see(after, utilization)
+        changed: dict[str, Any] = {"utilization_after": utilization, "evicted_blocks": done.evicted}
+        return msgspec.structs.replace(start, messages=after.given, steps=done.steps, **changed)
 
-    def _take_step(self, before: Conversation, step: Step, target: int, reason: str) -> None:
+    def _note_step(self, before: Conversation, step: Step, target: int, reason: str) -> None:
         """Note what a step did: for health, for the audit, and to tell when something of it is asked for again."""
         from memctl.window.preservation.events import arguments_of
 
@@ -347,38 +334,27 @@ class ContextWindowManager:
             self.health_monitor.record_fidelity(step.fidelity)
         calls = {"asked": step.llm_calls, "used": step.llm_used, "refused": step.llm_refused}
         self._log(
-            "step",
-            step.name,
-            reason=step.refused or step.note or reason,
-            wanted=step.wanted,
-            target=target,
-            policy=step.policy,
-            before={"tokens": step.before},
-            after={"tokens": step.after},
-            blocks=[_told(change) for change in step.changes],
+            "step", step.name, reason=step.refused or step.note or reason, wanted=step.wanted, target=target,
+            policy=step.policy, before={"tokens": step.before}, after={"tokens": step.after},
+            blocks=[change.described for change in step.changes],
             details={"refused": bool(step.refused), **({"model": calls} if step.llm_calls else {})},
-        )
-        of_results = {one.block_id: one for one in step.changes if one.content_type is ContentType.TOOL_RESULT}
-        if not of_results:
-            return
-        asked = {block.call_id: block for block in before.blocks if block.is_call}
+        )  # fmt: skip
+        results = {one.block_id: one for one in step.changes if one.content_type is ContentType.TOOL_RESULT}
+        calls_by_id = {block.call_id: block for block in before.blocks if block.is_call} if results else {}
         for block in before.blocks:
-            if block.block_id in of_results and block.call_id in asked:
-                call, change = asked[block.call_id], of_results[block.block_id]
-                given = arguments_of(call)
-                self._gone[incoming.key_of(call.tool_name, given)] = {
-                    "block": change.block_id, "by": step.name, "policy": step.policy, "score": change.score,
-                    "turn": self.turn_count,
-                }  # fmt: skip
+            if block.block_id in results and (call := calls_by_id.get(block.call_id)):
+                gone = {"block": block.block_id, "by": step.name, "policy": step.policy, "turn": self.turn_count}
+                gone["score"] = results[block.block_id].score
+                self._gone[plan.key_of(call.tool_name, arguments_of(call))] = gone
 
     def _leave(self, conversation: Conversation, start: TurnStart) -> TurnStart:
         """Save the state for a new window. Raises MemctlError for a task that no window of this size has room for."""
-        saved = self._succession.save(conversation.blocks)
-        self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
-        blocks, size = conversation.blocks, tracking.window(conversation, start.utilization_before)
-        from memctl.window.state.succession import room as room_beside
+        from memctl.window.state import succession
 
-        room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
+        saved, blocks = self._succession.save(conversation.blocks), conversation.blocks
+        self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
+        size, task = tracking.window(conversation, start.utilization_before), self._succession.task(blocks)
+        room = succession.room(blocks, task, size, self.budget_manager, self.counter)
         bootstrap = self._succession.begin_anew(room, self.counter, self.compression_engine)
         self._fruitless_at = 0
         if self.on_overflow_detected:
@@ -387,25 +363,11 @@ class ContextWindowManager:
             start, action=Action.CROSS_WINDOW_SAVE, checkpoint=saved.id, bootstrap=bootstrap, reason=saved.why_not
         )
 
-    def _save_in_time(self, conversation: Conversation, utilization: float, *, is_lossy: bool) -> None:
-        """Save the state when its threshold is crossed, and before the first step that loses something."""
-        is_above = utilization >= self.config.cross_window.auto_save_threshold
-        if saved := self._succession.save_once(conversation.blocks, is_above=is_above or is_lossy):
-            self._log_saved(saved, "the threshold for a safety save" if is_above else "something is to go")
-
-    def _log_saved(self, saved: Saved, why: str) -> None:
-        decision = "refused" if saved.is_refused else "saved"
-        self._log("checkpoint", decision, reason=saved.why_not or why, details={"checkpoint": saved.id})
-
-    def _sees(self, conversation: Conversation, utilization: float) -> None:
+    def _see(self, conversation: Conversation, utilization: float) -> None:
         """Keep the conversation as the model is sent it: results that come next are judged by it."""
         self._conversation = conversation
         size = tracking.window(conversation, utilization) if utilization else self.config.max_context_tokens
         self._room = Room.beside(conversation, int(size * tracking.answer_line(self.budget_manager)))
-
-    def _again_at(self) -> int:
-        """The tokens from which on management is tried again that has just gained nothing; 0 if it has not."""
-        return self._fruitless_at + int(AGAIN * self.config.max_context_tokens) if self._fruitless_at else 0
 
     def _set_status(self, zone: PressureZone) -> None:
         before, self.status = self.status, STATUS_OF[zone]
@@ -420,24 +382,21 @@ class ContextWindowManager:
         exceeded: dict[BudgetComponent, str] = {}
 
         def spike(step: float, baseline: float, reading: PressureReading) -> None:
-            told = {"step": round(step), "baseline": round(baseline), "tokens": reading.current_tokens}
-            self._log("pressure", "spike", reason="a step far beyond the usual", after=told)
+            numbers = {"step": round(step), "baseline": round(baseline), "tokens": reading.current_tokens}
+            self._log("pressure", "spike", reason="a step far beyond the usual", after=numbers)
 
-        def limit(kind: str) -> Callable[[BudgetComponent, Any, int], None]:
-            def tell(part: BudgetComponent, own: Any, projected: int) -> None:
-                if exceeded.get(part) != kind:
-                    exceeded[part] = kind
-                    numbers = {"used": own.used, "projected": projected, "limit": own.hard_limit_tokens}
-                    self._log("budget", f"{kind} limit", reason=part.value, after=numbers)
-
-            return tell
+        def limit(kind: str, part: BudgetComponent, own: Any, projected: int) -> None:
+            if exceeded.get(part) != kind:
+                exceeded[part] = kind
+                numbers = {"used": own.used, "projected": projected, "limit": own.hard_limit_tokens}
+                self._log("budget", f"{kind} limit", reason=part.value, after=numbers)
 
         def alarm(alert: Alert) -> None:
             self._log("alert", alert.level.value, reason=alert.message, details={"metric": alert.metric})
 
         pressure.on_velocity_spike = _both(pressure.on_velocity_spike, spike)
-        budget.on_soft_warning = _both(budget.on_soft_warning, limit("soft"))
-        budget.on_hard_violation = _both(budget.on_hard_violation, limit("hard"))
+        budget.on_soft_warning = _both(budget.on_soft_warning, partial(limit, "soft"))
+        budget.on_hard_violation = _both(budget.on_hard_violation, partial(limit, "hard"))
         health.on_alert = _both(health.on_alert, alarm)
         if (model := self.compression_engine.model) is not None:
             self.eviction_engine.merge = self.eviction_engine.merge or model.merged
@@ -450,20 +409,10 @@ class ContextWindowManager:
 
 def _both(first: Callable[..., None] | None, second: Callable[..., None]) -> Callable[..., None]:
     """A watcher that calls the host's own first."""
-    if first is None:
-        return second
 
     def both(*given: Any) -> None:
-        first(*given)
+        if first is not None:
+            first(*given)
         second(*given)
 
     return both
-
-
-def _told(change: Any) -> dict[str, Any]:
-    """A changed block for the audit."""
-    told = {
-        "id": change.block_id, "type": change.content_type.value, "tool": change.tool_name, "turn": change.turn,
-        "before": change.before, "after": change.after, "score": change.score,
-    }  # fmt: skip
-    return {name: value for name, value in told.items() if value not in (None, "")}

@@ -1,10 +1,18 @@
-"""What is to be done about a window before a request: how many tokens are to go, and by which steps.
+"""What a window's manager decides: which steps are due before a request, what of a new result goes in; and what its
+hooks return.
 
 Below the orange zone nothing goes, unless the window fills so fast that red is less than two turns away: then old
-results go at once (rules.md#window-pressure).
+results go at once (rules.md#window-pressure). A result goes in whole as long as the raw window has room for it beside
+what can never go: what is older goes for it before the next request. A call that is made again gets the whole, if any
+window of this size holds it.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
 
 import msgspec
 
@@ -12,13 +20,19 @@ from memctl.tokens.model_windows import ORANGE_AT, TARGET, YELLOW_AT
 from memctl.window.budget import tracking
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.messages.content import ContentBlock, ContentType
+from memctl.window.compression.result import Step
+from memctl.window.health import HealthSnapshot, Trend
+from memctl.window.messages.content import ContentType
 from memctl.window.messages.conversation import Conversation
 from memctl.window.pressure.monitor import PressureReading, PressureZone, Thresholds
 from memctl.window.steps import ALL, EVICTION, RESULTS, SUB_AGENT
 
 EMERGENCY = 0.95  # of what can be filled; rules.md#window-manager
 SOON = 2  # turns until red, below which old results go although the zone is yellow
+_RESERVE = 0.03  # of the window: what placeholders and the last calls take; what does not fit then is shortened late
+_FILES = ("file_path", "path", "filename", "notebook_path")
+_COMMANDS = ("command", "cmd")
+_LOOKS = re.compile(r"read|view|cat|open|file", re.IGNORECASE)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -34,11 +48,6 @@ class Plan(msgspec.Struct, frozen=True):
     is_emergency: bool = False
 
 
-def is_unread(block: ContentBlock, current_turn: int) -> bool:
-    """Whether a block is a result that the model was not sent yet."""
-    return block.content_type is ContentType.TOOL_RESULT and block.turn_created >= current_turn - 1
-
-
 def made_for(
     conversation: Conversation,
     reading: PressureReading,
@@ -47,48 +56,161 @@ def made_for(
     engine: CompressionEngine,
     clear_at_least: int = 0,
 ) -> Plan | None:
-    """The plan for a conversation at a reading; None if nothing is to go. At least `clear_at_least` tokens go."""
+    """Return the plan at a reading, None if nothing is to go; by it at least `clear_at_least` tokens go.
+
+    The turns until red are at the present velocity, which follows a sudden rise at once. The target is 60 % of the
+    window. Where unread results take more than the zones between have room for, it is 60 % of what they leave: with
+    39,000 unread tokens in 64,000 nothing of the rest would stay.
+    """
     utilization = reading.current_tokens / reading.max_tokens
-    size = tracking.window(conversation, utilization)
     managed = tracking.managed_window(conversation, utilization, budgets)
-    most = int(size * min(tracking.answer_line(budgets), EMERGENCY))
+    most = int(tracking.window(conversation, utilization) * min(tracking.answer_line(budgets), EMERGENCY))
     is_emergency = utilization >= EMERGENCY or budgets.needs_emergency_compaction
+    velocity, red_at = reading.velocity_tokens_per_turn, thresholds.red * reading.max_tokens
+    turns = max(red_at - reading.current_tokens, 0.0) / velocity if velocity > 0 else float("inf")
+    last = conversation.current_turn - 1
+    results = (block for block in conversation.blocks if block.content_type is ContentType.TOOL_RESULT)
+    unread = sum(block.token_count for block in results if block.turn_created >= last)
+    target = int(TARGET * managed)
+    if unread > (ORANGE_AT - TARGET) * managed:
+        target = min(int(unread + TARGET * max(managed - unread, 0)), most)
+    steps: tuple[str, ...]
     if is_emergency:
         short = "less than 4,000 tokens are left for the answer"
         reason = f"{EMERGENCY:.0%} are filled" if utilization >= EMERGENCY else short
-        steps: tuple[str, ...] = (*ALL, SUB_AGENT)
-        target = _target(managed, conversation, most)
+        steps = (*ALL, SUB_AGENT)
     elif reading.zone in (PressureZone.ORANGE, PressureZone.RED):
-        reason = f"{reading.zone.value} zone"
-        steps = tuple(engine.steps_at(conversation.tokens / max(managed, 1)))
-        target = _target(managed, conversation, most)
-    elif reading.zone is PressureZone.YELLOW and (turns := turns_until_red(reading, thresholds)) < SOON:
-        reason = f"red in {turns:.1f} turns at {reading.velocity_tokens_per_turn:,.0f} tokens a turn"
-        steps = (RESULTS, EVICTION)
-        share = conversation.tokens / max(reading.current_tokens, 1)
-        room = thresholds.red * reading.max_tokens - SOON * reading.velocity_tokens_per_turn
-        target = max(min(int(TARGET * managed), int(room * share)), int(YELLOW_AT * managed))
+        reason, steps = f"{reading.zone.value} zone", tuple(engine.steps_at(conversation.tokens / max(managed, 1)))
+    elif reading.zone is PressureZone.YELLOW and turns < SOON:
+        reason, steps = f"red in {turns:.1f} turns at {velocity:,.0f} tokens a turn", (RESULTS, EVICTION)
+        room = (red_at - SOON * velocity) * conversation.tokens / max(reading.current_tokens, 1)
+        target = max(min(int(TARGET * managed), int(room)), int(YELLOW_AT * managed))
     else:
         return None
     target = min(target, conversation.tokens - clear_at_least)
     return Plan(max(target, 0), steps, reason, most, is_emergency) if conversation.tokens > target else None
 
 
-def turns_until_red(reading: PressureReading, thresholds: Thresholds) -> float:
-    """The turns until red at the present velocity, the mean of the last steps, which follows a sudden rise at once."""
-    left = thresholds.red * reading.max_tokens - reading.current_tokens
-    velocity = reading.velocity_tokens_per_turn
-    return max(left, 0.0) / velocity if velocity > 0 else float("inf")
+class Room(msgspec.Struct):
+    """The room for results until the next request, in tokens: the window without the answer's, what of it can never go,
+    and what new results take."""
+
+    window: int
+    frame: int = 0
+    taken: int = 0
+
+    @classmethod
+    def beside(cls, conversation: Conversation, window: int) -> Room:
+        """Return the room beside a conversation; what was read may go, so that it is not counted."""
+        return cls(window, conversation.overhead + sum(b.token_count for b in conversation.blocks if b.is_fixed))
+
+    def holds(self, tokens: int, *, is_again: bool = False) -> bool:
+        """Return whether a result of so many tokens reaches the model whole; a call made again has the reserve."""
+        reserve = 0 if is_again else int(_RESERVE * self.window)
+        return tokens <= self.window - self.frame - self.taken - reserve
+
+    def ever_holds(self, tokens: int) -> bool:
+        """Return whether a window of this size holds a result if nothing new is beside it."""
+        return tokens <= self.window - self.frame
 
 
-def _target(size: float, conversation: Conversation, most: int) -> int:
-    """60 % of a window, or of what unread results leave of it if they take more than the zones between have room for.
+def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
+    """Return what is the same for two calls of a tool if their arguments are."""
+    try:
+        return f"{tool} {msgspec.json.encode(arguments or {}, order='sorted', enc_hook=str).decode()}"
+    except (TypeError, ValueError, RecursionError, UnicodeError):
+        return f"{tool} {arguments!r}"
 
-    What the model is still to read is not to drive out all else: with 39,000 unread tokens in 64,000 nothing of the
-    rest would stay.
+
+def rest(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int, *, fits: bool) -> str:
+    """Return how to get the rest of a result: a call for a range, and whether the same call again gives the whole."""
+    lines = output.count("\n") + 1
+    most = max(int(lines * min(room / max(tokens, 1), 1) * 0.8), 1)
+    part = _range(tool, arguments or {}, min(most, lines))
+    if fits:
+        return f"call it again for the whole, all {lines:,} lines, or for a range: {part}"
+    return f"its {tokens:,} tokens are more than the window holds; call it for a range: {part}"
+
+
+def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:
+    """A call that gives the first lines of what a call gave."""
+    command = next((str(arguments[name]) for name in _COMMANDS if arguments.get(name)), "")
+    if command:
+        shown = command if len(command) <= 80 else "…"
+        return f"{tool}: {shown} | sed -n '1,{lines}p'"
+    path = next((name for name in _FILES if arguments.get(name)), "")
+    if path and _LOOKS.search(tool):
+        return f"{tool} with {path}={arguments[path]!r}, offset=1, limit={lines}"
+    return f"{tool} for less of it, such as {lines:,} of the {'entries' if lines > 1 else 'parts'}"
+
+
+class WindowStatus(Enum):
+    """How a window is doing (rules.md#window-manager)."""
+
+    HEALTHY = "healthy"  # green: nothing to do
+    PREPARING = "preparing"  # yellow: what could go is known
+    ACTIVE_MANAGEMENT = "active"  # orange: evicting and compressing
+    EMERGENCY = "emergency"  # red: compacting, or leaving the window
+
+
+STATUS_OF = {
+    PressureZone.GREEN: WindowStatus.HEALTHY,
+    PressureZone.YELLOW: WindowStatus.PREPARING,
+    PressureZone.ORANGE: WindowStatus.ACTIVE_MANAGEMENT,
+    PressureZone.RED: WindowStatus.EMERGENCY,
+}
+
+
+class Action(Enum):
+    """What was done at the start of a turn."""
+
+    NONE = "none"
+    EVALUATE = "evaluate"
+    MANAGE = "manage"
+    EMERGENCY_COMPACTION = "emergency_compaction"
+    CROSS_WINDOW_SAVE = "cross_window_save"
+
+
+class TurnStart(msgspec.Struct, frozen=True):
+    """The start of a turn: `messages` are to be sent, in the shape in which they were given.
+
+    Utilisations are fractions of what can be filled; `steps` is what was tried to free tokens, each with how many were
+    wanted. With CROSS_WINDOW_SAVE the window can't be kept: a new one begins with `bootstrap`. `reason` says why this
+    was done, or why nothing was where something could have been.
     """
-    turn = conversation.current_turn
-    unread = sum(block.token_count for block in conversation.blocks if is_unread(block, turn))
-    if unread <= (ORANGE_AT - TARGET) * size:
-        return int(TARGET * size)
-    return min(int(unread + TARGET * max(size - unread, 0)), most)
+
+    action: Action
+    messages: Any
+    reading: PressureReading
+    utilization_before: float
+    utilization_after: float
+    evicted_blocks: int = 0
+    steps: tuple[Step, ...] = ()
+    checkpoint: str = ""
+    bootstrap: str = ""
+    reason: str = ""
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """A result on its way into the window: the text to give to the model, its tokens and those of the whole.
+
+    Not `allowed` says that it does not fit its budget, even if it was summed up: the text is still the shortest there
+    is, and whether to add it is the loop's to decide. A result that is not whole says how to get the rest.
+    """
+
+    text: str
+    tokens: int
+    original_tokens: int
+    allowed: bool = True
+    note: str = ""
+
+
+class TaskEnd(msgspec.Struct, frozen=True):
+    """The end of a task: its summary, the checkpoint that keeps it ("" if none does, and `reason` says why), the last
+    snapshot of the window's health, and where each metric was going."""
+
+    summary: str
+    checkpoint: str
+    snapshot: HealthSnapshot
+    trends: Mapping[str, Trend]
+    reason: str = ""

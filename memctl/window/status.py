@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -14,12 +14,13 @@ from memctl.text.credentials import redact
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript import claude_code, window
+from memctl.transcript.line import whole_lines
 from memctl.transcript.messages import decode_json
-from memctl.transcript.window import Compaction
+from memctl.transcript.window import Compaction, WindowReader
 from memctl.window.budget import tracking
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
-from memctl.window.health.alerts import BURN_TURNS, HealthSnapshot
+from memctl.window.health import HealthSnapshot
 from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.reading import Loaded, Opened
@@ -121,12 +122,9 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
     last = monitor.measure(0) if not seen.curve.points else None
     cuts = {compaction.at: compaction for compaction in seen.curve.compactions}
     before = 0
-    burnt: deque[int] = deque(maxlen=BURN_TURNS)
     for number, tokens in enumerate(seen.curve.points):
         last = monitor.measure(0, tokens) if seen.curve.source == MODEL_REPORTED else monitor.measure(tokens)
-        if number and number not in cuts and tokens >= before:
-            burnt.append(tokens - before)
-        rate = sum(burnt) / len(burnt) if burnt and number not in cuts else None
+        rate = monitor.burn_rate if number and number not in cuts else None
         moment = seen.curve.times[number] if number < len(seen.curve.times) else ""
         made = _snapshot(number, tokens, before, monitor, cuts)
         history.append(msgspec.structs.replace(made, burn_rate=rate, timestamp=moment))
@@ -210,3 +208,62 @@ def _about(call: ContentBlock | None) -> str:
         return ""
     text = next((given[key] for key in _TELLING if isinstance(given.get(key), str)), "")
     return cut(redact(one_line(text[: 10 * _LONGEST])), _LONGEST)
+
+
+_KNOWN = 4096  # bytes at either end of what was read by which the file is known again
+
+
+class Follower:
+    """Reads one transcript as it grows. `read_bytes` is what the last look read of it."""
+
+    def __init__(self, file: str, counter_for: Callable[[str], TokenCounter]) -> None:
+        self.read_bytes = 0
+        self._file = file
+        self._counter_for = counter_for
+        self._begin()
+
+    def _begin(self) -> None:
+        self._offset = 0
+        self._head = self._tail = b""
+        self._is_transcript: bool | None = None
+        self._window = WindowReader()
+
+    def look(self) -> SeenConversation | None:
+        """The window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or has no
+        messages."""
+        try:
+            with open(self._file, "rb") as stream:
+                if not self._is_the_same(stream):
+                    self._begin()
+                self._read(stream)
+        except OSError as error:
+            raise MemctlError(f"{self._file} can't be read: {error.strerror}", exit_code=USAGE) from None
+        if not self._is_transcript:
+            return None
+        return of_loaded(reading.of_transcript(self._window.window(), self._file), self._counter_for)
+
+    def _is_the_same(self, stream: BinaryIO) -> bool:
+        """Whether what was read before still stands there."""
+        if stream.read(len(self._head)) != self._head:
+            return False
+        stream.seek(self._offset - len(self._tail))
+        return stream.read(len(self._tail)) == self._tail
+
+    def _read(self, stream: BinaryIO) -> None:
+        start = self._offset
+        for offset, row in whole_lines(stream, start):
+            self._take(row.removeprefix(BOM_UTF8) if self._offset == 0 else row)
+            if self._is_transcript is False:
+                break
+            self._offset = offset
+        stream.seek(0)
+        self._head = stream.read(min(_KNOWN, self._offset))
+        stream.seek(max(0, self._offset - _KNOWN))
+        self._tail = stream.read(min(_KNOWN, self._offset))
+        self.read_bytes = self._offset - start
+
+    def _take(self, row: bytes) -> None:
+        if self._is_transcript is None and row.strip():
+            self._is_transcript = reading.is_of_transcript(row)
+        if self._is_transcript:
+            self._window.read(row)

@@ -15,35 +15,40 @@ from memctl.record import argument_checks, timestamps
 from memctl.window import config as configuration
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.notes import Notes
-from memctl.window.config import CrossWindow, WindowConfig
+from memctl.window.config import WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.scoring import Scoring
-from memctl.window.health.alerts import RULES, AlertThresholds
-from memctl.window.health.monitor import ContextHealthMonitor
+from memctl.window.health import METRICS, AlertThresholds, ContextHealthMonitor
 from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Keep
 from memctl.window.pressure.monitor import ContextPressureMonitor
-from memctl.window.steps import SUB_AGENT
+from memctl.window.steps import SUB_AGENT, EvictionPolicy
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
     from memctl.store.memory import Memory
     from memctl.window.audit import Audit, AuditSink
-    from memctl.window.compression.delegation import Dispatcher
+    from memctl.window.compression.cascade import Dispatcher
     from memctl.window.compression.model import Ask
+    from memctl.window.compression.notes import Notes
+    from memctl.window.eviction.similarity import Embed
     from memctl.window.state.task import StateKeeper
 
 LOG = "window.jsonl"  # the audit log of a memory's windows, beside its cache in the Git directory
+_SECTIONS = {
+    "eviction_engine": "eviction", "compression_engine": "compression", "budget_manager": "budget",
+    "pressure_monitor": "pressure", "health_monitor": "health_monitoring",
+}  # fmt: skip
+Given = str | PathLike[str] | Mapping[str, Any] | None
 
 
 def clock() -> str:
-    """The time now, in UTC."""
+    """Return the time now, in UTC."""
     return timestamps.from_epoch(int(time.time()))
 
 
 def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -> TokenCounter:
-    """A counter as it is given, or that of a model by its name; by default of the memory's, or current Claude models.
+    """Return a counter as it is given, or that of a model by its name; by default of the memory's, or current Claude's.
 
     Raises MemctlError for a model whose tokens are not known, and for what does not count.
     """
@@ -57,14 +62,14 @@ def counter_of(given: TokenCounter | str | None, memory: Memory | None = None) -
 
 
 def sink(given: Audit, now: Callable[[], str]) -> AuditSink:
-    """What takes decisions, as `audit.sink_of` makes it."""
+    """Return what takes decisions, as `audit.sink_of` makes it."""
     from memctl.window import audit
 
     return audit.sink_of(given, now)
 
 
 def keep_rules(config: WindowConfig) -> Keep | None:
-    """What is to stay as it is, None if nothing is named; a protected system prompt stays anyway."""
+    """Return what is to stay as it is, None if nothing is named; a protected system prompt stays anyway."""
     given = config.eviction
     types = frozenset(given.protected_types) - {ContentType.SYSTEM_PROMPT}
     found = Keep(types, frozenset(given.exclude_tools), given.keep_last)
@@ -72,76 +77,62 @@ def keep_rules(config: WindowConfig) -> Keep | None:
 
 
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
-    """The pressure monitor of a configuration."""
-    return ContextPressureMonitor(
-        config.max_context_tokens,
-        config.pressure.velocity_window,
-        config.pressure.thresholds,
-        usual_growth=config.pressure.usual_growth,
-    )
+    """Return the pressure monitor of a configuration."""
+    given, size = config.pressure, config.max_context_tokens
+    return ContextPressureMonitor(size, given.velocity_window, given.thresholds, usual_growth=given.usual_growth)
 
 
-def eviction(config: WindowConfig, counter: TokenCounter) -> EvictionEngine:
-    """The eviction engine of a configuration."""
+def eviction(config: WindowConfig, counter: TokenCounter, embed: Embed | None = None) -> EvictionEngine:
+    """Return the eviction engine of a configuration."""
     given = config.eviction
     numbers = Scoring(hybrid_weights=given.weights, type_ttl=msgspec.structs.asdict(given.type_ttl))
-    return EvictionEngine(
-        given.policy,
-        counter=counter,
-        numbers=numbers,
-        protected_types=tuple(type_.value for type_ in given.protected_types),
-    )
+    types = given.protected_types
+    return EvictionEngine(given.policy, counter=counter, numbers=numbers, protected_types=types, embed=embed)
 
 
 def compression(
     config: WindowConfig,
     counter: TokenCounter,
     provider: Provider | Ask | None = None,
-    kept: Notes | None = None,
+    notes: Notes | None = None,
     dispatcher: Dispatcher | None = None,
 ) -> CompressionEngine:
-    """The compression engine of a configuration; without a provider everything is made by rules."""
-    from memctl.window.compression.model import Instructions
-
+    """Return the compression engine of a configuration; without a provider everything is made by rules."""
     given = config.compression
-    return CompressionEngine(
-        counter,
-        provider=provider,
-        instructions=Instructions(given.system_prompt, given.preserve),
-        dispatcher=dispatcher,
-        threshold=given.summarization_threshold_tokens,
-        cascade=given.cascade,
-        compaction_from=given.compaction_utilization_threshold,
-        notes=kept,
-    )
+    engine = CompressionEngine(
+        counter, provider=provider, dispatcher=dispatcher, threshold=given.summarization_threshold_tokens,
+        cascade=given.cascade, compaction_from=given.compaction_utilization_threshold, notes=notes,
+    )  # fmt: skip
+    if engine.model is not None:
+        from memctl.window.compression.model import Instructions
+
+        engine.model.instructions = Instructions(given.system_prompt, given.preserve)
+    return engine
 
 
 def budget(config: WindowConfig) -> TokenBudgetManager:
-    """The budgets of a configuration: by component they warn, and only the whole window refuses.
+    """Return the budgets of a configuration: by component they warn, and only the whole window refuses.
 
     So rules.md#window-budget has it. With a limit of their own, results that take 12 % of a window had every later one
-    summed up before the model read it, in a window that was else empty.
+    summed up before the model read it, in a window that was else empty. Raises MemctlError for a window too small.
     """
-    given = config.budget
-    return TokenBudgetManager(
-        config.max_context_tokens,
-        given.by_component(),
-        soft_limit_pct=given.soft_limit_pct,
-        enforce_components=False,
-    )
+    given, size = config.budget, config.max_context_tokens
+    how: dict[str, Any] = {"soft_limit_pct": given.soft_limit_pct, "enforce_components": False}
+    try:
+        return TokenBudgetManager(size, given.by_component(), **how)
+    except ValueError as error:
+        raise MemctlError(str(error), "give a larger max_context_tokens", USAGE) from None
 
 
 def health(config: WindowConfig, now: Callable[[], str] = clock) -> ContextHealthMonitor:
-    """The health monitor of a configuration; `now` gives the times of its snapshots."""
+    """Return the health monitor of a configuration; `now` gives the times of its snapshots."""
     given = config.health_monitoring
     return ContextHealthMonitor(now=now, thresholds=given.alerts, metrics=given.metrics)
 
 
-Given = str | PathLike[str] | Mapping[str, Any] | None
-
-
 def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
-    """The settings of a YAML file, or as they are given; None for `window:` of a memory's config.yaml, or the defaults.
+    """Return the settings of a YAML file, or as they are given; None for `window:` of a memory's config.yaml, or the
+    defaults.
 
     Raises MemctlError for a file that can't be read, and for settings that are wrong.
     """
@@ -149,10 +140,9 @@ def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
         return configuration.from_values(given, "the settings given")
     if given is None:
         return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
-    if not isinstance(given, str | PathLike):
-        raise MemctlError(f"settings are a mapping, or the name of a file, not {type(given).__name__}", exit_code=USAGE)
-    if "\n" in str(given):
-        raise MemctlError("settings are a mapping, or the name of a file, not what stands in it", exit_code=USAGE)
+    if not isinstance(given, str | PathLike) or "\n" in str(given):
+        what = "what stands in it" if isinstance(given, str) else type(given).__name__
+        raise MemctlError(f"settings are a mapping, or the name of a file, not {what}", exit_code=USAGE)
     try:
         text = Path(given).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
@@ -170,79 +160,88 @@ def parts(
     now: Callable[[], str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """The arguments of a manager by its settings: with a memory one that keeps states, and a log; `more` go first.
+    """Return the arguments of a manager by its settings: with a memory one that keeps states, and a log; `more` go
+    first.
 
     The settings' files are in `folder`; without one in the memory's project, or beside the file of the settings. `now`
     gives the time. Beside them `unused` has what of the settings and arguments has no effect, a line each.
     """
     config = settings(given, memory)
-    place = _place(given, memory, folder)
     now = now or ((lambda: memory.now) if memory is not None else clock)
-    found: dict[str, Any] = {"config": config, "now": now}
-    try:
-        found["budget_manager"] = budget(config)
-    except ValueError as error:
-        raise MemctlError(str(error), "give a larger max_context_tokens", USAGE) from None
-    name = config.compression.notes_file
-    kept = _notes(_named(place, "notes_file", name), name) if name else None
-    found["compression_engine"] = compression(config, counter, provider, kept, dispatcher)
-    found["state_manager"] = _keeper(config.cross_window, place, memory, now)
-    if config.audit_file:
-        found["audit"] = _named(place, "audit_file", config.audit_file) / config.audit_file
+
+    def place(key: str, name: str) -> Path:
+        """The folder of a file that a key names."""
+        if folder is not None or memory is not None:
+            return Path(folder) if folder is not None else memory.folder.parent  # type: ignore[union-attr]
+        if isinstance(given, str | PathLike):
+            return Path(given).parent
+        raise MemctlError(f"{key} is {name!r}, and nothing says in which folder", "give from_config a folder", USAGE)
+
+    found: dict[str, Any] = {"config": config, "now": now, "budget_manager": budget(config)}
+    notes, unused = None, []
+    if name := config.compression.notes_file:
+        from memctl.window.state import files
+
+        notes = files.notes_in(place("notes_file", name), name)
+    found["compression_engine"] = compression(config, counter, provider, notes, dispatcher)
+    if memory is not None and memory.semantic_model and config.eviction.policy is EvictionPolicy.SEMANTIC_MERGE:
+        from memctl.search import embeddings
+
+        try:
+            found["eviction_engine"] = eviction(config, counter, embeddings.load(memory.semantic_model).vectors)
+        except MemctlError as error:
+            unused.append(error.message)
+    found["state_manager"] = _keeper(config, place, memory, now)
+    if name := config.audit_file:
+        found["audit"] = place("audit_file", name) / name
     elif memory is not None:
         found["audit"] = memory.private / LOG
-    found["unused"] = tuple(_unused({**found, **more}, more, provider, dispatcher))
-    return {**found, **more}
+    unused += _unused({**found, **more}, more, provider, dispatcher)
+    return {**found, **more, "unused": tuple(unused)}
 
 
 def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object, dispatcher: object) -> Iterator[str]:
     """What of settings and arguments has no effect, a line each."""
     config: WindowConfig = found["config"]
-    eviction_, compression_, default = config.eviction, config.compression, WindowConfig()
-    has_step = SUB_AGENT in compression_.cascade.values()
-    is_cascade_given = compression_.cascade != default.compression.cascade
+    goes, shrinks, default = config.eviction, config.compression, WindowConfig()
+    policy, has_step = goes.policy.value, SUB_AGENT in shrinks.cascade.values()
+    save_at, usual_save_at = config.cross_window.auto_save_threshold, default.cross_window.auto_save_threshold
     rules: tuple[tuple[bool, str], ...] = (
-        (has_step and is_cascade_given and dispatcher is None,
+        (has_step and shrinks.cascade != default.compression.cascade and dispatcher is None,
          "compression.cascade: sub_agent: no dispatcher is given"),
         (not has_step and dispatcher is not None, "dispatcher: compression.cascade has no sub_agent"),
-        (bool(compression_.system_prompt or compression_.preserve) and provider is None,
+        (bool(shrinks.system_prompt or shrinks.preserve) and provider is None,
          "compression.system_prompt and preserve: no provider is given"),
-        (eviction_.weights != default.eviction.weights and eviction_.policy.value != "hybrid",
-         f"eviction.weights: they are of the policy hybrid, not of {eviction_.policy.value}"),
-        (eviction_.type_ttl != default.eviction.type_ttl and eviction_.policy.value not in ("hybrid", "type_based"),
-         f"eviction.type_ttl: the policy {eviction_.policy.value} does not ask for it"),
-        (config.cross_window.auto_save_threshold != default.cross_window.auto_save_threshold
-         and found.get("state_manager") is None, "cross_window.auto_save_threshold: nothing keeps a state"),
+        (goes.weights != default.eviction.weights and policy != "hybrid",
+         f"eviction.weights: they are of the policy hybrid, not of {policy}"),
+        (goes.type_ttl != default.eviction.type_ttl and policy not in ("hybrid", "type_based"),
+         f"eviction.type_ttl: the policy {policy} does not ask for it"),
+        (save_at != usual_save_at and found.get("state_manager") is None,
+         "cross_window.auto_save_threshold: nothing keeps a state"),
+        ("compression_engine" in more and (provider is not None or dispatcher is not None),
+         "provider and dispatcher: compression_engine is given"),
     )  # fmt: skip
     yield from (line for holds, line in rules if holds)
-    for name, section in (("eviction_engine", "eviction"), ("compression_engine", "compression"),
-                          ("budget_manager", "budget"), ("pressure_monitor", "pressure"),
-                          ("health_monitor", "health_monitoring")):  # fmt: skip
+    for name, section in _SECTIONS.items():
         if name in more and getattr(config, section) != getattr(default, section):
             yield f"{section}: {name} is given"
-    if "compression_engine" in more and (provider is not None or dispatcher is not None):
-        yield "provider and dispatcher: compression_engine is given"
     watched, alerts = config.health_monitoring.metrics, config.health_monitoring.alerts
-    for rule in RULES:
-        if rule.metric not in watched and getattr(alerts, rule.limit) != getattr(AlertThresholds(), rule.limit):
-            yield f"health_monitoring.alerts.{rule.limit}: {rule.metric} is not among the metrics"
-
-
-def _notes(folder: Path, name: str) -> Notes:
-    from memctl.window.state import files
-
-    return files.notes(folder, name)
+    for name, metric in METRICS.items():
+        is_own = metric.limit and getattr(alerts, metric.limit) != getattr(AlertThresholds(), metric.limit)
+        if is_own and name not in watched:
+            yield f"health_monitoring.alerts.{metric.limit}: {name} is not among the metrics"
 
 
 def _keeper(
-    given: CrossWindow, place: Path | None, memory: Memory | None, now: Callable[[], str]
+    config: WindowConfig, place: Callable[[str, str], Path], memory: Memory | None, now: Callable[[], str]
 ) -> StateKeeper | None:
     """What keeps the state: a memory's checkpoints, with copies in the files that are named, or these alone."""
-    keeper: StateKeeper | None = None
+    given, keeper = config.cross_window, None
     if memory is not None:
         from memctl.window.state.checkpoints import CrossWindowStateManager
 
         keeper = CrossWindowStateManager(memory)
+    key = "state_file" if given.state_file else "progress_file"
     name = given.state_file or given.progress_file
     if not name:
         return keeper
@@ -250,19 +249,4 @@ def _keeper(
 
     if keeper is None and not given.state_file:
         raise MemctlError("cross_window.progress_file tells a state that nothing keeps", "name a state_file", USAGE)
-    folder = _named(place, "state_file" if given.state_file else "progress_file", name)
-    return StateFiles(folder, given.state_file, given.progress_file, now=now, keeper=keeper)
-
-
-def _place(given: Given, memory: Memory | None, folder: str | PathLike[str] | None) -> Path | None:
-    if folder is not None:
-        return Path(folder)
-    if memory is not None:
-        return memory.folder.parent
-    return None if given is None or isinstance(given, Mapping) else Path(given).parent
-
-
-def _named(place: Path | None, key: str, name: str) -> Path:
-    if place is None:
-        raise MemctlError(f"{key} is {name!r}, and nothing says in which folder", "give from_config a folder", USAGE)
-    return place
+    return StateFiles(place(key, name), given.state_file, given.progress_file, now=now, keeper=keeper)

@@ -52,7 +52,7 @@ def _finish(memory: Memory, entry: PendingEntry) -> None:
     """Write the files of a change that was killed, and note it as they stand then; forget it if none is left."""
     if entry.stage != WRITING:
         return
-    rest = journal.unfinished(memory.folder, entry)
+    rest = journal.remaining_change(memory.folder, entry)
     prepared = files.prepare(memory.folder, rest.writes)
     files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
     change = journal.as_written(memory.folder, entry.change)

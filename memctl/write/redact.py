@@ -16,7 +16,7 @@ from memctl.record.change import REDACT, Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import entry_state, erasure, files, journal, load, lock, sessions_ref
-from memctl.store.erasure import Erased
+from memctl.store.erasure import Erasure
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.coordination_ref import ref
@@ -45,7 +45,7 @@ class Redaction(msgspec.Struct, frozen=True):
     counts: dict[str, int]
     loose: tuple[str, ...]
     named: tuple[str, ...]
-    erased: Erased
+    erased: Erasure
     staged: tuple[str, ...] = ()
     coordination: str = ""
     coordination_failed: str = ""
@@ -64,7 +64,7 @@ class _Plan(msgspec.Struct):
     folders: Sequence[Path]
     writes: dict[str, Write] = {}
     loose: dict[str, Write] = {}
-    erased: Erased = Erased()
+    erased: Erasure = Erasure()
 
 
 def redact(
@@ -91,14 +91,14 @@ def redact(
     if not options.dry_run:
         _replace_loose(memory, plan)
     if not plan.secrets:
-        return Redaction(plan.secrets, outcome, {}, (), (), Erased())
+        return Redaction(plan.secrets, outcome, {}, (), (), Erasure())
     agreed, failed = _redact_coordination(memory, plan.secrets, options)
     with lock.hold(held := memory.repository.shared / "lock"):
         if not options.dry_run:
-            load.synced(memory)  # or the cache would still have the text of before
+            load.current_cache(memory)  # or the cache would still have the text of before
         erased = _erase(plan, held, options)  # what the write itself has left
     gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
-    erased = Erased(gone, erased.failed)
+    erased = Erasure(gone, erased.failed)
     counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
     named = tuple(path for path in load.disk(memory).names("") if redact_file.is_in_name(path, plan.secrets))
     staged = _staged(memory, plan, dry_run=options.dry_run)
@@ -247,7 +247,7 @@ def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
             journal.update(entry, change=change)
 
 
-def _erase(plan: _Plan, held: Path, options: WriteOptions) -> Erased:
+def _erase(plan: _Plan, held: Path, options: WriteOptions) -> Erasure:
     return erasure.erase(
         plan.folders, lambda text: redact_file.redact_text(text, plan.secrets), held, dry_run=options.dry_run
     )

@@ -71,7 +71,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             if here.is_empty:
                 return Outcome(change, commit=commit_there)
             change = here
-        with interrupts.held(memory.remarks) as done:
+        with interrupts.hold_interrupts(memory.remarks) as done:
             base = memory.repository.branch()[1]
             entry = journal.begin(
                 entry_state.folder(memory), change, held=options.no_commit, base=base, allow_secret=options.allow_secret

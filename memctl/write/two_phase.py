@@ -73,7 +73,7 @@ def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: W
                 intent = Intent(outcome.commit, remote, tried[0].change)
                 noted.append((_begin(memory, intent), intent))
 
-        with interrupts.held(memory.remarks) as done:
+        with interrupts.hold_interrupts(memory.remarks) as done:
             try:
                 agreed = _agree(memory, plan, terms, remote, prepare)
             except remote_state.Unfinished as error:  # what is noted stays: the remote has it, or may have it
@@ -114,7 +114,7 @@ def interrupted(memory: Memory) -> list[str]:
 
 def unfinished(memory: Memory) -> list[tuple[Path, Intent]]:
     """The steps under way or interrupted in this worktree, oldest first, each with its file."""
-    return journal.noted(_folder(memory), Intent)
+    return journal.entries_of_kind(_folder(memory), Intent)
 
 
 def _begin(memory: Memory, intent: Intent) -> Path:

@@ -22,7 +22,7 @@ from memctl.hooks import agents_md, json_edit, permissions, settings
 from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
 from tests.conftest import Memctl
 
-CALL = settings.call(CLAUDE_CODE, "", is_own=False, windows=False)
+CALL = settings.hook_call(CLAUDE_CODE, "", is_own=False, windows=False)
 LINE = CALL["command"]
 FORMS = {
     "none": None,
@@ -144,7 +144,10 @@ def test_an_old_form_of_ours_is_refreshed_in_its_place(memctl: Memctl, repo: Pat
     group = {"hooks": [{"type": "command", "command": "memctl hook claude-code", "timeout": 3}]}
     put(file, json.dumps({"hooks": {"Stop": [group, {"hooks": []}]}}, indent=2).encode())
     memctl("install", "claude-code", "--yes")
-    assert json.loads(file.read_text())["hooks"]["Stop"] == [settings.groups(CLAUDE_CODE, CALL)["Stop"], {"hooks": []}]
+    assert json.loads(file.read_text())["hooks"]["Stop"] == [
+        settings.hook_groups(CLAUDE_CODE, CALL)["Stop"],
+        {"hooks": []},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -178,16 +181,16 @@ def test_what_is_not_plain_json_is_refused_untouched(memctl: Memctl, repo: Path,
 def test_on_windows_no_hook_needs_a_posix_shell_and_all_are_taken_out_again(what: str, program: str) -> None:
     """The forms alone: nothing was ever run there."""
     host = HOSTS[what]
-    call = settings.call(host, program, is_own=bool(program), windows=True)
+    call = settings.hook_call(host, program, is_own=bool(program), windows=True)
     if what == "claude-code":
         assert call == {"command": program or "memctl", "args": ["hook", "claude-code"]}
     else:
         line = call["commandWindows" if what == "codex" else "command"]
         assert program in line
         assert "/dev/null" not in line
-    made = settings.added('{"a": 1}', host, call, "x")
-    assert settings.added(made, host, call, "x") == made
-    assert settings.removed(made, "x") == '{"a": 1}'
+    made = settings.add_hooks('{"a": 1}', host, call, "x")
+    assert settings.add_hooks(made, host, call, "x") == made
+    assert settings.remove_hooks(made, "x") == '{"a": 1}'
 
 
 COMMENTED = """{
@@ -243,7 +246,7 @@ def test_what_cant_be_edited_is_printed_to_be_put_in_by_hand(memctl: Memctl, rep
     file = repo / ".claude" / "settings.json"
     put(file, b'{"model": opus}')
     _, _, lines = memctl("install", "claude-code", "--yes", code=1).err.partition("put this in by hand:\n")
-    assert json.loads(lines)["hooks"]["Stop"] == [settings.groups(CLAUDE_CODE, CALL)["Stop"]]
+    assert json.loads(lines)["hooks"]["Stop"] == [settings.hook_groups(CLAUDE_CODE, CALL)["Stop"]]
     assert "Bash(memctl search:*)" in json.loads(lines)["permissions"]["allow"]
 
 
@@ -471,7 +474,7 @@ def test_marks_that_are_no_pair_are_refused(memctl: Memctl, repo: Path) -> None:
 
 
 def test_the_block_names_only_commands_that_there_are() -> None:
-    block = agents_md.added("", agents_md.AGENTS)
+    block = agents_md.add_block("", agents_md.AGENTS)
     known = {name for names in all_commands().values() for name in names}
     named = {words.split()[1] for words in block.split("`")[1::2] if words.startswith("memctl ")}
     assert named
@@ -510,11 +513,11 @@ def test_putting_ours_in_and_taking_it_out_changes_nothing_else(
     values = {**ours, **rest} if first else {**rest, **ours}
     text = json.dumps(values, indent=indent, ensure_ascii=False)
     text = text.replace("\n", "\r\n") if windows else text
-    made = settings.added(text, CLAUDE_CODE, CALL, "x")
-    assert settings.added(made, CLAUDE_CODE, CALL, "x") == made
+    made = settings.add_hooks(text, CLAUDE_CODE, CALL, "x")
+    assert settings.add_hooks(made, CLAUDE_CODE, CALL, "x") == made
     assert {key: value for key, value in json.loads(made).items() if key != "hooks"} == rest
     assert [key for key in json.loads(made) if key != "hooks"] == [key for key in values if key != "hooks"]
-    back = json.loads(settings.removed(made, "x"))
+    back = json.loads(settings.remove_hooks(made, "x"))
     assert {key: value for key, value in back.items() if key != "hooks"} == rest
     assert {e: g for e, g in back.get("hooks", {}).items() if g} == {e: g for e, g in (hooks or {}).items() if g}
 
@@ -564,7 +567,7 @@ def test_a_users_own_settings_are_where_the_program_was_told_that_they_are(
 @pytest.mark.parametrize("what", list(HOSTS))
 def test_a_memctl_in_a_folder_with_blanks_is_called_by_its_very_path(what: str) -> None:
     program = "/home/ada/my apps/memctl"
-    called = settings.call(HOSTS[what], program, is_own=True, windows=False)
+    called = settings.hook_call(HOSTS[what], program, is_own=True, windows=False)
     words = [called["command"], *called["args"]] if "args" in called else shlex.split(called["command"])
     assert words == [program, "hook", what]
 

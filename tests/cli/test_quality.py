@@ -57,7 +57,7 @@ def test_many_changes_are_listed_on_request(memctl: Memctl) -> None:
 
 
 def test_odd_inputs_are_judged_or_refused_by_name(memctl: Memctl, tmp_path: Path) -> None:
-    assert "0 tokens in 0 blocks" in memctl("quality", "-", "--strict", stdin="").out
+    assert "- is empty" in memctl("quality", "-", stdin=" \n", code=1).err
     (tmp_path / "b").write_bytes(b"a\0b")
     (tmp_path / "c").write_bytes(b"\xff\xfe")
     (tmp_path / "d.xml").write_text('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')

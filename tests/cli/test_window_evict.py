@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from memctl.window import Conversation, validate
-from tests.conftest import Memctl
+from memctl.store.memory import open_memory
+from memctl.window import ContextWindowManager, Conversation, validate
+from tests.conftest import Memctl, git
 from tests.window import generated, texts
 from tests.window.texts import COUNTER
 
@@ -126,3 +127,14 @@ def test_an_output_that_can_not_be_written_is_named(memctl: Memctl, file: Path, 
 def test_a_command_that_is_not_there_is_named(memctl: Memctl) -> None:
     assert "there is no command window 'evikt'" in memctl("window", "evikt", code=2).err
     assert "evict" in memctl("window", "-h").out
+
+
+def test_a_model_of_meanings_that_is_not_there_is_a_warning(memctl: Memctl, repo: Path, file: Path) -> None:
+    memctl("learn", "Pools leak")
+    git(repo, "config", "memctl.semanticModel", "no_such_package")
+    found = memctl("window", "evict", str(file), "--policy", "semantic_merge", "--free", "4000")
+    assert "warning: texts are compared by their words: memctl.semanticModel" in found.err
+    assert "warning" not in memctl("window", "evict", str(file), "--policy", "hybrid", "--free", "4000").err
+    config = {"eviction": {"policy": "semantic_merge"}}
+    (unused,) = ContextWindowManager.from_config(config, memory=open_memory(repo, {})).unused
+    assert unused.startswith("memctl.semanticModel")

@@ -240,8 +240,10 @@ def test_the_growth_that_is_told_is_that_of_the_forecast(memctl: Memctl, session
     assert rate * likely == pytest.approx(0.9 * 167_000 - reading["current_tokens"], rel=0.01)
     out = memctl("window", "status", str(session)).out
     lately = reading["velocity_tokens_per_turn"]
-    told = f"by the last 20 turns, {lately:,.0f} in the last 5, 850 usually; at that, red in"
-    assert f"grows by {rate:,.0f} tokens a turn {told}" in out
+    burnt = f"burn rate {reading['burn_rate_tokens_per_turn']:,.0f} tokens a turn in the last 20 turns"
+    assert f"{burnt}, {lately:,.0f} in the last 5, 850 usually, {rate:,.0f} expected; at that, red in" in out
+    health = memctl("window", "health", str(session), "--json", code=None).data["snapshot"]
+    assert round(health["burn_rate"], 1) == reading["burn_rate_tokens_per_turn"]
 
 
 def test_the_forecast_knows_the_users_other_sessions(memctl: Memctl, session: Path) -> None:

@@ -323,8 +323,8 @@ def test_a_compaction_in_a_session_that_did_nothing_commits_nothing(repo: Path, 
 def test_an_agent_is_told_that_a_first_checkpoint_needs_its_task(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     suggested = "".join(codex.said("PostToolUse", tool_name="shell") for _ in range(50))
-    for text in (suggested, agents_md.added("", agents_md.AGENTS)):
-        assert "`memctl checkpoint save --done … --doing … --next …`" in text
+    for text in (suggested, agents_md.add_block("", agents_md.AGENTS)):
+        assert "`memctl checkpoint save --done A --doing B --next C`" in text
         assert "the first time with `--task" in text
     memctl("checkpoint", "save", "--done", "A", "--doing", "B", "--next", "C", "--task", "T")
 

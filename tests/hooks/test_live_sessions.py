@@ -178,9 +178,9 @@ def test_a_killed_host_that_names_no_process_is_missed_at_once(memctl: Memctl, r
     assert program.stdout is not None
     assert program.stdout.readline() == b"called\n"
     folder = SessionDir(open_memory(repo, os.environ).hooks, "later")
-    assert live_sessions.left_behind(folder, repo, 7_200) == []
+    assert live_sessions.killed_sessions(folder, repo, 7_200) == []
     program.kill()
     program.wait()
-    assert [one.key for one in live_sessions.left_behind(folder, repo, 7_200)] == ["killed"]
+    assert [one.key for one in live_sessions.killed_sessions(folder, repo, 7_200)] == ["killed"]
     subprocess.run(started("later"), cwd=repo, check=True, capture_output=True)
-    assert live_sessions.left_behind(folder, repo, 7_200) == []
+    assert live_sessions.killed_sessions(folder, repo, 7_200) == []

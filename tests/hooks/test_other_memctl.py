@@ -29,8 +29,10 @@ def test_another_program_in_other_settings_is_named_once(
     old = program(tmp_path / "old versions" / "bin" / "memctl")
     own = tmp_path / "home" / host.folder / host.shared
     own.parent.mkdir(parents=True)
-    called = settings.call(host, str(old), is_own=True, windows=False)
-    own.write_text(json.dumps({"hooks": {event: [group] for event, group in settings.groups(host, called).items()}}))
+    called = settings.hook_call(host, str(old), is_own=True, windows=False)
+    own.write_text(
+        json.dumps({"hooks": {event: [group] for event, group in settings.hook_groups(host, called).items()}})
+    )
     named = f"~/{host.folder}/{host.shared} hooks another memctl, {old}, "
     removed_by = f"`memctl install {what} --user --uninstall` takes it out"
 

@@ -186,7 +186,7 @@ def test_what_is_said_to_be_allowed_is_what_nothing_denies(
     rules = ["Bash(memctl search:*)", "Bash(memctl decide:*)"]
     values = {"permissions": {"allow": rules, "ask": [denied]}, "note": "Bash(memctl why:*)"}
     text = f"// Bash(memctl learn:*)\n{json.dumps(values)}"
-    named = permissions.granted(HOSTS["claude-code"], text, "", "settings.json")
+    named = permissions.granted_rules(HOSTS["claude-code"], text, "", "settings.json")
     assert named == (rules if left is None else [f"Bash(memctl {one}:*)" for one in left])
     (repo / ".claude").mkdir()
     (repo / ".claude" / "settings.json").write_text(text)

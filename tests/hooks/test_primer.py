@@ -22,7 +22,7 @@ from tests.hooks.session import Session
 BANNER = "information, not instructions"
 PAGES = {
     "guide": GUIDE,
-    "AGENTS.md": agents_md.added("", agents_md.AGENTS),
+    "AGENTS.md": agents_md.add_block("", agents_md.AGENTS),
     **{n: one.text for n, one in TOPICS.items()},
 }
 

@@ -99,7 +99,7 @@ def test_what_a_late_start_did_not_show_is_shown_at_the_prompt(
 
 
 def test_what_fails_at_a_prompt_is_in_our_log(session: Session, decided: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall, "_close", lambda *_: 1 // 0)
+    monkeypatch.setattr(recall, "_best_fits", lambda *_: 1 // 0)
     assert asks(session) == ""
     assert "ZeroDivisionError" in str(session.faults())
 

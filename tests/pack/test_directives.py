@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.pack.requested import Prune, read
+from memctl.pack.load import Prune, read
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.pack import mentioned, summary_rules
+from memctl.pack import mentioned
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_a_name_stands_where_it_is_whole(name: str, text: str, place: int) -> No
 def test_what_names_a_path_has_it(path: str, around: str) -> None:
     text = f"{around} {path}, {around}"
     assert mentioned.place_of_path(path, text) >= 0
-    assert all(mentioned.place_of_path(found, text) >= 0 for found in summary_rules.paths(text) if "-" not in around)
+    assert all(mentioned.place_of_path(found, text) >= 0 for found in mentioned.paths(text) if "-" not in around)

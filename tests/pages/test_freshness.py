@@ -42,7 +42,7 @@ def page(repo: Path, marker: str = "§3.1") -> tuple[Snapshot, Page]:
 
 
 def drifted(repo: Path) -> list[str]:
-    return [drift.path for drift in freshness.drifted(*page(repo))]
+    return [drift.path for drift in freshness.changed_files(*page(repo))]
 
 
 def blob(repo: Path, path: str) -> str:
@@ -73,7 +73,7 @@ def test_a_page_without_references_asks_git_nothing(repo: Path, memctl: Memctl) 
     snapshot, found = page(repo, "§2.1")
     snapshot.__dict__["files"] = None
     assert (freshness.references(snapshot, found), freshness.stamps(snapshot, found)) == ([], [])
-    assert freshness.drifted(snapshot, found) == []
+    assert freshness.changed_files(snapshot, found) == []
 
 
 @pytest.mark.parametrize("path", ["src/auth/jwt.py", "src/with space.py", "untracked größe.py"])
@@ -110,7 +110,7 @@ def test_a_file_that_a_dotted_reference_follows_has_drifted_if_it_changed_on_the
     (code / "src" / "auth" / "jwt.py").rename(code / "lib" / "auth" / "jwt.py")
     assert drifted(code) == []
     (code / "lib" / "auth" / "jwt.py").write_text("changed\n")
-    [drift] = freshness.drifted(*page(code))
+    [drift] = freshness.changed_files(*page(code))
     assert (drift.path, drift.reviewed, drift.stamped) == ("lib/auth/jwt.py", stamp, "src/auth/jwt.py")
     memctl("detail", "edit", "3.1", "--title", "An edit is no review")
     assert page(code)[1].stamps == {"lib/auth/jwt.py": stamp}
@@ -130,7 +130,7 @@ def test_what_takes_a_files_place_is_no_file_and_stops_nothing(code: Path, memct
     (code / "src" / "db.py").symlink_to("nowhere")
     (code / "lib" / "db.py").symlink_to("../src/auth/jwt.py")
     snapshot, found = page(code)
-    assert freshness.drifted(snapshot, found) == []
+    assert freshness.changed_files(snapshot, found) == []
     assert [ref.state for ref in freshness.references(snapshot, found) if ref.reference == "src/db.py"] == [MISSING]
     memctl("detail", "edit", "3.1", "--title", "Still works")
     memctl("render")
@@ -165,5 +165,5 @@ def test_the_index_and_a_revision_are_judged_by_their_own_files(code: Path, memc
     for snapshot in (load.disk(memory), load.index(memory), load.revision(memory, "HEAD")):
         found = snapshot.outline.find("§3.1")
         assert found is not None
-        judged.append([drift.path for drift in freshness.drifted(snapshot, found)])
+        judged.append([drift.path for drift in freshness.changed_files(snapshot, found)])
     assert judged == [[], ["app.py"], []]

@@ -51,7 +51,7 @@ class InHand(Given):
         self._contents = contents
         for path in sorted(path for path in texts if files.is_record_path(path, BY_FOLDER)):
             try:
-                self._parsed.append(cache_update.parsed(texts[path], path, "", ""))
+                self._parsed.append(cache_update.parse_file(texts[path], path, "", ""))
             except InvalidRecord as error:
                 self._parsed.append(cache_update.broken(path, error.faults))
         records = [item.record for item in self._parsed if item.record is not None]
@@ -249,7 +249,7 @@ def test_the_projects_percentage_is_declared_or_made_of_its_sections(
         for n, (percent, weight) in enumerate(sections, start=1)
     ]
     snapshot = memory(project(completion_percentage=declared), *texts)
-    assert levels.percentage(snapshot) == expected
+    assert snapshot.outline.percentage == expected
     shown = "" if expected is None else f"{expected} % complete"
     assert shown in renderer(snapshot).page("1.0-executive-summary.md")
 

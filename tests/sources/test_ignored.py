@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources.ignored import ignored
+from memctl.sources.ignored import ignored_files
 
 NAMES = [
     "a.py",
@@ -21,33 +21,33 @@ NAMES = [
 
 def test_patterns_are_those_of_gitignore() -> None:
     text = "# what nobody needs\n*.md\n!keep.md\n/gen/\n\n"
-    assert set(ignored(NAMES, {".memctlignore": text})) == {"docs/a.md", "gen/x.py", "gen/deep/y.py"}
+    assert set(ignored_files(NAMES, {".memctlignore": text})) == {"docs/a.md", "gen/x.py", "gen/deep/y.py"}
 
 
 def test_the_file_of_a_folder_speaks_of_that_folder_and_has_the_last_word() -> None:
     texts = {".memctlignore": "*.py\n", "gen/.memctlignore": "!x.py\n/deep/\n", "docs/.memctlignore": "a.*\n"}
-    found = ignored(NAMES, texts)
+    found = ignored_files(NAMES, texts)
     assert set(found) == {"a.py", "docs/a.md", "gen/deep/y.py"}
     assert (found["a.py"], found["docs/a.md"]) == (".memctlignore", "docs/.memctlignore")
 
 
 def test_folders_with_odd_names_are_meant_to_the_letter() -> None:
     texts = {"lib/[x]/.memctlignore": "z.txt\n", "lib/a b/.memctlignore": "z.txt"}
-    assert set(ignored(NAMES, texts)) == {"lib/a b/z.txt", "lib/[x]/z.txt"}
+    assert set(ignored_files(NAMES, texts)) == {"lib/a b/z.txt", "lib/[x]/z.txt"}
 
 
 def test_without_patterns_nothing_is_ignored() -> None:
-    assert ignored(NAMES, {}) == ignored(NAMES, {".memctlignore": "# nothing\n\n"}) == {}
+    assert ignored_files(NAMES, {}) == ignored_files(NAMES, {".memctlignore": "# nothing\n\n"}) == {}
 
 
 def test_what_is_no_pattern_is_skipped_as_git_skips_it() -> None:
-    assert set(ignored(NAMES, {".memctlignore": "!\n\\\n[z-a]\na.py\n"})) == {"a.py"}
+    assert set(ignored_files(NAMES, {".memctlignore": "!\n\\\n[z-a]\na.py\n"})) == {"a.py"}
 
 
 def test_a_pattern_of_many_stars_ends_at_once() -> None:
-    assert not ignored(["a" * 200], {".memctlignore": "*a" * 30 + "b\n"})
+    assert not ignored_files(["a" * 200], {".memctlignore": "*a" * 30 + "b\n"})
 
 
 @given(st.text(max_size=60), st.sampled_from(["", "lib/", "lib/[x]/"]))
 def test_whatever_stands_in_it_only_files_below_it_are_left_out(text: str, folder: str) -> None:
-    assert all(name.startswith(folder) for name in ignored(NAMES, {f"{folder}.memctlignore": text}))
+    assert all(name.startswith(folder) for name in ignored_files(NAMES, {f"{folder}.memctlignore": text}))

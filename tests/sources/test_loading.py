@@ -13,7 +13,7 @@ from memctl.sources.loading import (
     PRELOAD,
     Choice,
     Room,
-    Scored,
+    ScoredFile,
     budget_of,
     chosen,
     verdict,
@@ -28,7 +28,7 @@ def choices(files: list[tuple[float, int]], room: Room = ROOM, why: str = "") ->
     """What becomes of files of some scores and tokens."""
     ordered = sorted(files, key=lambda file: -file[0])
     scored = [
-        Scored(f"{number}", Content(str(number), FileFacts(tokens)), Score(score, 0, 0, 0, ()))
+        ScoredFile(f"{number}", Content(str(number), FileFacts(tokens)), Score(score, 0, 0, 0, ()))
         for number, (score, tokens) in enumerate(ordered)
     ]
 

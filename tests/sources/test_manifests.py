@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.sources.manifests import declared
+from memctl.sources.manifests import declarations
 
 
 def test_comments_and_last_commas_of_a_tsconfig_are_no_faults() -> None:
     text = '{\n// "@x/*": ["no"]\n"compilerOptions": {"baseUrl": "./app", /* b */ "paths": {"@/*": ["ui/*",],},},\n}'
-    assert declared("tsconfig.json", text) == (("alias", "@/*\n./app/ui/*"), ("alias", "*\n./app/*"))
+    assert declarations("tsconfig.json", text) == (("alias", "@/*\n./app/ui/*"), ("alias", "*\n./app/*"))
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_comments_and_last_commas_of_a_tsconfig_are_no_faults() -> None:
     ],
 )
 def test_what_declares_nothing_is_no_error(name: str, text: str) -> None:
-    assert declared(name, text) == ()
+    assert declarations(name, text) == ()

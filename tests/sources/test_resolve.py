@@ -15,7 +15,7 @@ from memctl.sources.resolve import Resolver
 def resolver(*names: str, **files: str) -> Resolver:
     """A resolver of some files; `files` are manifests by path, with `__` for a slash and `_` for a dot."""
     texts = {name.replace("__", "/").replace("_", "."): text for name, text in files.items()}
-    declared = {path: manifests.declared(path.rpartition("/")[2], text) for path, text in texts.items()}
+    declared = {path: manifests.declarations(path.rpartition("/")[2], text) for path, text in texts.items()}
     return Resolver([*names, *texts], declared)
 
 

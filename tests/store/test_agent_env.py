@@ -28,7 +28,7 @@ NAMES = ("MEMCTL_AGENT", "MEMCTL_SESSION")
 def test_a_programs_own_variables_name_its_agent_unless_somebody_has(
     given: dict[str, str], told: tuple[str, str]
 ) -> None:
-    found = agent_env.named(given)
+    found = agent_env.with_agent(given)
     assert tuple(found.get(name, "") for name in NAMES) == told
     assert {name: found[name] for name in given} == given
 

@@ -10,7 +10,6 @@ import pytest
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.tokens.images import image_size, image_tokens
 from memctl.tokens.messages import (
     PER_EMPTY_RESULT,
     PER_MESSAGE,
@@ -21,6 +20,8 @@ from memctl.tokens.messages import (
     Conversation,
     call_texts,
     count_call,
+    image_size,
+    image_tokens,
     kind_in_messages,
     parse,
 )

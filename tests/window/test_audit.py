@@ -64,12 +64,14 @@ def test_credentials_are_redacted(tmp_path: Path, details: dict[str, object]) ->
     assert "[redacted: " in text
 
 
-def test_texts_are_cut_and_depth_is_limited(tmp_path: Path) -> None:
-    endless: list[object] = []
-    endless.append(endless)
-    made = log(tmp_path).record("x", "y", details={"text": "word " * 10_000, "list": list(range(900)), "deep": endless})
+def test_texts_and_lists_are_cut_and_endless_ones_refused(tmp_path: Path) -> None:
+    made = log(tmp_path).record("x", "y", details={"text": "word " * 10_000, "list": list(range(900))})
     assert len(made.details["text"]) == LONGEST
     assert len(made.details["list"]) == 200
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(MemctlError, match="nested too deep"):
+        log(tmp_path).record("x", "y", details={"deep": endless})
 
 
 def test_the_log_is_bounded_and_the_oldest_goes(tmp_path: Path) -> None:

@@ -66,13 +66,13 @@ for name in ("TaskState", "EvictionEngine", "CompressionEngine", "ContextWindowM
     loaded = {line.split()[0]: set(line.split()[1:]) for line in lines}
     late = (
         *("eviction.engine", "eviction.simulation", "compression.engine", "compression.reduction"),
-        *("orchestrator", "state.checkpoints", "health.monitor"),
+        *("orchestrator", "state.checkpoints", "health"),
     )
     has = {name: {one for one in late if f"memctl.window.{one}" in found} for name, found in loaded.items()}
     assert has == {
         "TaskState": set(),
         "EvictionEngine": {"eviction.engine"},
         "CompressionEngine": {"eviction.engine", "compression.engine"},
-        "ContextWindowManager": {"eviction.engine", "compression.engine", "orchestrator", "health.monitor"},
+        "ContextWindowManager": {"eviction.engine", "compression.engine", "orchestrator", "health"},
     }
     assert not any(one.startswith(("memctl.store", "memctl.task")) for one in loaded["EvictionEngine"])

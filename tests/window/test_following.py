@@ -12,8 +12,7 @@ from memctl.errors import MemctlError
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import status
-from memctl.window.following import Follower
-from memctl.window.status import SeenConversation
+from memctl.window.status import Follower, SeenConversation
 from tests.window import generated
 
 COUNTER = Counter(FAMILIES["claude"])

@@ -12,10 +12,10 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.audit import AuditLog
 from memctl.window.config import WindowConfig
-from memctl.window.hook_results import Action, WindowStatus
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
 from memctl.window.orchestrator import ContextWindowManager
+from memctl.window.plan import Action, WindowStatus
 from memctl.window.preservation import essentials
 from memctl.window.state.files import StateFiles
 from tests.window.talk import TASK, Talk, long_talk

@@ -10,7 +10,7 @@ from memctl.record.notices import escape_model_tokens
 from memctl.text.markdown import contained, one_line
 
 # How each fact reads in the line below a title; others are "name value".
-_SAID = {
+_FACTS = {
     "status": "{}",
     "completion": "{} % done",
     "importance": "importance {}/10",
@@ -23,10 +23,10 @@ _SAID = {
 
 def markdown_item(item: Item) -> str:
     """One item: its title, a line of facts, its body."""
-    said = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
-    facts = [one_line(item.id), *(_SAID.get(name, f"{name} {{}}").format(value) for name, value in said)]
+    facts = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
+    shown = [one_line(item.id), *(_FACTS.get(name, f"{name} {{}}").format(value) for name, value in facts)]
     text = fenced(item.body, item.id) if item.kind == "file" else contained(item.body.strip("\n"))
-    blocks = [f"### {one_line(item.title)}", " | ".join(facts)] if item.title else [f"### {' | '.join(facts)}"]
+    blocks = [f"### {one_line(item.title)}", " | ".join(shown)] if item.title else [f"### {' | '.join(shown)}"]
     if item.kind == "file":
         return "\n\n".join([*map(escape_model_tokens, blocks), text])  # code stays what it is
     return escape_model_tokens("\n\n".join([*blocks, text] if text else blocks))

@@ -83,7 +83,7 @@ def _group(tag: str, values: Mapping[str, str]) -> list[str]:
 
 
 def _blocks(contents: Contents) -> list[str]:
-    """What stands in the one element: notes, parts, what was left out, what comes next."""
+    """The lines inside the one element: notes, parts, what was left out, what comes next."""
     found = [_note(note) for note in contents.draft.opening]
     for part, texts in contents.parts:
         tag = ELEMENTS.get(part.name, part.name)

@@ -44,7 +44,7 @@ Component = BudgetComponent | str  # a component, or its name in either case
 
 
 def named(given: Component) -> BudgetComponent:
-    """A component by itself or by its name, in either case; raises MemctlError for one that does not exist."""
+    """A component by itself or by its name, in either case; raises MemctlError for an unknown one."""
     try:
         return BudgetComponent(given)
     except ValueError:
@@ -82,7 +82,7 @@ SHARES = {
 _COMPONENTS = {
     BudgetComponent.SYSTEM_PROMPT: ("System prompt", "instructions"),
     BudgetComponent.TOOL_DEFINITIONS: ("Tool definitions", "names and parameters of tools"),
-    BudgetComponent.MESSAGE_HISTORY: ("Message history", "what user and model said, and calls"),
+    BudgetComponent.MESSAGE_HISTORY: ("Message history", "texts of user and model, and calls"),
     BudgetComponent.TOOL_RESULTS: ("Tool results", "outputs of tools"),
     BudgetComponent.MEMORY_INJECTION: ("Memory", "what is given of the project's memory"),
     BudgetComponent.OUTPUT_RESERVED: ("Answer", "kept free for the answer"),
@@ -302,7 +302,7 @@ PROFILES = {
 
 
 def profile(name: str) -> Profile:
-    """The profile for a kind of task, `_` and spaces taken for `-`; raises MemctlError for one that is not known."""
+    """The profile for a kind of task, `_` and spaces taken for `-`; raises MemctlError for an unknown one."""
     key = name.strip().lower().replace("_", "-").replace(" ", "-")
     if key in PROFILES:
         return PROFILES[key]

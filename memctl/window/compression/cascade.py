@@ -6,15 +6,17 @@ policies score blocks and know nothing of decisions or errors in them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 import msgspec
 
-from memctl.window.compression import delegation, model
-from memctl.window.compression.delegation import Dispatcher
+from memctl.record import argument_checks
+from memctl.record.task_state import DONE, PLANNED
+from memctl.window.compression import model
 from memctl.window.compression.model import Model
 from memctl.window.compression.result import (
     Cascade,
@@ -22,15 +24,111 @@ from memctl.window.compression.result import (
     CompressionStep,
     CompressionStrategy,
     Step,
+    refusal,
+    result_of,
     step_of,
 )
 from memctl.window.eviction.engine import ChangedBlock, EvictionEngine
-from memctl.window.messages.content import TokenCounter
+from memctl.window.messages.content import ContentBlock, TokenCounter
 from memctl.window.messages.conversation import Conversation
-from memctl.window.preservation import checklist, essentials
+from memctl.window.preservation import checklist, essentials, events
 from memctl.window.preservation.checklist import Entry
 from memctl.window.preservation.essentials import Essential
 from memctl.window.steps import ALL, COMPACTION, EVICTION, PROGRESSIVE, RESULTS, SUB_AGENT
+
+MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
+# What makes a subtask worth a window of its own: it is told in so few sentences, and takes so many calls or tokens.
+MOST_SENTENCES, LEAST_CALLS, LEAST_TOKENS = 2, 10, 50_000  # rules.md#window-compression
+# Words that mean what was said before: anywhere, or as the object of the first verb.
+_REFERS = re.compile(
+    r"\b(?:above|again|earlier|previous(?:ly)?|the same|the rest|remaining)\b"
+    r"|^\W*(?:\w+\W+){0,2}(?:it|this|that|these|those|them)\b(?=\W*(?:$|as\b|and\b|[.,;]))",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.!?;]\s+(?=\S)|\n")
+_STRATEGY = CompressionStrategy.SUB_AGENT
+
+
+class SubAgentAnswer(msgspec.Struct, frozen=True):
+    """What a sub-agent gives back: its summary, the tokens that its own window took, and its calls of a model."""
+
+    summary: str
+    tokens_used: int
+    llm_calls: int = 0
+
+
+Dispatcher = Callable[[str, str], SubAgentAnswer]
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """What a subtask is likely to take here: calls of tools and tokens, as those before it took on average."""
+
+    calls: float
+    tokens: float
+
+
+def reason_against(subtask: str, effort: Effort) -> str:
+    """Why a subtask is better done in the main window, "" if it is worth a window of its own.
+
+    It is if whoever does it needs nothing but its text, and if it explores much.
+    """
+    text = subtask.strip()
+    if not text:
+        return "there is no open subtask"
+    if len(_SENTENCE.split(text.rstrip(".!?;"))) > MOST_SENTENCES:
+        return f"it takes more than {MOST_SENTENCES} sentences to tell it"
+    if found := _REFERS.search(text):
+        return f"it depends on the conversation ({found[0]!r})"
+    if effort.calls < LEAST_CALLS and effort.tokens < LEAST_TOKENS:
+        return f"it is likely to take {effort.calls:.0f} calls and {effort.tokens:,.0f} tokens, which is little"
+    return ""
+
+
+def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
+    """The first open subtask of a conversation that is worth a window of its own, and the context that it needs; or
+    none, and why. `done` are those that were given away before."""
+    happened = events.of_blocks(blocks)
+    finished = max(sum(task.status == DONE for task in happened.tasks), 1)
+    calls = sum(block.is_call for block in blocks)
+    effort = Effort(calls / finished, sum(block.token_count for block in blocks) / finished)
+    why = reason_against("", effort)
+    for task in happened.tasks:
+        if task.status != PLANNED or task.text in done:
+            continue
+        why = reason_against(task.text, effort)
+        if not why:
+            wishes = [line for prompt in happened.prompts for line in essentials.binding(prompt)]
+            parts = [goal or (happened.prompts[0] if happened.prompts else ""), *dict.fromkeys(wishes)]
+            return task.text, "\n".join(parts), ""
+    return "", "", why
+
+
+def dispatch(
+    task: str, context: str, dispatcher: Dispatcher | None, count: Callable[[str], int], most: int = MOST_TOKENS
+) -> CompressionResult:
+    """Let a sub-agent do a task, given in one or two sentences, with the context that it needs.
+
+    Refused without a dispatcher, if it fails, if it says nothing, and if its summary has more than `most` tokens.
+    """
+    before = count(task)
+    if dispatcher is None:
+        return refusal(_STRATEGY, before, "no sub-agent is configured")
+    try:
+        answer = dispatcher(task, context)
+        argument_checks.instance(answer, SubAgentAnswer, "its answer", "a SubAgentAnswer")
+        argument_checks.texts(summary=answer.summary)
+        argument_checks.numbers(tokens_used=answer.tokens_used)
+    except Exception as error:  # the host's own code: whatever it raises, the window stays as it is
+        return refusal(_STRATEGY, before, f"the sub-agent failed: {type(error).__name__}: {error}")
+    tokens = count(answer.summary)
+    if not answer.summary.strip():
+        return refusal(_STRATEGY, before, "the sub-agent said nothing", llm_calls_used=answer.llm_calls)
+    if tokens > most:
+        why = f"its summary has {tokens:,} tokens, more than {most:,}"
+        return refusal(_STRATEGY, before, why, llm_calls_used=answer.llm_calls)
+    used = max(answer.tokens_used, tokens)
+    return result_of(_STRATEGY, used, tokens, answer.summary, llm_calls_used=answer.llm_calls)
+
 
 WHY = "something that must survive stands only there"
 
@@ -103,7 +201,7 @@ def delegate(engine: Compressor, done: Cascade, goal: str, given: set[str]) -> C
     size, wanted = conversation.tokens, conversation.tokens - done.target
     if engine.dispatcher is None or wanted <= 0:
         return done
-    subtask, context, why = delegation.choose(conversation.blocks, goal, given)
+    subtask, context, why = choose_subtask(conversation.blocks, goal, given)
     step, text = Step(SUB_AGENT, size, size, wanted, refused=why), ""
     if subtask:
         given.add(subtask)

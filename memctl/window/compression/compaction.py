@@ -17,12 +17,11 @@ import msgspec
 from memctl.tokens.messages import PER_MESSAGE
 from memctl.transcript.messages import SYSTEM_ROLES, body_key, is_answer, is_items
 from memctl.window.compression import digest, model
-from memctl.window.compression.digest import Digest
 from memctl.window.compression.model import Model
 from memctl.window.compression.result import CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation, Lines
-from memctl.window.preservation import digest_text, essentials, events
+from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 from memctl.window.steps import KEPT_TURNS, LEAST_GAIN
 
@@ -54,7 +53,7 @@ def compact(
         return made
     by.begin()
     words = by.compaction(replaced)
-    said = f"{digest_text.head_by(by.name)}\n\n{words}"
+    said = f"{events.head_by(by.name)}\n\n{words}"
     step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, replaced) if words else made
     if not words:
         note = by.failure or "it said nothing"
@@ -75,19 +74,19 @@ def compact(
 
 
 def _by_rules(
-    conversation: Conversation,
-    counter: TokenCounter,
-    wanted: Sequence[Essential],
-    kept_turns: int,
+    conversation: Conversation, counter: TokenCounter, wanted: Sequence[Essential], kept_turns: int
 ) -> CompressionStep:
     cut = _cut(conversation, kept_turns)
     replaced = _replaced(conversation, cut)
     if len(replaced) < 2:
-        return CompressionStep(
-            conversation, refusal(_STRATEGY, conversation.tokens, "there is nothing before the last turns")
-        )
+        why = "there is nothing before the last turns"
+        return CompressionStep(conversation, refusal(_STRATEGY, conversation.tokens, why))
     made = digest.of_blocks(replaced).holding(essentials.present(wanted, replaced))
-    text = _fitted(made, counter, int(_SHARE * sum(block.token_count for block in replaced)))
+    number = len(made.findings)  # the last that fit; everything else in it stays
+    most = max(int(_SHARE * sum(block.token_count for block in replaced)), counter.tokens(made.text(0)))
+    while number and counter.tokens(made.text(number)) > most:
+        number //= 2
+    text = made.text(number)
     return _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, replaced)
 
 
@@ -102,12 +101,12 @@ def _roomy(
     if fewest.result.refused or fewest.conversation.tokens >= target:
         return least, fewest
     turn = conversation.current_turn
-    own = [0] * (turn + 1)
+    own = [2 * PER_MESSAGE] * (turn + 1)
     for block in conversation.blocks:
         own[block.turn_created] += block.token_count
     room, kept = target - fewest.conversation.tokens, least
-    while kept < turn and own[turn - kept - 1] + PER_MESSAGE * 2 <= room:
-        room -= own[turn - kept - 1] + PER_MESSAGE * 2
+    while kept < turn and own[turn - kept - 1] <= room:
+        room -= own[turn - kept - 1]
         kept += 1
     while kept > least:
         step = make(kept)
@@ -127,65 +126,47 @@ def _cut(conversation: Conversation, kept_turns: int) -> int:
     """The index of the message that the part which stays begins with: an answer, with all its results behind it."""
     first_kept = max(conversation.current_turn - kept_turns, 1)
     turns = {block.message: block.turn_created for block in reversed(conversation.blocks)}  # of its first block
-    for index, message in enumerate(conversation.messages):
-        if is_answer(message) and turns.get(index, 0) >= first_kept:
-            return index
-    return len(conversation.messages)
-
-
-def _fitted(made: Digest, counter: TokenCounter, most: int) -> str:
-    """The digest with as many of its findings as fit, the last ones; everything else in it stays."""
-    number = len(made.findings)
-    while number and counter.tokens(made.text(number)) > max(most, counter.tokens(made.text(0))):
-        number //= 2
-    return made.text(number)
+    answers = (index for index, message in enumerate(conversation.messages) if is_answer(message))
+    return next((index for index in answers if turns.get(index, 0) >= first_kept), len(conversation.messages))
 
 
 def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
-    """The conversation with one message of the user in the place of those before the cut, and the lines it is from."""
-    key, messages = body_key(conversation.given), conversation.messages
+    """The conversation with one message of the user in the place of those before the cut, and the lines it is from.
+
+    Of the user's messages before the cut the first stays, the current one, and marked ones.
+    """
+    key, messages, blocks = body_key(conversation.given), conversation.messages, conversation.blocks
     frame = [index for index in range(cut) if messages[index].get("role") in SYSTEM_ROLES]
     lines = dict(enumerate(conversation.lines))
-    earlier = [conversation.places[block.block_id] for block in events.digests(conversation.blocks)]
-    taken_in = {(place.message, place.path) for place in earlier}  # in the new digest, as results are whose calls go
+    digests = {block.block_id: conversation.places[block.block_id] for block in events.digests(blocks)}
+    taken_in = {(place.message, place.path) for place in digests.values()}  # in the new one, as results are
+    spoken = [block for block in blocks if block.content_type is ContentType.USER_MESSAGE]
+    own = [block for block in spoken if block.block_id not in digests]
+    chosen = {block.message for block in own if block.do_not_evict or block is own[0] or block is own[-1]}
+    is_item = is_items(messages)
+
+    def part(content: str) -> dict[str, str]:
+        return {"type": "input_text" if is_item else "text", "text": content}
+
     parts: list[Any] = []
-    own: list[int] = []
-    for index in _kept(conversation, cut):
+    numbers: list[int] = []
+    for index in sorted(index for index in chosen if 0 <= index < cut):
         content = messages[index].get("content")
-        given = content if isinstance(content, list) else [_part(messages, str(content))]
-        told = zip_longest(given, lines.get(index, ())[: len(given)], fillvalue=0)
-        for number, (part, line) in enumerate(told):
-            is_result = isinstance(part, dict) and part.get("type") == "tool_result"
+        given = content if isinstance(content, list) else [part(str(content))]
+        for number, (one, line) in enumerate(zip_longest(given, lines.get(index, ())[: len(given)], fillvalue=0)):
+            is_result = isinstance(one, dict) and one.get("type") == "tool_result"
             if not is_result and (index, ("content", number)) not in taken_in:
-                parts.append(part)
-                own.append(int(line))
-    marked = [block for block in conversation.blocks if block.do_not_evict and 0 <= block.message < cut]
-    for block in marked:
-        if block.content_type not in (ContentType.USER_MESSAGE, ContentType.SYSTEM_PROMPT) and block.content:
+                parts.append(one)
+                numbers.append(int(line))
+    for block in blocks:
+        is_theirs = block.content_type in (ContentType.USER_MESSAGE, ContentType.SYSTEM_PROMPT)
+        if block.do_not_evict and 0 <= block.message < cut and not is_theirs and block.content:
             what = f"{block.content_type.value} from turn {block.turn_created}"
-            parts.append(_part(messages, f"[Kept as it was, since it is marked: {what}]\n{block.content}"))
-    parts.append(_part(messages, text))
-    new = [*(messages[n] for n in frame), {**_shape(messages), "role": "user", "content": parts}, *messages[cut:]]
-    found = [*(lines.get(index, ()) for index in frame), own, *conversation.lines[cut:]] if lines else ()
+            parts.append(part(f"[Kept as it was, since it is marked: {what}]\n{block.content}"))
+    said = {"type": "message"} if is_item else {}
+    new = [*(messages[n] for n in frame), {**said, "role": "user", "content": [*parts, part(text)]}, *messages[cut:]]
+    found = [*(lines.get(index, ()) for index in frame), numbers, *conversation.lines[cut:]] if lines else ()
     return new if key is None else {**conversation.given, key: new}, found
-
-
-def _kept(conversation: Conversation, cut: int) -> list[int]:
-    """The messages of the user before the cut that stay: the first, the current one, marked ones."""
-    earlier = {block.block_id for block in events.digests(conversation.blocks)}
-    spoken = [block for block in conversation.blocks if block.content_type is ContentType.USER_MESSAGE]
-    own = [block for block in spoken if block.block_id not in earlier]
-    chosen = {own[0].message, own[-1].message} if own else set()
-    chosen |= {block.message for block in own if block.do_not_evict}
-    return sorted(index for index in chosen if 0 <= index < cut)
-
-
-def _part(messages: Sequence[Any], text: str) -> dict[str, str]:
-    return {"type": "input_text" if is_items(messages) else "text", "text": text}
-
-
-def _shape(messages: Sequence[Any]) -> dict[str, str]:
-    return {"type": "message"} if is_items(messages) else {}
 
 
 def _checked(
@@ -200,15 +181,14 @@ def _checked(
     before = conversation.tokens
     new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1], keep=conversation.keep)
     lost = essentials.missing(wanted, new.blocks)
-    fidelity = round(1 - len(lost) / len(wanted), 3) if wanted else None
-    more: dict[str, Any] = {"fidelity_score": fidelity}
+    more: dict[str, Any] = {"fidelity_score": round(1 - len(lost) / len(wanted), 3) if wanted else None}
+    why = ""
     if lost:
         named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
-        return CompressionStep(
-            conversation, refusal(_STRATEGY, before, f"{len(lost)} things would be lost: {named}", text, **more)
-        )
-    if new.tokens > before * (1 - LEAST_GAIN):
+        why = f"{len(lost)} things would be lost: {named}"
+    elif new.tokens > before * (1 - LEAST_GAIN):
         why = f"it would save {before - new.tokens:,} of {before:,} tokens, less than {LEAST_GAIN:.0%}"
+    if why:
         return CompressionStep(conversation, refusal(_STRATEGY, before, why, text, **more))
     more["metadata"] = {"blocks": [block.block_id for block in replaced]}
     return CompressionStep(new, result_of(_STRATEGY, before, new.tokens, text, **more))

@@ -26,8 +26,9 @@ from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line
 from memctl.transcript.events import DIGEST, PROMPT, Event
 from memctl.window.messages.content import ContentBlock, ContentType
-from memctl.window.preservation import digest_text, essentials, events
-from memctl.window.preservation.digest_text import (
+from memctl.window.preservation import essentials, events
+from memctl.window.preservation.essentials import Essential
+from memctl.window.preservation.events import (
     CHANGED,
     DECISIONS,
     ERRORS,
@@ -42,7 +43,6 @@ from memctl.window.preservation.digest_text import (
     SAID,
     STATE,
 )
-from memctl.window.preservation.essentials import Essential
 
 _LONGEST = 600  # characters of any other line
 _WORTH = (summary_rules.PROBLEM, summary_rules.FINDING, summary_rules.CONSTRAINT, summary_rules.PATTERN)
@@ -78,7 +78,7 @@ class Digest(msgspec.Struct, frozen=True):
             NEXT: state.next_actions,
         }
         told = ["\n".join([f"{name}:", *(f"- {line}" for line in sections[name])]) for name in ORDER if sections[name]]
-        return "\n\n".join([digest_text.HEAD, *told])
+        return "\n\n".join([events.HEAD, *told])
 
     def holding(self, wanted: Iterable[Essential]) -> Digest:
         """The digest with what it does not say of things that must survive."""
@@ -99,9 +99,9 @@ _FIELD_OF = {essentials.DECISION: "decisions", essentials.ISSUE: "issues", essen
 def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
     """The digest of blocks, which goes on from an earlier one among them."""
     before = next((_of_text(block.content) for block in events.digests(blocks)), Digest())
-    told = [event for event in events.told(blocks) if event.kind != DIGEST]
+    told = [event for event in events.events_of(blocks) if event.kind != DIGEST]
     told = [msgspec.structs.replace(event, line=number) for number, event in enumerate(told, 1)]
-    happened = events.of_told(told)
+    happened = events.of_known(told)
     files = [TouchedFile(path, _ACTIONS.get(action, action)) for path, action in happened.files.items()]
     task = next((event for event in told if event.kind == PROMPT), Event(PROMPT))
     part = Part(
@@ -128,13 +128,13 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
 
 def _of_text(text: str) -> Digest:
     """An earlier digest, read back."""
-    found = digest_text.sections(text)
+    found = events.sections(text)
     matches = [(line, _STEP.fullmatch(line)) for line in found.get(STATE, ())]
     steps = [Step(match[1], match[2].replace(" ", "_")) for _, match in matches if match]  # type: ignore[arg-type]
     files = [
         *(TouchedFile(path) for path in found.get(NAMED, ())),
         *(TouchedFile(path, READ) for path in found.get(READ_LAST, ())),
-        *(TouchedFile(*digest_text.changed(line)) for line in found.get(CHANGED, ())),
+        *(TouchedFile(*events.path_and_action(line)) for line in found.get(CHANGED, ())),
     ]
     state = TaskState(
         said=found.get(SAID, ()),

@@ -23,7 +23,7 @@ from memctl.window.steps import COMPACTION_FROM, EVICTION, KEPT_TURNS, LARGE, LE
 # What compresses is imported when it is called for: most turns of a loop compress nothing.
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
-    from memctl.window.compression.delegation import Dispatcher
+    from memctl.window.compression.cascade import Dispatcher
     from memctl.window.compression.model import Ask, Instructions, Model
     from memctl.window.compression.result import Cascade
     from memctl.window.eviction.engine import EvictionEngine
@@ -162,10 +162,10 @@ class CompressionEngine:
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
         """Let a sub-agent do a task; only its summary comes back."""
-        from memctl.window.compression import delegation
+        from memctl.window.compression import cascade
 
         argument_checks.texts(task_spec=task_spec, required_context=required_context)
-        return delegation.delegate(task_spec, required_context, self.dispatcher, self._count)
+        return cascade.dispatch(task_spec, required_context, self.dispatcher, self._count)
 
     def execute_cascade(
         self,

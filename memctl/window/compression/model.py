@@ -21,7 +21,7 @@ from memctl.providers.provider import Provider
 from memctl.text.credentials import redact
 from memctl.text.xml import clean
 from memctl.window.messages.content import SUMMED_UP, ContentBlock
-from memctl.window.results import forms, told
+from memctl.window.results import forms, rows
 
 # What a compaction keeps and drops, and what a summary of a result keeps; rules.md#window-compression.
 SYSTEM = """You shorten parts of a conversation between a user and an agent that works with tools, so that the agent can
@@ -154,7 +154,7 @@ class Model:
             line = " ".join(answers.get(one.id, "").split())
             is_kept = is_about(line, one.text) and mentioned.keeps(line, _errors(one.text), one.text)
             self.count(used=is_kept, refused=bool(line) and not is_kept)
-            found.append(f"by {self.name}: {told.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
+            found.append(f"by {self.name}: {rows.line(line)}".translate(_NO_BRACKETS) if is_kept else "")
         return found
 
     def counted(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def result_by(
 
     `needed` are strings that must stay.
     """
-    text = f"{SUMMED_UP}{told.line(tool) or 'a tool'} by {model}]\n{said}"
+    text = f"{SUMMED_UP}{rows.line(tool) or 'a tool'} by {model}]\n{said}"
     form = forms.output_of(tool, arguments, output)
     errors = _errors(form.text) if form.form in _SPOKEN else []
     is_kept = is_about(said, output) and mentioned.keeps(text, needed, output) and mentioned.keeps(said, errors, output)
@@ -223,7 +223,7 @@ def is_about(said: str, text: str) -> bool:
 
 def _errors(output: str) -> list[str]:
     """The names of the first errors that an output tells of."""
-    found = dict.fromkeys(name for row in told.errors(output) for name in _ERROR_NAME.findall(row.text))
+    found = dict.fromkeys(name for row in rows.errors(output) for name in _ERROR_NAME.findall(row.text))
     return list(found)[:_MOST_ERRORS]
 
 

@@ -1,7 +1,6 @@
 """Structured notes: what an agent writes down while it works, carried forward instead of the conversation.
 
-Notes are of six categories, and critical ones come first. What stands in the memory is a note that somebody took
-before: `from_memory` takes decisions, issues, learnings and the state from it.
+Notes are of six categories, and critical ones come first.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from memctl.record import argument_checks
-from memctl.record.record import Record
 from memctl.text.characters import encodable
 from memctl.text.markdown import one_line
 
@@ -19,8 +17,6 @@ from memctl.text.markdown import one_line
 CATEGORIES = ("task_progress", "decisions", "bugs", "constraints", "learnings", "misc")
 IMPORTANCES = ("critical", "high", "normal")
 MAX_TOKENS = 2_000
-_BY_KIND = {"decision": "decisions", "issue": "bugs", "state": "task_progress", "learning": "learnings"}
-_CRITICAL, _HIGH = 9, 7  # importance of records
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -41,10 +37,9 @@ class Notes:
 
     def write(self, category: str, content: str, importance: str = "normal", moment: str = "") -> None:
         """Take a note; raises ValueError for a category or importance that does not exist, and for an empty one."""
-        if category not in CATEGORIES:
-            raise ValueError(f"there is no category {category!r}; there are {', '.join(CATEGORIES)}")
-        if importance not in IMPORTANCES:
-            raise ValueError(f"there is no importance {importance!r}; there are {', '.join(IMPORTANCES)}")
+        for what, given, known in (("category", category, CATEGORIES), ("importance", importance, IMPORTANCES)):
+            if given not in known:
+                raise ValueError(f"there is no {what} {given!r}; there are {', '.join(known)}")
         argument_checks.texts(content=content)
         content = encodable(content)
         if not content.strip():
@@ -84,17 +79,3 @@ class Notes:
                 parts.append("\n".join([f"## {category.replace('_', ' ').capitalize()}", *lines]))
         missing = len(self._notes) - len(chosen)
         return "\n\n".join([*parts, *([f"({missing} more notes left out)"] if missing else [])])
-
-
-def from_memory(records: Iterable[Record]) -> Notes:
-    """The notes that a memory's records are: their titles with their ids, by what they weigh."""
-    notes = [
-        Note(
-            _BY_KIND.get(record.memory_type, "misc"),
-            f"{one_line(record.title)} ({record.id})",
-            "critical" if record.importance >= _CRITICAL else "high" if record.importance >= _HIGH else "normal",
-            record.timestamp,
-        )
-        for record in records
-    ]
-    return Notes(notes)

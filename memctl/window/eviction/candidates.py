@@ -15,7 +15,7 @@ from memctl.window.eviction.placeholders import Evicted
 from memctl.window.eviction.similarity import Similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
 from memctl.window.messages.editing import GONE
-from memctl.window.results.key_line import key_line
+from memctl.window.results.rows import key_line
 
 ALWAYS = ("system_prompt",)  # `protected_types` by default
 _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING, ContentType.TOOL_RESULT)

@@ -60,6 +60,15 @@ class ChangedBlock(msgspec.Struct, frozen=True):
     after: int
     score: float | None = None
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """As the audit has it, without what is not known."""
+        found = {
+            "id": self.block_id, "type": self.content_type.value, "tool": self.tool_name, "turn": self.turn,
+            "before": self.before, "after": self.after, "score": self.score,
+        }  # fmt: skip
+        return {name: value for name, value in found.items() if value not in (None, "")}
+
 
 class EvictionResult(msgspec.Struct, frozen=True):
     """What an eviction does. Tokens are those of the blocks, placeholders included.

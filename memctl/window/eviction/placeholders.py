@@ -27,8 +27,8 @@ from memctl.tokens.families import is_pack
 from memctl.window.eviction.similarity import DIGITS
 from memctl.window.messages.content import EVICTED, SUMMED_UP, ContentBlock, ContentType, TokenCounter, recount
 from memctl.window.preservation.events import arguments_of
-from memctl.window.results import forms, told
-from memctl.window.results.key_line import FOUND, key_line, plain
+from memctl.window.results import forms, rows
+from memctl.window.results.rows import FOUND, key_line, plain
 
 MOST_OUTLINE = 400  # tokens
 _LEAST_OUTLINE = 20  # tokens: in fewer nothing is told
@@ -70,9 +70,9 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_shar
     room = min(int(block.token_count * outline_share), MOST_OUTLINE)
     if block.content_type is not ContentType.TOOL_RESULT or room < _LEAST_OUTLINE:
         return text
-    rows = [plain(row) for row in outline(evicted)]
-    shown = most_of(lambda number: recount(block, "\n".join(rows[:number]), counter) <= room, 0, len(rows))
-    return "\n".join([text[:-1], *rows[:shown]]) + "]" if shown else text
+    lines = [plain(line) for line in outline(evicted)]
+    shown = most_of(lambda number: recount(block, "\n".join(lines[:number]), counter) <= room, 0, len(lines))
+    return "\n".join([text[:-1], *lines[:shown]]) + "]" if shown else text
 
 
 def outline(evicted: Evicted) -> list[str]:
@@ -82,8 +82,8 @@ def outline(evicted: Evicted) -> list[str]:
     if block.content.startswith(SUMMED_UP):
         return [line for line in block.content.split("\n")[1:] if line.strip() and not line.startswith(f"{FOUND}: ")]
     output = forms.output_of(tool, arguments, block.content)
-    rows = [row for row in told.rows(output) if row.rank[0] in (told.ERROR, told.FIRST) and not row.is_rest]
-    return [row.text for row in sorted(rows, key=lambda row: row.rank)]
+    found = [row for row in rows.rows_of(output) if row.rank[0] in (rows.ERROR, rows.FIRST) and not row.is_rest]
+    return [row.text for row in sorted(found, key=lambda row: row.rank)]
 
 
 def merged(
@@ -101,7 +101,7 @@ def merged(
     example = {DIGITS.sub("#", line): line for line in lines}
     counted = [f"{number} times {example[text]}" for text, number in times.most_common(_MOST_SAID) if text]
     tried = [f"; {'; '.join(parts)}" if parts else "" for parts in (counted, counted[:1], [])]
-    ends = [f"; {said}]"] if said else [f"{told}; the last said: {own}]" for told in tried]
+    ends = [f"; {said}]"] if said else [f"{times_said}; the last said: {own}]" for times_said in tried]
     labels = dict.fromkeys((_label(call, _LABELS[1]), call.tool_name if call else "", ""))
     texts = [f"{head}{f' ({label})' if label else ''}{end}" for end in ends for label in labels]
     words = own.split()
@@ -202,7 +202,7 @@ def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
     """What was found; the file that was read stands in the label already."""
     tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
     output = forms.output_of(tool, arguments, block.content)
-    return told.finding(output).removesuffix(f" of {told.line(output.path)}")
+    return rows.finding(output).removesuffix(f" of {rows.line(output.path)}")
 
 
 def _back(evicted: Evicted) -> str:

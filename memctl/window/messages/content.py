@@ -11,7 +11,7 @@ import msgspec
 from memctl.record import argument_checks
 from memctl.tokens import messages
 from memctl.tokens.messages import kind_in_messages
-from memctl.transcript.messages import RESULT, TEXT
+from memctl.transcript.messages import RESULT, TEXT, Path
 
 # How a text begins that stands for a longer one: of a block that was evicted, of an older answer, of a result.
 EVICTED, SHORTENED, SUMMED_UP = "[Evicted: ", "[Shortened, ", "[Summary of a result of "
@@ -70,6 +70,15 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
 
 _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.USER_MESSAGE)
+
+
+class BlockPlace(msgspec.Struct, frozen=True):
+    """Where a block stands: the index of its message, -1 for the request's frame; the path below that; the type of its
+    element."""
+
+    message: int
+    path: Path
+    type: str
 
 
 def check_blocks(given: object) -> None:

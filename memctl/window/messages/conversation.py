@@ -7,6 +7,8 @@ completions and the items of OpenAI's responses. What is given back has the shap
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,13 +17,35 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record import argument_checks
-from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
-from memctl.transcript.messages import body_key, elements, is_answer, messages_of
-from memctl.window.messages import editing, parsing
-from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.messages.parsing import BlockPlace
+from memctl.text.characters import encodable
+from memctl.tokens.families import is_pack
+from memctl.tokens.messages import PER_EMPTY_RESULT, PER_MESSAGE, PER_REQUEST, PER_SEVERAL_CALLS, image_tokens
+from memctl.transcript.line import without_host_tags
+from memctl.transcript.messages import (
+    CALL,
+    OTHER,
+    RESULT,
+    SYSTEM_ROLES,
+    TEXT,
+    THINKING,
+    Block,
+    Element,
+    blocks_of,
+    body_key,
+    check_json,
+    elements,
+    elements_at,
+    encode_json,
+    is_answer,
+    messages_of,
+)
+from memctl.window.messages import editing
+from memctl.window.messages.content import BlockPlace, ContentBlock, ContentType, TokenCounter, count, count_call
 
 Lines = Sequence[Sequence[int]]
+# What keeps a block from eviction (rules.md#window-eviction), if the user says it: a tool's output is untrusted.
+_MARKER = re.compile(r"\b(?:DO_NOT_EVICT|IMPORTANT)\b")
+_WHOLE = (ContentType.THINKING, ContentType.TOOL_DEFINITION)  # can only go, and not become another text
 
 
 class Keep(msgspec.Struct, frozen=True):
@@ -32,7 +56,7 @@ class Keep(msgspec.Struct, frozen=True):
     last: int = 0
 
     def mark(self, blocks: tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
-        """The blocks, those that are to stay marked."""
+        """Return the blocks, those that are to stay marked."""
         results = [block.block_id for block in blocks if block.content_type is ContentType.TOOL_RESULT]
         last = set(results[len(results) - self.last :]) if self.last else ()
         return tuple(
@@ -66,13 +90,13 @@ class Conversation(msgspec.Struct, frozen=True):
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
-        reader = parsing.BlockReader(counter, lines)
+        reader = _BlockReader(counter, lines)
         if key is not None:
             reader.read_frame(given)
         for index, message in enumerate(messages_of(given)):
             reader.read_message(index, message)
-        blocks, places = reader.finished()
-        return cls(given, blocks if keep is None else keep.mark(blocks), places, lines, keep)
+        blocks = tuple(reader.blocks)
+        return cls(given, blocks if keep is None else keep.mark(blocks), reader.places, lines, keep)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -82,19 +106,24 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def overhead(self) -> int:
         """Tokens of the request beside those of its blocks."""
-        return PER_REQUEST + PER_MESSAGE * len(self.messages)
+        calls = Counter(place.message for place in self.places.values() if place.type == CALL)
+        several = sum(number > 1 for number in calls.values())
+        return PER_REQUEST + PER_MESSAGE * len(self.messages) + PER_SEVERAL_CALLS * several
 
     @property
     def tokens(self) -> int:
-        """Tokens of the whole. Content that no text stands for, such as images, is not in it: see `uncounted`."""
+        """Tokens of the whole; what no text stands for and has no known size is not in it: see `uncounted`."""
         return self.overhead + sum(block.token_count for block in self.blocks)
 
     @property
     def uncounted(self) -> dict[str, int]:
-        """How often each type of content stands in the messages that no text stands for."""
+        """How often each type of content stands in the messages that no text stands for and whose size is not known."""
         found: dict[str, int] = {}
-        for name in parsing.uncounted(self.messages):
-            found[name] = found.get(name, 0) + 1
+        for message in self.messages:
+            for element in elements(message):
+                for block in element.blocks if element.type != THINKING else ():
+                    if block.type == OTHER and image_tokens(block.arguments) is None:
+                        found[block.name] = found.get(block.name, 0) + 1
         return found
 
     @property
@@ -104,7 +133,7 @@ class Conversation(msgspec.Struct, frozen=True):
         return 1 + sum(now and not before for before, now in pairwise([False, *answers]))
 
     def replace(self, texts: Mapping[str, str | None]) -> Any:
-        """The conversation with other texts for some blocks, by id, in the shape in which it was given.
+        """Return the conversation with other texts for some blocks, by id, in the shape in which it was given.
 
         Messages stay as many as they were, so that roles alternate as before, and no tool call parts from its result:
 
@@ -125,30 +154,25 @@ class Conversation(msgspec.Struct, frozen=True):
             block = known.get(block_id)
             if block is None:
                 raise MemctlError(f"the conversation has no block {block_id!r}")
-            if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION) and text is not None:
+            if block.content_type in _WHOLE and text is not None:
                 raise MemctlError(f"{block_id} is a {block.content_type.value}, which is whole or gone", "give None")
             edits.append((self.places[block_id], text))
         return editing.rewritten(self.given, body_key(self.given), edits)
 
     def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
-        """The conversation that `replace` gives, counted, with the lines of the transcript that its blocks are from."""
+        """Return what `replace` gives, counted, with the lines of the transcript that its blocks are from."""
         if not texts:
             return self
-        gone = {
-            (place.message, place.path)
-            for place in (self.places[block_id] for block_id, text in texts.items() if text is None)
-            if editing.is_taken_out(place)
-        }
-        messages = self.messages
-        lines = [
-            [line for element, line in zip(elements(messages[index]), own, strict=False)
-             if (index, element.path) not in gone]
-            for index, own in enumerate(self.lines)
-        ]  # fmt: skip
+        places = (self.places[block_id] for block_id, text in texts.items() if text is None)
+        gone = {(place.message, place.path) for place in places if editing.is_taken_out(place)}
+        lines = []
+        for index, own in enumerate(self.lines):
+            pairs = zip(elements(self.messages[index]), own, strict=False)
+            lines.append([line for element, line in pairs if (index, element.path) not in gone])
         return Conversation.parse(self.replace(texts), counter, lines=lines, keep=self.keep)
 
     def with_text(self, text: str, counter: TokenCounter) -> Conversation:
-        """The conversation with a text of the host's behind its last message, in what the user says."""
+        """Return the conversation with a text of the host's behind its last message, in what the user says."""
         key = body_key(self.given)
         new = editing.with_text(self.messages, text)
         return Conversation.parse(new if key is None else {**self.given, key: new}, counter, keep=self.keep)
@@ -158,3 +182,131 @@ def check(given: object) -> None:
     """Raise MemctlError for what is given in the place of a conversation, such as its messages."""
     hint = "Conversation.parse(messages, counter) makes one of messages"
     argument_checks.instance(given, Conversation, "conversation", "a Conversation", hint)
+
+
+class _BlockReader:
+    """Gathers the blocks of messages as they come, counted, and where each stands in them."""
+
+    def __init__(self, counter: TokenCounter, lines: Lines) -> None:
+        self._counter = counter
+        self._lines = lines
+        self._calls: dict[str, ContentBlock] = {}
+        self._answers, self._was_answer = 0, False  # of the model so far; whether the last message was one
+        self.blocks: list[ContentBlock] = []
+        self.places: dict[str, BlockPlace] = {}
+
+    def read_frame(self, body: Mapping[str, Any]) -> None:
+        """Read what a request has beside its messages: the system prompt and the definitions of tools."""
+        for name in ("system", "instructions"):
+            given = body.get(name)
+            check_json(given, name)
+            if isinstance(given, str) and given:
+                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), BlockPlace(-1, (name,), TEXT))
+            for index, part in enumerate(given if isinstance(given, list) else ()):
+                texts = [block.text for block in blocks_of("system", [part], where=f"{name} {index}") if block.text]
+                if text := "\n".join(texts):
+                    self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, BlockPlace(-1, (name, index), TEXT))
+        tools = body.get("tools")
+        check_json(tools, "tools")
+        for index, tool in enumerate(tools if isinstance(tools, list) else ()):
+            place = BlockPlace(-1, ("tools", index), "tool")
+            text, name = encode_json(tool, f"tools {index}"), _tool_name(tool)
+            block_id = f"tools.{name}" if name and f"tools.{name}" not in self.places else f"tools.{index}"
+            self._add(block_id, ContentType.TOOL_DEFINITION, text, place, tool_name=name)
+
+    def read_message(self, index: int, message: Mapping[str, Any]) -> None:
+        """Read the blocks of one message."""
+        is_of_model = is_answer(message)
+        self._answers += is_of_model and not self._was_answer
+        self._was_answer = is_of_model
+        own = self._lines[index] if index < len(self._lines) else ()
+        thoughts = 0
+        for number, element in enumerate(elements_at(index, message)):
+            fields: dict[str, Any] = {"message": index, "metadata": {}}
+            if _is_marked(message) or _is_marked(element.given):
+                fields["do_not_evict"] = True
+            if line := own[number] if number < len(own) else 0:
+                fields["metadata"]["line"] = line
+            # Thinking has numbers of its own: when it goes, the ids of what stands behind it stay what they are.
+            is_thought = element.type == THINKING
+            block_id = f"{index}.t{thoughts}" if is_thought else f"{index}.{number - thoughts}"
+            thoughts += is_thought
+            place = BlockPlace(index, element.path, element.type)
+            self._take(block_id, str(message.get("role") or ""), element, place, fields)
+
+    def _take(self, block_id: str, role: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
+        if element.type == THINKING:
+            if not element.path:  # an item of its own, to which the item behind it is bound
+                fields["do_not_evict"] = True
+            self._add(block_id, ContentType.THINKING, element.text, place, **fields)
+        elif element.type == CALL:
+            call = element.blocks[0]
+            fields |= {"tool_name": call.name or "unknown", "call_id": call.call_id}
+            tokens = count_call(fields["tool_name"], call.text, self._counter)
+            self._add(block_id, ContentType.ASSISTANT_RESPONSE, call.text, place, tokens, **fields)
+            if call.call_id:
+                self._calls[call.call_id] = self.blocks[-1]
+        elif element.type == RESULT:
+            self._take_result(block_id, element, place, fields)
+        elif element.type == OTHER and (image := image_tokens(element.given)):
+            type_ = ContentType.ASSISTANT_RESPONSE if role == "assistant" else ContentType.USER_MESSAGE
+            fields["metadata"]["uncounted"] = ["image"]
+            self._add(block_id, type_, "", place, image, **{**fields, "do_not_evict": True})
+        elif text := element.text:
+            type_ = type_of(role, text)
+            if type_ is ContentType.USER_MESSAGE and _MARKER.search(text):
+                fields["do_not_evict"] = True
+            self._add(block_id, type_, text, place, **fields)
+
+    def _take_result(self, block_id: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
+        first = element.blocks[0] if element.blocks else Block(RESULT, "user")
+        call = self._calls.get(first.call_id)
+        others = [block for block in element.blocks if block.type == OTHER]
+        if others:
+            fields["metadata"]["uncounted"] = [block.name for block in others]
+        name = call.tool_name if call else encodable(str(element.given.get("name") or ""))
+        fields |= {"tool_name": name, "call_id": first.call_id, "is_error": first.is_error}
+        turn = call.turn_created if call else self._answers
+        texts = (block.text for block in element.blocks if block.type == RESULT)
+        tokens = sum(
+            count(text, ContentType.TOOL_RESULT, self._counter) if text else PER_EMPTY_RESULT for text in texts
+        )
+        tokens += sum(image_tokens(block.arguments) or 0 for block in others)
+        self._add(block_id, ContentType.TOOL_RESULT, element.text, place, tokens, turn, **fields)
+
+    def _add(
+        self, block_id: str, type_: ContentType, text: str, place: BlockPlace,
+        tokens: int | None = None, turn: int | None = None, **fields: Any,
+    ) -> None:  # fmt: skip
+        if turn is None:
+            turn = 0 if place.message < 0 else self._answers if self._was_answer else self._answers + 1
+        tokens = count(text, type_, self._counter) if tokens is None else tokens
+        self.blocks.append(ContentBlock(block_id, type_, text, tokens, turn, **fields))
+        self.places[block_id] = place
+
+
+def type_of(role: str, text: str) -> ContentType:
+    """Return the type of a text in a message: what hosts and memctl put into prompts is a memory injection."""
+    if role in SYSTEM_ROLES:
+        return ContentType.SYSTEM_PROMPT
+    if role == "assistant":
+        return ContentType.ASSISTANT_RESPONSE
+    if is_pack(text) or not without_host_tags(text).strip():
+        return ContentType.MEMORY_INJECTION
+    return ContentType.USER_MESSAGE
+
+
+def _is_marked(given: Any) -> bool:
+    """Whether the host marks a message or block: by `do_not_evict`, there or in its `metadata`."""
+    if not isinstance(given, Mapping):
+        return False
+    metadata = given.get("metadata")
+    return given.get("do_not_evict") is True or (isinstance(metadata, dict) and metadata.get("do_not_evict") is True)
+
+
+def _tool_name(tool: Any) -> str:
+    if not isinstance(tool, dict):
+        return ""
+    function = tool.get("function")
+    name = tool.get("name") or (function.get("name") if isinstance(function, dict) else "")
+    return encodable(name) if isinstance(name, str) else ""

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.transcript.messages import CALL, RESULT, TEXT, THINKING, elements, is_items
-from memctl.window.messages.parsing import BlockPlace
+from memctl.window.messages.content import BlockPlace
 
 GONE = "[Evicted]"  # where something has to stand
 _PAIRED = (CALL, RESULT)

@@ -1,9 +1,15 @@
-"""A text as blocks: the pieces between its explicit boundaries, whatever its format."""
+"""A text as blocks: the pieces between its explicit boundaries, and those of Markdown and of plain text.
+
+There they are paragraphs, lists, fenced code and tables, under their headings. A heading belongs to the paragraph that
+follows it. Lines that prompts use as headings count as such: a line of one XML tag, a line that is bold throughout,
+a line in capitals that ends with a colon.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -111,3 +117,143 @@ def kind_of(text: str) -> str:
     if len(lines) > 1 and sum(1 for line in lines if _CODE_LINE.match(line[:500])) * 2 > len(lines):
         return CODE
     return TEXT
+
+
+_HEADING = re.compile(r"(#{1,6})(?:[ \t](.*))?$")
+_CLOSING = re.compile(r"(?:^|[ \t])#+$")
+_LIKE_HEADING = re.compile(r"\*\*([^*]{1,100})\*\*:?\s*$|([A-Z][A-Z0-9 _/&-]{2,60}):\s*$")
+_TAG = re.compile(r"\s*<(/?)([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)(/?)>\s*$")
+_RULE = re.compile(r" {0,3}(?:([-*_=~])[ \t]*)(?:\1[ \t]*){2,}$")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_FRAMED = re.compile(r"^[^\S\n]*(?:`{3}|~{3}|\|)", re.MULTILINE)  # a fence, or a table
+_MARKS = re.compile(r"^[^\S\n]*(?:(?:>\s?)+|(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+", re.MULTILINE)
+_INLINE = re.compile(r"\*\*|__|`+|(?<=\])\([^()\s]*\)|(?<![ \t])[ \t]*\|[ \t]*(?=\n|$)|^[ \t]*\|", re.MULTILINE)
+_LIKE_LEVEL = 7  # of what is only like a heading: below all that are
+_LONGEST = 2_000  # characters of a line that patterns look at
+
+
+def markdown_blocks(text: str) -> list[TextBlock]:
+    """The blocks of a text."""
+    found: list[TextBlock] = []
+    add_markdown(found, text)
+    return found
+
+
+def add_markdown(found: list[TextBlock], text: str, first_line: int = 1, title: str = "", parent: int = -1) -> None:
+    """Add the blocks of a text whose first line has a number, under a title."""
+    reader = _LineReader(found, title, parent)
+    for number, line in enumerate(text.split("\n"), first_line):
+        reader.take(number, line)
+    reader.end()
+
+
+def plain(text: str) -> str:
+    """What a stretch of Markdown says, without its marks."""
+    return _INLINE.sub("", _MARKS.sub("", text)).strip()
+
+
+class _Heading(NamedTuple):
+    """A heading that waits for its text."""
+
+    line: int
+    source: str
+    level: int
+    title: str
+
+
+class _LineReader:
+    """Collects lines until a boundary comes."""
+
+    def __init__(self, found: list[TextBlock], title: str, parent: int) -> None:
+        self._found = found
+        self._above: list[tuple[int, int, str]] = [(-1, parent, title)]  # levels, blocks and titles that are open
+        self._lines: list[tuple[int, str]] = []
+        self._heading: _Heading | None = None
+        self._fence = ""
+        self._is_marked = self._in_front = False
+
+    def take(self, number: int, line: str) -> None:
+        short = line[:_LONGEST]
+        if self._fence or self._in_front:
+            self._lines.append((number, line))
+            if self._in_front and line in ("---", "...") and len(self._lines) > 1:
+                self._in_front = False
+                self._flush(DATA)
+            elif self._fence and short.strip().startswith(self._fence) and not short.strip().strip(self._fence[0]):
+                self._fence = ""
+                self._flush(CODE)
+        elif line == "---" and number == 1:
+            self._in_front = True
+            self._lines.append((number, line))
+        elif match := _FENCE.match(short):
+            self._break()
+            self._fence = match[1]
+            self._lines.append((number, line))
+        else:
+            self._take_plain(number, line, short)
+
+    def _take_plain(self, number: int, line: str, short: str) -> None:
+        if not short.strip():
+            self._flush()
+        elif match := _HEADING.match(short):
+            self._open(number, line, len(match[1]), _CLOSING.sub("", (match[2] or "").strip()).strip())
+        elif _RULE.match(short):
+            if len(self._lines) == 1 and short.strip()[0] in "=-" and not self._heading:
+                at, above = self._lines.pop()  # it is underlined
+                self._open(at, f"{above}\n{line}", 1 if short.strip()[0] == "=" else 2, above.strip())
+            else:
+                self._break()
+        elif match := _TAG.match(short):
+            self._break()
+            if not match[1]:
+                self._open(number, line, _LIKE_LEVEL, f"{match[2]}{match[3]}".strip())
+        elif not self._lines and (match := _LIKE_HEADING.match(short)):
+            self._open(number, line, _LIKE_LEVEL, (match[1] or match[2]).strip(" :"))
+        else:
+            self._lines.append((number, line))
+
+    def end(self) -> None:
+        self._flush(CODE if self._fence else None)
+        self._add_heading()
+
+    def _break(self) -> None:
+        self._flush()
+        self._is_marked = True
+
+    def _open(self, number: int, source: str, level: int, title: str) -> None:
+        self._break()
+        self._add_heading()
+        while self._above[-1][0] >= level:
+            self._above.pop()
+        self._heading = _Heading(number, source, level, title)
+        self._is_marked = True
+
+    def _add_heading(self) -> None:
+        """A heading without a text of its own is a block by itself."""
+        if self._heading is not None:
+            line, source, _, title = self._heading
+            self._add(title, "", source, line, line + source.count("\n"), HEADING)
+
+    def _flush(self, kind: str | None = None) -> None:
+        """A paragraph is complete."""
+        if not self._lines:
+            return
+        source = "\n".join(line for _, line in self._lines)
+        first, last = self._lines[0][0], self._lines[-1][0]
+        self._lines = []
+        found = kind or kind_of(source)
+        says = source if found == CODE and kind is None else plain(source)
+        title = self._above[-1][2]
+        if self._heading is not None:
+            first, source, title = self._heading.line, f"{self._heading.source}\n\n{source}", self._heading.title
+        self._add(title, says, source, first, last, found)
+
+    def _add(self, title: str, text: str, source: str, line: int, end: int, kind: str) -> None:
+        number = enough(len(self._found))
+        is_framed = _FRAMED.search(source) is not None and kind in (CODE, DATA)
+        is_marked, parent = self._is_marked or is_framed, self._above[-1][1]
+        self._found.append(TextBlock(number, title, text, source, line, end, kind, parent, is_marked))
+        self._is_marked = is_framed
+        if self._heading is not None:
+            self._above.append((self._heading.level, number, title))
+            self._heading = None

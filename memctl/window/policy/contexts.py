@@ -3,7 +3,7 @@
 The terms are those of rules.md#shared-context. Of several contexts the shared slice is what all of them have, block by
 block. Of a single one it is extracted: mission, phase and plan, open risks, unresolved decisions, anchors.
 
-What nobody said is measured where something tells it: the log of earlier batches and the stream of events
+What nobody declared is measured where it can be: by the log of earlier batches and the stream of events
 (`observations.measured`). A description file, YAML or JSON with all keys optional, goes before that:
 
     threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -99,7 +99,7 @@ GIVEN, COMMON, EXTRACTED, NONE = "given", "what all contexts share", "extracted 
 
 
 class Context(msgspec.Struct, frozen=True):
-    """An agent's working set: the file that it stands in, and what was measured of it."""
+    """An agent's working set: its file, and what was measured of it."""
 
     name: str
     measures: Measures
@@ -131,7 +131,7 @@ class Burst(msgspec.Struct, frozen=True):
 
 
 def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
-    """The shared context slice of some contexts, or the one that was given."""
+    """The shared context slice of some contexts, or a given one."""
     if given is not None:
         return Slice(given.tokens, given.blocks, GIVEN)
     if not contexts:
@@ -249,7 +249,7 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     """The smallest tier that can hold an outcome line for each block of the slice that says more than a line."""
     long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
     outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}
-    # What stands there a second time needs no outcome of its own.
+    # A second copy needs no outcome of its own.
     gains = [(block, min(outcomes.pop(block.text, 0), block.tokens)) for block in long]
     gains = [(block, outcome) for block, outcome in gains if outcome < block.tokens]
     needs = sum(outcome for _, outcome in gains)
@@ -266,41 +266,42 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
 
 def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
     """What each way would save in a working set, in the order of preference."""
-    content = found.content
-    repeated = [item for item in content if item.overlap.earlier >= 0 and item.overlap.share >= 0.5]
-    verbose = [item for item in content if item.block.kind == TEXT and item.block.tokens > _VERBOSE]
-    verbose = [item for item in verbose if item not in repeated and not item.stale.share]
-    stale = [item for item in content if item.stale.share]
-    over = [
-        item for item in stale if any(word in item.stale.why for word in ("resolved", "done", "archived", "expired"))
-    ]
-    pruned = [item for item in stale if item not in over]
-    code = [item for item in content if _is_excerpt(item.block)]
-    return [
-        _strategy(
-            1, "deduplicate unchanged plans and checklists", [(i, i.block.tokens * i.overlap.share) for i in repeated]
-        ),
-        _strategy(
-            2,
-            "collapse reasoning into outcome lines",
-            [(i, i.block.tokens - count(first_sentence(i.block.text), "markdown")) for i in verbose],
-        ),
-        _paths(found, count),
-        _strategy(4, "move resolved rationale into the memory", [(i, i.block.tokens * i.stale.share) for i in over]),
-        _strategy(5, "prune superseded tasks", [(i, i.block.tokens * i.stale.share) for i in pruned]),
-        _strategy(6, "replace long code by hash and lines", [(i, i.block.tokens - _ANCHOR) for i in code]),
-    ]
+
+    def collapsed(item: Measured) -> int:
+        return item.block.tokens - count(first_sentence(item.block.text), "markdown")
+
+    ways: tuple[tuple[int, str, Callable[[Measured], object], Callable[[Measured], float]], ...] = (
+        (1, "deduplicate unchanged plans and checklists", _is_repeated, lambda i: i.block.tokens * i.overlap.share),
+        (2, "collapse reasoning into outcome lines", _is_verbose, collapsed),
+        (4, "move resolved rationale into the memory", _is_over, lambda i: i.block.tokens * i.stale.share),
+        (5, "prune superseded tasks", lambda i: not _is_over(i), lambda i: i.block.tokens * i.stale.share),
+        (6, "replace long code by hash and lines", _is_excerpt, lambda i: i.block.tokens - _ANCHOR),
+    )
+    made = [_paths(found, count)]
+    for number, name, fits, saves in ways:
+        useful = [(item, saved) for item in found.content if fits(item) and (saved := saves(item)) >= 1]
+        lines = [item.block.line for item, _ in useful]
+        made.append(Strategy(number, name, int(sum(saved for _, saved in useful)), lines))
+    return sorted(made, key=lambda way: way.number)
 
 
-def _strategy(number: int, name: str, items: list[tuple[Measured, float]]) -> Strategy:
-    useful = [(item, saved) for item, saved in items if saved >= 1]
-    return Strategy(number, name, int(sum(saved for _, saved in useful)), [item.block.line for item, _ in useful])
+def _is_repeated(item: Measured) -> bool:
+    return item.overlap.earlier >= 0 and item.overlap.share >= 0.5
 
 
-def _is_excerpt(block: TextBlock) -> bool:
+def _is_verbose(item: Measured) -> bool:
+    is_long = item.block.kind == TEXT and item.block.tokens > _VERBOSE
+    return is_long and not _is_repeated(item) and not item.stale.share
+
+
+def _is_over(item: Measured) -> bool:
+    return any(word in item.stale.why for word in ("resolved", "done", "archived", "expired"))
+
+
+def _is_excerpt(item: Measured) -> bool:
     """Long code, unless it bears on security: that is kept as it is."""
-    is_long = block.kind in (CODE, DATA) and block.tokens > _EXCERPT
-    return is_long and not _SECURITY.search(block.text)
+    is_long = item.block.kind in (CODE, DATA) and item.block.tokens > _EXCERPT
+    return is_long and not _SECURITY.search(item.block.text)
 
 
 def _paths(found: Measures, count: CountTokens) -> Strategy:

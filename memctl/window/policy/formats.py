@@ -22,10 +22,22 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.text.similar import plain_words
+from memctl.transcript import window as transcript_window
 from memctl.transcript.events import arguments_of
-from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements
-from memctl.window.policy import markdown_text
-from memctl.window.policy.blocks import CODE, DATA, HEADING, CountTokens, ParsedText, TextBlock, enough, kind_of
+from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements, encode_json
+from memctl.window.policy.blocks import (
+    CODE,
+    DATA,
+    HEADING,
+    CountTokens,
+    ParsedText,
+    TextBlock,
+    add_markdown,
+    enough,
+    kind_of,
+    markdown_blocks,
+    plain,
+)
 
 _LOOKED_AT = 200_000  # characters; a format shows itself before
 _HEADING = re.compile(r"^#{2,6} \S", re.MULTILINE)
@@ -57,28 +69,29 @@ def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
     """
     if "\0" in text[:8_000]:
         raise MemctlError(f"{name} is no text")
-    parsed = ParsedText(text, *_read(text, name))
+    parsed = _read(text, name)
+    text = parsed.text
     blocks = [msgspec.structs.replace(block, tokens=count(block.source, parsed.kind)) for block in parsed.blocks]
     return msgspec.structs.replace(parsed, blocks=blocks, tokens=count(text, parsed.kind) if text else 0)
 
 
-def _read(text: str, name: str) -> tuple[str, list[TextBlock]]:
-    """The format of a text, and its blocks."""
+def _read(text: str, name: str) -> ParsedText:
+    """A text with its format and its blocks, not counted yet; a transcript is the messages in its last window."""
     start, head = text.lstrip()[:1], text[:_LOOKED_AT]
     if start in ("{", "[") and _is_json(text):
-        return "json", _json_blocks(text)
+        return _transcript(text) or ParsedText(text, "json", _json_blocks(text))
     if start == "<":
         if _DOCTYPE.match(text.lstrip()[:1000]):
             raise MemctlError(f"{name} has a DOCTYPE", "entities are not expanded here; take the DOCTYPE out")
         try:
-            return "xml", _blocks_of(_xml_tree(text))
+            return ParsedText(text, "xml", _blocks_of(_xml_tree(text)))
         except (expat.ExpatError, ValueError):
-            return "markdown", markdown_text.blocks(text)  # elements among plain text
+            return ParsedText(text, "markdown", markdown_blocks(text))  # elements among plain text
     if _is_yaml(head):
-        return "yaml", _blocks_of(_indented_tree(text, _yaml_line))
+        return ParsedText(text, "yaml", _blocks_of(_indented_tree(text, _yaml_line)))
     if _is_margin(head):
-        return "lines", _blocks_of(_indented_tree(text, _margin_line))
-    return "markdown", markdown_text.blocks(text)
+        return ParsedText(text, "lines", _blocks_of(_indented_tree(text, _margin_line)))
+    return ParsedText(text, "markdown", markdown_blocks(text))
 
 
 def _is_yaml(text: str) -> bool:
@@ -168,11 +181,11 @@ def _xml_tree(text: str) -> Node:
         raise ValueError("a DOCTYPE is not read")
 
     parser.StartElementHandler, parser.EndElementHandler = start, finish
-    parser.CharacterDataHandler = lambda said: above[-1].texts.append(said)
+    parser.CharacterDataHandler = lambda text: above[-1].texts.append(text)
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.Parse(data, True)
     if root.text.strip():
-        raise ValueError("text stands outside of the elements")
+        raise ValueError("there is text outside of the elements")
     return root
 
 
@@ -184,7 +197,7 @@ def _yaml_line(indent: int, inner: str) -> _Line:
     """By indentation, which needs no YAML reader and expands nothing."""
     match = _KEY.match(inner[:_LONGEST])
     is_item = inner.startswith("- ")
-    depth = 2 * indent + is_item  # an item may stand right below the key that it belongs to
+    depth = 2 * indent + is_item  # an item may be right below its key
     if match is None:
         return (depth, "", _unquoted(inner[2:])) if is_item else (depth, None, inner)
     return depth, match["key"].strip("\"'"), _unquoted(inner[match.start("value") :] if match["value"] else "")
@@ -213,13 +226,13 @@ def _indented_tree(text: str, read: Callable[[int, str], _Line]) -> Node:
         if not inner or (inner == "---" and number == 1):
             gap += line + "\n"
             continue
-        depth, title, said = read(len(line) - len(inner), inner)
+        depth, title, own = read(len(line) - len(inner), inner)
         while above[-1][0] >= depth:
             above.pop()
         owner = above[-1][1]
         if title is not None and len(above) < _DEEPEST:
             nodes = enough(nodes + 1)
-            node = Node(title, number, said)
+            node = Node(title, number, own)
             owner.children.append(node)
             above.append((depth, node))
             owner = node
@@ -250,7 +263,7 @@ def _blocks_of(root: Node) -> list[TextBlock]:
 
 
 def _gather(found: list[TextBlock], nodes: list[Node], title: str, parent: int, *, is_outer: bool = False) -> None:
-    """Add the blocks of what stands in a node with a title, whose own block is `parent`."""
+    """Add the blocks of the children of a node with a title, whose own block is `parent`."""
     for (is_short, _), run in groupby(nodes, lambda node: (node.is_short_leaf, node.title if is_outer else "")):
         together = list(run)
         if is_short:
@@ -289,13 +302,13 @@ def _add_leaf(found: list[TextBlock], node: Node, parent: int) -> None:
     text = node.text.strip("\n")
     kind = kind_of(text)
     if kind in (CODE, DATA) or "\n\n" not in text:
-        says = node.says() if kind in (CODE, DATA) else markdown_text.plain(node.says())
+        says = node.says() if kind in (CODE, DATA) else plain(node.says())
         _add(found, node.title, says, node.source, node.line, node.end, kind, parent)
         return
     own = len(found)
     _add(found, node.title, node.attributes, "", node.line, node.line, HEADING, parent)
     before = len(node.text) - len(node.text.lstrip("\n"))
-    markdown_text.add_blocks(found, text, node.line + before, node.title, own)
+    add_markdown(found, text, node.line + before, node.title, own)
     found[own] = msgspec.structs.replace(found[own], source=_frame(node.source, found[own + 1 :]))
 
 
@@ -340,6 +353,19 @@ def _json_blocks(text: str) -> list[TextBlock]:
     return found
 
 
+def _transcript(text: str) -> ParsedText | None:
+    """The messages in the last window of a Claude Code transcript, on its lines; None for other JSON."""
+    first = next((value for value, *_ in _values(text) if isinstance(value, dict) and "message" in value), {})
+    if first.get("type") not in ("user", "assistant"):
+        return None
+    window = transcript_window.read(text.splitlines(keepends=True))
+    found: list[TextBlock] = []
+    sources = [encode_json(message) for message in window.messages]
+    for message, lines, source in zip(window.messages, window.lines, sources, strict=True):
+        _add_message(found, message, str(message.get("role")), source, lines[0], lines[-1])
+    return ParsedText("\n".join(sources), "json", found)
+
+
 def _add_message(
     found: list[TextBlock], message: dict[str, Any], title: str, source: str, line: int, last: int
 ) -> None:
@@ -350,7 +376,7 @@ def _add_message(
     own = len(found)
     _add(found, title, "", source, line, last, HEADING)
     for text in texts:
-        markdown_text.add_blocks(found, text, 1, title, own)
+        add_markdown(found, text, 1, title, own)
     for block in found[own + 1 :]:
         at = min(line + block.line - 1, last)
         found[block.number] = msgspec.structs.replace(block, line=at, end=last)
@@ -394,7 +420,7 @@ def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
 
 
 def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[tuple[Any, int, int]]:
-    """The values that stand one after the other in a part of a text, up to a closing sign; raises ValueError."""
+    """The values in a part of a text, one after the other, up to a closing sign; raises ValueError."""
     decoder = json.JSONDecoder()
     end = len(text) if end is None else end
     while (place := _BETWEEN.match(text, place).end()) < end and text[place] != closing:  # type: ignore[union-attr]

@@ -22,20 +22,20 @@ from memctl.window.policy import relevance, staleness
 from memctl.window.policy.blocks import CODE, CountTokens, ParsedText, TextBlock
 from memctl.window.policy.staleness import Over, StaleBlock
 
-_RUN = 5  # words; a run that stood earlier is said again
+_RUN = 5  # words; a run that an earlier block has is a repetition
 _LEAST = 3  # words of a block that is compared as a whole
 _LETTERS = 0.6  # of the words of a run are letters only: times, scores and versions recur without being repetition
 
 
 class Overlap(msgspec.Struct, frozen=True):
-    """How much of a block was said before (a fraction of its words), and the block that said most of it (or -1)."""
+    """How much of a block earlier ones have (a fraction of its words), and which of them has most of it (or -1)."""
 
     share: float
     earlier: int
 
 
 def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
-    """For each block what stands in those before it, or further up in itself.
+    """Return for each block what those before it have, or a part further up in itself.
 
     Runs of five words are compared. A block of fewer words is compared as a whole, from three words on.
     """
@@ -51,10 +51,10 @@ def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overla
         return Overlap(0.0, -1)
     number_covered = 0
     earlier: Counter[int] = Counter()
-    for said in cells:
-        covered = bytearray(len(said))
-        for start in range(len(said) - length + 1):
-            run = tuple(said[start : start + length])
+    for words in cells:
+        covered = bytearray(len(words))
+        for start in range(len(words) - length + 1):
+            run = tuple(words[start : start + length])
             if sum(map(str.isalpha, run)) < _LETTERS * length:
                 continue
             if run in seen:
@@ -79,7 +79,7 @@ _SPACE = re.compile(r"[ \t]+")
 
 
 def useful_text(parsed: ParsedText) -> str:
-    """What a text says, with the least markup: a line for each title, and below it what stands there."""
+    """Return a text with the least markup: a line for each title, and below it the text under it."""
     lines: list[str] = []
     title = ""
     for block in parsed.blocks:
@@ -116,7 +116,7 @@ class Measured(NamedTuple):
 
     @property
     def useful(self) -> float:
-        """The tokens of it that are relevant, said for the first time, and hold."""
+        """Its tokens that are relevant, new and not stale."""
         if self.is_relevant is False:
             return 0.0
         return self.block.tokens * (1 - self.overlap.share) * (1 - self.stale.share)

@@ -83,13 +83,11 @@ def parse(text: str, name: str) -> list[Observation]:
         except (msgspec.DecodeError, RecursionError) as error:
             raise MemctlError(f"{name}:{number}: this is no JSON: {error}", _HINT) from None
         except ValueError:
-            raise MemctlError(
-                f"{name}:{number}: date: {given.date!r} is not a time", f"give {timestamps.ALLOWED}"
-            ) from None
-        if given.denied > given.requests or given.no_ops > given.macro_summaries:
-            wrong = "denied" if given.denied > given.requests else "no_ops"
-            whole = "requests" if wrong == "denied" else "macro_summaries"
-            raise MemctlError(f"{name}:{number}: {wrong}: there are more of them than {whole}")
+            wrong = f"{name}:{number}: date: {given.date!r} is not a time"
+            raise MemctlError(wrong, f"give {timestamps.ALLOWED}") from None
+        for part, whole in (("denied", "requests"), ("no_ops", "macro_summaries")):
+            if getattr(given, part) > getattr(given, whole):
+                raise MemctlError(f"{name}:{number}: {part}: there are more of them than {whole}")
     return sorted(found, key=lambda item: item.date)
 
 
@@ -169,7 +167,7 @@ def measured(observations: Sequence[Observation], events: Sequence[WorkflowEvent
     """What the log and the stream of events tell of the next batch of a workflow; None is what they do not."""
     past = [one for one in observations if one.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
-    compressed = [*compressions(events, workflow, "")]
+    compressed = compressions(events, workflow, "")
     end = compressed[-1].timestamp if compressed else ""
     since = [one for one in past if one.date > end]
     deltas = [after.scs - before.scs for before, after in pairwise(past) if after.scs > before.scs]
@@ -212,17 +210,24 @@ def review(observations: Sequence[Observation], threshold: int) -> Review:
     until = observations[-1].date if observations else ""
     since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
     week = [item for item in observations if item.date > since]
-    shares = [item.scs / (item.threshold or threshold) for item in week]
-    middle = median(shares) if shares else None
-    largest = max((abs(b.scs - a.scs) for a, b in pairwise(week)), default=0)
-    requests, denied = sum(item.requests for item in week), sum(item.denied for item in week)
-    rate = denied / requests if requests else None
-    macros, no_ops = sum(item.macro_summaries for item in week), sum(item.no_ops for item in week)
+    middle = median(item.scs / (item.threshold or threshold) for item in week) if week else None
+    requests, no_ops = sum(item.requests for item in week), sum(item.no_ops for item in week)
+    rate = sum(item.denied for item in week) / requests if requests else None
     decision, why = _decide(middle, rate, no_ops)
-    proposal = _proposal(decision, median(item.scs for item in week), threshold) if week else None
-    first = week[0].date if week else ""
     return Review(
-        len(week), first, until, threshold, middle, largest, requests, rate, macros, no_ops, decision, why, proposal
+        observations=len(week),
+        since=week[0].date if week else "",
+        until=until,
+        threshold=threshold,
+        median=middle,
+        largest_delta=max((abs(b.scs - a.scs) for a, b in pairwise(week)), default=0),
+        requests=requests,
+        denial_rate=rate,
+        macro_summaries=sum(item.macro_summaries for item in week),
+        no_ops=no_ops,
+        decision=decision,
+        why=why,
+        proposal=_proposal(decision, median(item.scs for item in week), threshold) if week else None,
     )
 
 

@@ -21,7 +21,7 @@ import msgspec
 from memctl.transcript.window import Window
 
 NOT_MEASURED = ("response quality", "consistency")
-_FEWEST = 30  # requests that are told apart
+_FEWEST = 30  # requests from which on a session has parts
 _DROP = 2.0  # times the errors of the smallest contexts, or the time, in the largest: the model does worse; ours
 _FEWEST_FAILED = 5  # calls, below which a rate is chance
 

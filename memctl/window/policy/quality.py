@@ -23,7 +23,7 @@ from memctl.window.policy.relevance import CRITICAL, WEIGHTY
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs
 BLOCK, LONG_BLOCK = 150, 200  # tokens: of the average block, of any
-FLOW = 0.80  # of the tokens stand in blocks that are not long; ours, like that of health
+FLOW = 0.80  # of the tokens are in blocks that are not long; ours, like that of health
 _NEEDS_TASK, _NOT_CRITICAL = "not measured: it needs a task", "not measured: nothing says it is critical"
 _OUTDATED = "closed records, words that say so, dates beyond 90 days"
 _HEALTHY = "stand for the first time and are not stale"
@@ -121,7 +121,7 @@ def long_blocks(found: Measures) -> list[Measured]:
 def critical(found: Measures) -> list[Measured]:
     """The most important blocks: the weightiest first, as many as fill a quarter of the context, in their order.
 
-    More could not stand in its first quarter. Of what weighs the same, what stands first is taken first. Critical is
+    More has no room in its first quarter. Of equal weights the earlier block is taken first. Critical is
     what weighs 9; with a task, what bears on it and weighs 7.
     """
     least = WEIGHTY if found.task else CRITICAL
@@ -244,7 +244,7 @@ def _drop(performance: Performance | None) -> Signal:
     return Signal(name, group, performance.drop or "none", limit, bool(performance.drop))
 
 
-_REPEATED = 0.5  # of a block was said before: it can go, or be told in what is new
+_REPEATED = 0.5  # of a block is in an earlier one: it can go, or refer to it
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -272,7 +272,7 @@ def _change(item: Measured, metric: str, action: str, why: str, saves: float = 0
 
 
 def _of_block(item: Measured, found: Measures) -> Iterator[Advice]:
-    """What of a block is said before, outdated or off the task. What must stay is never to go, and of what is
+    """What of a block is repeated, outdated or off the task. What must stay is never to go, and of what is
     irrelevant only if that is too much."""
     repeated, stale, tokens = item.overlap.share, item.stale, item.block.tokens
     if repeated >= _REPEATED and stale.share < 1:

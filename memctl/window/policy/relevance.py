@@ -1,8 +1,8 @@
 """Which blocks bear on a task, and which are only like each other.
 
 The measure is of words, not of meanings: a block bears on a task if it has enough of the task's words, weighed by how
-rare they are in the text, or if what it stands under does; a record bears on it as a whole. What says the task itself,
-where work stands, what binds or blocks it and what comes next (the shared context slice) bears on it by what it is,
+rare they are in the text, or if its parent does; a record bears on it as a whole. What says the task itself,
+where work is, what binds or blocks it and what comes next (the shared context slice) bears on it by what it is,
 unless it is a record: records have to match.
 """
 
@@ -85,7 +85,7 @@ _STATED = re.compile(
 _SEVERE = re.compile(r"\b(?:severity[\"']?[ :=]{1,3}[\"']?critical\b|critical (?=i(?:10|[1-9]) \d{4}-))", re.IGNORECASE)
 _STRONG = re.compile(r"\b(?:MUST NOT|MUST|NEVER|CRITICAL|DO NOT)\b")
 _NAME = re.compile(r"^([A-Za-z][\w -]{1,40}?)(?::|$)", re.MULTILINE)
-# The parts of the shared context slice by what labels stand for, and by other names that headings and keys have for
+# The parts of the shared context slice by the roles of labels, and by other names that headings and keys have for
 # them.
 _BY_ROLE = {
     labels.TASK: "mission",
@@ -132,7 +132,7 @@ def _part(word: str) -> str:
 
 
 def is_frame(block: TextBlock) -> bool:
-    """Whether a block says the task itself, where it stands, what binds or blocks it, or what comes next."""
+    """Whether a block says the task itself, how far it is, what binds or blocks it, or what comes next."""
     title = block.title.lower()
     return (
         len(title) <= 40 and not is_record(block) and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
@@ -168,7 +168,7 @@ def is_record(block: TextBlock) -> bool:
 def weights(parsed: ParsedText) -> list[int]:
     """How much each block matters, from 0 to 10.
 
-    A record weighs its importance, 10 if its severity is critical, and so does all that stands under it. Elsewhere the
+    A record weighs its importance, 10 if its severity is critical, and so does all below it. Elsewhere the
     goal weighs 10, constraints and blockers 9, state and next steps 8, and what says MUST or NEVER 9.
     """
     found: list[int] = []

@@ -2,7 +2,7 @@
 rules.md#compression-triggers).
 
 A rule measures something of the contexts and says by how much its limit is exceeded. For parallel work what exceeds a
-limit refuses; for compression it fires. Escalations are the same: what exceeds, is told to somebody.
+limit refuses; for compression it fires. Escalations are the same: what exceeds a limit is reported to somebody.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EVENT = re.compile(r"<(?:event|action|agent_context|agent_handoff|context_trans
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the rules look at: working sets, the shared slice, the largest debt, the planned batch, what was said or
+    """What the rules look at: working sets, the shared slice, the largest debt, the planned batch, what was declared or
     measured besides (`state`), and the events since the last checkpoint."""
 
     contexts: Sequence[Context]
@@ -68,7 +68,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def delta(self) -> int:
-        """What the branches will bring back, as it was said or measured, else as it is assumed."""
+        """What the branches will bring back, as declared or measured, else as assumed."""
         expected = self.state.delta_payload
         return EXPECTED_BACK * len(self.contexts) if expected is None else expected
 
@@ -162,9 +162,11 @@ def _backlog(facts: Facts) -> Reading:
 
 
 def _schema(facts: Facts) -> Reading:
-    said, limit = facts.state.event_schema, "every context an event"
-    if said is not None:
-        return Reading("declared" if said else "declared as not ready", limit, int(not said), None, "define the events")
+    declared, limit = facts.state.event_schema, "every context an event"
+    if declared is not None:
+        return Reading(
+            "declared" if declared else "declared as not ready", limit, int(not declared), None, "define the events"
+        )
     loose = [one.name for one in facts.contexts if one not in facts.structured]
     help_ = f"give as XML or JSON events: {', '.join(loose)}; or declare event_schema"
     return Reading(f"{len(facts.structured)} of {len(facts.contexts)}", limit, len(loose), None, help_)

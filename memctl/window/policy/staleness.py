@@ -91,9 +91,9 @@ def _end_of(record: Record, now: str) -> str:
 
 
 def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
-    """Of each block what is stale in it; a block that shows a closed record is stale with all that stands under it."""
+    """Of each block what is stale in it; a block that shows a closed record is stale with all below it."""
     found: list[StaleBlock] = []
-    current: list[bool] = []  # whether a block shows a record that holds, or stands under one
+    current: list[bool] = []  # whether a block shows a record that holds, or is below one
     oldest = timestamps.days_before(now, OLD_DAYS)[:10]
     for block in parsed.blocks:
         parent = block.parent
@@ -142,7 +142,7 @@ def _shown(block: TextBlock, known: Over) -> str:
 
 
 def _why(line: str, known: Over, *, tells_past: bool) -> str:
-    """Why a sentence is stale. Where reasons and the past are told, an issue that is resolved is no mistake."""
+    """Why a sentence is stale. Among reasons and history a resolved issue is no mistake."""
     for match in _ID.finditer(line):
         end = known.closed.get(match[0], "")
         if end and not _SAYS_SO.search(line) and not (tells_past and end in _FINISHED):

@@ -152,7 +152,7 @@ def named_in(text: str) -> list[Essential]:
     """The paths, figures and errors that a text names. A figure has its unit; a digit without one says nothing."""
     figures = (found for match in _NUMBER.finditer(text) if _TELLS.search(found := match[0].rstrip(",.")))
     return [
-        *(Essential(PATH, path) for path in summary_rules.paths(text)),
+        *(Essential(PATH, path) for path in mentioned.paths(text)),
         *(Essential(NUMBER, figure) for figure in figures),
         *(Essential(ERROR, name) for name in _ERROR_NAME.findall(text)),
     ]
@@ -179,5 +179,5 @@ def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)
     for block in blocks:
         if block.content_type in spoken and not block.is_call:
-            said |= set(summary_rules.paths(block.content))
+            said |= set(mentioned.paths(block.content))
     return said

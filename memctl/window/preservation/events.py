@@ -1,32 +1,51 @@
-"""A conversation as the events that summaries of sessions are made from, so that both find the same things in it."""
+"""A conversation as the events that summaries of sessions are made from, so that both find the same things in it.
+
+Earlier digests are read here, too: a compaction writes their sections (`compression.compaction`), and what they stand
+for is nowhere else any more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from memctl.record.task_state import READ, Step
-from memctl.session import extraction, failures, progress, trail
+from memctl.session import extraction, failures, progress, steps, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
 from memctl.task.progress import after
+from memctl.text.markdown import one_line
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
-from memctl.window.messages.content import ContentBlock, ContentType
-from memctl.window.preservation import digest_text
-from memctl.window.preservation.digest_text import Sections
+from memctl.window.messages.content import EVICTED, SHORTENED, ContentBlock, ContentType
 
 _SPOKEN = (PROMPT, ANSWER, DIGEST)
 OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
+_START = "[Summary of the conversation up to here"
+HEAD = f"{_START}; what stands here was said and done in it, and is no new instruction]"
+_OURS = re.compile(rf"(?:{re.escape(HEAD)}|{re.escape(_START)}, by [^\]\n]*\])(?:\n\n|\Z)")
+SAID, DECISIONS, ISSUES, ERRORS, LABELLED, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT = ORDER = (
+    "The user said", "Decisions", "Open issues", "Errors not resolved", "Stated, oldest first", "State",
+    "Files changed", "Files read last", "Paths named", "Learned", "Findings", "Next",
+)  # fmt: skip
+_NO_END = str.maketrans("]\n", ") ")
+# Before and behind what was said, in a placeholder and in an older answer that was shortened.
+_FRAME = re.compile(rf"{re.escape(EVICTED)}[^\n]*?\bIt said: |{re.escape(EVICTED)}[^\n]*|{re.escape(SHORTENED)}\w+\] ")
+_BEHIND = re.compile(
+    r"(?: Whole: [^\n]*| Rerun if harmless\.| The file has it\.| Call it again if needed\.)?\](?=\n|$)"
+)
+
+Sections = Mapping[str, tuple[str, ...]]
 
 
 class Happened(msgspec.Struct, frozen=True):
     """What happened in blocks: what was asked and found, the files in the order of their last touch, with what was done
     to them (created or changed is `written`), the failures and the tasks. `said` is what the user had said before,
-    as earlier digests tell it, `statements` what has a label.
+    as earlier digests have it, `statements` what has a label.
     """
 
     prompts: tuple[str, ...]
@@ -38,7 +57,7 @@ class Happened(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
-        """The texts of what was found of some kinds (labels of `memctl.session.labels`)."""
+        """Return the texts of what was found of some kinds (of `memctl.statements.labels`)."""
         return [one.text for one in self.found if one.label in kinds]
 
     @property
@@ -63,44 +82,44 @@ class Happened(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
-    """What happened in blocks."""
-    return of_told(told(blocks))
+    """Return what happened in blocks."""
+    return of_known(events_of(blocks))
 
 
 def of_events(given: Iterable[Event]) -> Happened:
-    """What happened in the events of a session; what an earlier digest among them says is in it."""
-    return of_told(_known(given))
+    """Return what happened in the events of a session; what an earlier digest among them says is in it."""
+    return of_known(_known(given))
 
 
-def of_told(events: list[Event]) -> Happened:
-    """The same of events of which digests are known, as of those of `told`."""
-    earlier = [digest_text.sections(event.text) for event in events if event.kind == DIGEST]
+def of_known(events: list[Event]) -> Happened:
+    """Return the same of events of which digests are known, as of those of `events_of`."""
+    earlier = [sections(event.text) for event in events if event.kind == DIGEST]
     return Happened(
         prompts=tuple(event.text for event in events if event.kind == PROMPT),
         found=tuple(extraction.of_events(events)),
         files=_files(events, earlier),
         failures=(*_left_open(events, earlier), *failures.of_events(events)),
         tasks=tuple(progress.tasks_of(events)),
-        said=tuple(line for sections in earlier for line in sections.get(digest_text.SAID, ())),
+        said=tuple(line for parts in earlier for line in parts.get(SAID, ())),
         statements=tuple(made for event in events if event.kind in _SPOKEN for made in reader.read(event.text)),
     )
 
 
 def arguments_of(call: ContentBlock) -> dict[str, Any]:
-    """The arguments of a call by their names, {} if they are no JSON object, or one that is nested too deep."""
+    """Return the arguments of a call by name, {} if they are no JSON object, or one that is nested too deep."""
     try:
         return msgspec.json.decode(call.content, type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError):
         return {}
 
 
-def told(blocks: Iterable[ContentBlock]) -> list[Event]:
-    """The events that blocks tell of."""
+def events_of(blocks: Iterable[ContentBlock]) -> list[Event]:
+    """Return the events of blocks."""
     return _known(event for block in blocks if (event := _event(block)))
 
 
 def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
-    """The blocks that are digests of earlier compactions."""
+    """Return the blocks that are digests of earlier compactions."""
     found = [(block, event) for block in blocks if (event := _event(block))]
     known = _known(event for _, event in found)
     return [block for (block, _), event in zip(found, known, strict=True) if event.kind == DIGEST]
@@ -112,10 +131,19 @@ def _event(block: ContentBlock) -> Event | None:
     if block.content_type is ContentType.TOOL_RESULT:
         return Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
     if block.content_type is ContentType.USER_MESSAGE and block.content:
-        return Event(PROMPT, block.content)
+        return Event(PROMPT, _unframed(block.content))
     if block.content_type is ContentType.ASSISTANT_RESPONSE:
-        return Event(ANSWER, block.content)
+        return Event(ANSWER, _unframed(block.content))
     return None
+
+
+def _unframed(text: str) -> str:
+    """What was said, without the words of a placeholder or of an older answer around it: nobody said these."""
+    if not text.startswith((EVICTED, SHORTENED)):
+        return text
+    is_evicted = text.startswith(EVICTED)
+    said = _FRAME.sub("", text, count=1)
+    return _BEHIND.sub("", said, count=1) if is_evicted else said
 
 
 def _known(given: Iterable[Event]) -> list[Event]:
@@ -127,7 +155,7 @@ def _known(given: Iterable[Event]) -> list[Event]:
     events = list(given)
     answers = (number for number, event in enumerate(events) if event.kind in (ANSWER, CALL, RESULT))
     spoken = [number for number, event in enumerate(events[: next(answers, None)]) if event.kind == PROMPT]
-    ours = [number for number in spoken[1:] if digest_text.is_ours(events[number].text)]
+    ours = [number for number in spoken[1:] if is_digest(events[number].text)]
     if ours:
         events[ours[-1]] = msgspec.structs.replace(events[ours[-1]], kind=DIGEST)
     return events
@@ -135,17 +163,50 @@ def _known(given: Iterable[Event]) -> list[Event]:
 
 def _left_open(events: list[Event], earlier: list[Sections]) -> list[Failure]:
     """The errors that earlier digests name and whose steps did not succeed since."""
-    lines = [line for sections in earlier for line in sections.get(digest_text.ERRORS, ())]
+    lines = [line for parts in earlier for line in parts.get(ERRORS, ())]
     good = failures.succeeded(events) if lines else ()
-    return [Failure("", line, is_open=True) for line in digest_text.still_open(lines, good)]
+    return [Failure("", line, is_open=True) for line in still_open(lines, good)]
 
 
 def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:
     files: dict[str, str] = {}
-    for sections in earlier:
-        files |= dict.fromkeys(sections.get(digest_text.READ_LAST, ()), READ)
-        files |= dict(map(digest_text.changed, sections.get(digest_text.CHANGED, ())))
+    for parts in earlier:
+        files |= dict.fromkeys(parts.get(READ_LAST, ()), READ)
+        files |= dict(map(path_and_action, parts.get(CHANGED, ())))
     for event, result in trail.effective(events):
         for touch in trail.touches(event, result):
             files[touch.path] = after(files.pop(touch.path, READ), touch.action)
     return files
+
+
+def head_by(name: str) -> str:
+    """Return the first line of a digest that a model worded."""
+    return f"{_START}, by {name.translate(_NO_END)}]"
+
+
+def is_digest(text: str) -> bool:
+    """Return whether a text has the form of our digests. One that a user pastes has it too: where it stands tells them
+    apart (`digests`)."""
+    return _OURS.match(text) is not None
+
+
+def sections(text: str) -> Sections:
+    """Return the lines of a digest by section, out of its text."""
+    found: dict[str, tuple[str, ...]] = {}
+    for part in text.split("\n\n")[1:]:
+        name, _, rest = part.partition(":\n")
+        if name in ORDER:
+            found[name] = tuple(line.removeprefix("- ") for line in rest.split("\n") if line.startswith("- "))
+    return found
+
+
+def still_open(errors: Iterable[str], succeeded: Iterable[str]) -> tuple[str, ...]:
+    """Return the lines of ERRORS without those whose step is among the steps that succeeded since."""
+    good = steps.keys(map(one_line, succeeded))
+    return tuple(line for line in errors if not steps.begins(line, good))
+
+
+def path_and_action(line: str) -> tuple[str, str]:
+    """Return a path and what was done to it, out of a line of CHANGED."""
+    path, separator, action = line.rpartition(" (")
+    return (path, action.removesuffix(")")) if separator and action.endswith(")") else (line, "")

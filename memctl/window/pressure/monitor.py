@@ -23,7 +23,7 @@ ALPHA = 0.3  # of the moving average that is the baseline; rules.md#window-press
 # Of real sessions of a coding agent the growth of all told more than that of one's last 20 requests: weighed as 100
 # requests, it gave a median error of 20 % in the half that it was chosen in and of 29 % in the other, where the trimmed
 # mean of the 20 alone had 77 %. RANGE of the likely number held 84 and 76 % of the cases (`make bench`, one project).
-FORECAST_STEPS, USUAL_WEIGHT, RANGE = 20, 100, (0.58, 1.6)
+BURN_TURNS, USUAL_WEIGHT, RANGE = 20, 100, (0.58, 1.6)
 USUAL_GROWTH = 850  # tokens a request of such an agent, until more is known of the user's own sessions; the same data
 _TRIM = 0.10  # of the steps, at each end; of 5 to 19 steps one
 _FEWEST_TRIMMED = 5
@@ -84,9 +84,10 @@ class Turns(msgspec.Struct, frozen=True):
 class PressureReading(msgspec.Struct, frozen=True):
     """One measurement.
 
-    `max_tokens` is what can be filled before the host compacts, and `utilization_pct` is of that. `turns_until_red` is
-    None if the window does not grow, or nothing is known of its growth. It is at `forecast_tokens_per_turn`, which is
-    the mean of the last `forecast_turns` shrunk to the `usual_tokens_per_turn` of the user (0: not known).
+    `max_tokens` is what can be filled before the host compacts, and `utilization_pct` is of that. The burn rate is the
+    mean of the last `forecast_turns`. `turns_until_red` is None if the window does not grow, or nothing is known of its
+    growth. It is at `forecast_tokens_per_turn`: the trimmed mean of these turns, shrunk to the `usual_tokens_per_turn`
+    of the user (0: not known).
     `disagreement` is by what fraction the model's count differs from the client's, None if not both are known.
     """
 
@@ -96,6 +97,7 @@ class PressureReading(msgspec.Struct, frozen=True):
     zone: PressureZone
     velocity_tokens_per_turn: float
     turns_until_red: Turns | None
+    burn_rate_tokens_per_turn: float
     forecast_tokens_per_turn: float
     forecast_turns: int
     usual_tokens_per_turn: float
@@ -148,7 +150,7 @@ class ContextPressureMonitor:
 
     def reset(self) -> None:
         """Begin anew, for another task."""
-        self._steps: deque[int] = deque(maxlen=max(FORECAST_STEPS, self.velocity_window_turns))
+        self._steps: deque[int] = deque(maxlen=max(BURN_TURNS, self.velocity_window_turns))
         self._zone = PressureZone.GREEN
         self._baseline = 0.0
         self._current = 0
@@ -213,9 +215,15 @@ class ContextPressureMonitor:
         """Tokens a turn: the trimmed mean of the last steps; 0 before the first."""
         return trimmed_mean(list(self._steps)[-self.velocity_window_turns :])
 
+    @property
+    def burn_rate(self) -> float:
+        """Tokens a turn: the mean of up to 20 steps (rules.md#window-health); 0 before the first."""
+        recent = list(self._steps)[-BURN_TURNS:]
+        return sum(recent) / len(recent) if recent else 0.0
+
     def _reading(self, source: str, disagreement: float | None) -> PressureReading:
         utilization = self.utilization()
-        recent = list(self._steps)[-FORECAST_STEPS:]
+        recent = list(self._steps)[-BURN_TURNS:]
         remaining = math.ceil(self.max_context_tokens * self.thresholds.red) - self._current
         return PressureReading(
             current_tokens=self._current,
@@ -224,6 +232,7 @@ class ContextPressureMonitor:
             zone=self.thresholds.zone(utilization),
             velocity_tokens_per_turn=round(self.velocity, 1),
             turns_until_red=turns_until(remaining, recent, self.usual_growth),
+            burn_rate_tokens_per_turn=round(self.burn_rate, 1),
             forecast_tokens_per_turn=round(expected_growth(recent, self.usual_growth), 1),
             forecast_turns=len(recent),
             usual_tokens_per_turn=self.usual_growth,
@@ -251,7 +260,7 @@ def trimmed_mean(steps: Sequence[int]) -> float:
 
 def expected_growth(steps: Sequence[int], usual: float = 0) -> float:
     """Return the tokens that a turn adds, from the last steps and what is usual (0: not known)."""
-    recent = steps[-FORECAST_STEPS:]
+    recent = steps[-BURN_TURNS:]
     mean = trimmed_mean(recent)
     return (mean * len(recent) + usual * USUAL_WEIGHT) / (len(recent) + USUAL_WEIGHT) if usual else mean
 

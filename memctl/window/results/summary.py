@@ -15,8 +15,8 @@ from memctl.pack import mentioned
 from memctl.sources.views import ViewRow
 from memctl.text.fit import most
 from memctl.window.messages.content import SUMMED_UP
-from memctl.window.results import forms, told
-from memctl.window.results.told import line
+from memctl.window.results import forms, rows
+from memctl.window.results.rows import line
 from memctl.window.steps import LEAST_GAIN
 
 GOAL = 0.20  # of the length; rules.md#window-compression
@@ -52,11 +52,11 @@ def summarize(
     """
     before = count(text)
     output = forms.output_of(tool, arguments, text)
-    found = [*told.rows(output)]
+    found = [*rows.rows_of(output)]
     found[1:1] = _needed(output.text, needed, found)
     head = f"{SUMMED_UP}{line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
     head += f"; {whole}]" if whole else "]"
-    must = sum(1 for row in found if row.rank[0] == told.FINDING)
+    must = sum(1 for row in found if row.rank[0] == rows.FINDING)
     order = sorted(range(len(found)), key=lambda place: found[place].rank)
 
     def shown(number: int) -> str:
@@ -72,7 +72,7 @@ def summarize(
 
 def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterator[ViewRow]:
     """The lines in which something stands that is referred to, unless a row that is told in any case has it."""
-    sure = "\n".join(row.text for row in found if row.rank[0] == told.FINDING)
+    sure = "\n".join(row.text for row in found if row.rank[0] == rows.FINDING)
     lines: dict[str, None] = {}
     places = {word: place for word in needed if word and (place := mentioned.place(word, text)) >= 0}
     for word in sorted(places)[:_MOST_NEEDED]:
@@ -84,7 +84,7 @@ def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterato
         shown = line(found_in)
         lines[shown if mentioned.place(word, shown) >= 0 else line(word)] = None
     for number, shown in enumerate(lines):
-        yield ViewRow((told.FINDING, number), _NEEDED, shown)
+        yield ViewRow((rows.FINDING, number), _NEEDED, shown)
 
 
 def _text(head: str, found: list[ViewRow], chosen: Collection[int]) -> str:
@@ -96,7 +96,7 @@ def _text(head: str, found: list[ViewRow], chosen: Collection[int]) -> str:
         if row.is_rest:
             lines[-1] += row.text
             continue
-        if row.rank[0] == told.FINDING and row.group != _NEEDED:
+        if row.rank[0] == rows.FINDING and row.group != _NEEDED:
             lines.append(f"{row.group}: {row.text}")
             continue
         if row.group != group:

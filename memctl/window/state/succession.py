@@ -30,12 +30,45 @@ from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import MAX_TOKENS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
-from memctl.window.preservation import digest_text, events
+from memctl.window.preservation import events
 from memctl.window.pressure.monitor import LEAVE
 from memctl.window.state.task import NotCopied, StateKeeper
 
-_NOTES_SHARE = 4  # notes have a fourth of the room at most
+NOTES_SHARE = 4  # notes have a fourth of the room at most
 _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
+
+
+def room(
+    blocks: Sequence[ContentBlock], task: str, size: float, budgets: TokenBudgetManager, counter: TokenCounter
+) -> int:
+    """The tokens for a bootstrap beside the task, in a window of `size` tokens that keeps room for an answer.
+
+    Raises MemctlError for a task that fills a window alone: each one would be left as soon as it begins.
+    """
+    frame = sum(block.token_count for block in blocks if block.content_type in _FRAME)
+    own = frame + count(task, ContentType.USER_MESSAGE, counter) + PER_MESSAGE + PER_REQUEST
+    window = budgets.max_context_tokens
+    if own >= LEAVE * window:
+        raise MemctlError(
+            f"the task has no room in its window: with system prompt and tools it takes {own:,} of {window:,} tokens",
+            "give a larger max_context_tokens, or put the long part of the task into a file that the agent reads",
+            USAGE,
+        )
+    answer = budgets.budgets[BudgetComponent.OUTPUT_RESERVED].hard_limit_tokens / window
+    return max(int(size * (1 - budgets.safety_margin - answer)) - own, 0)
+
+
+def fitted(state: TaskState, most: int, counter: TokenCounter) -> str:
+    """The resume text of a state in at most `most` tokens; "" if not even what it is about has room."""
+
+    def is_within(text: str) -> bool:
+        return count(text, ContentType.USER_MESSAGE, counter) <= most
+
+    limit = most_of(lambda characters: is_within(resume_text.write(state, limit=characters).text), 0, LIMIT)
+    text = resume_text.write(state, limit=limit).text
+    return text if is_within(text) else ""
+
+
 _Identity = tuple[str, str, str]
 
 
@@ -86,7 +119,9 @@ class Succession:
             fresh = own[len(identities) - identities[::-1].index(self._latest) :]
         else:
             fresh = [one for one, name in zip(own, identities, strict=True) if name not in self._known]
-        self._waiting += [one for one in events.told(fresh) if one.kind != PROMPT or not digest_text.is_ours(one.text)]
+        self._waiting += [
+            one for one in events.events_of(fresh) if one.kind != PROMPT or not events.is_digest(one.text)
+        ]
         self._known.update(identities)
         self._latest = identities[-1] if identities else self._latest
 
@@ -138,7 +173,7 @@ class Succession:
         made = self._progress or Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
         if self._waiting:
             numbered = [msgspec.structs.replace(one, line=number) for number, one in enumerate(self._waiting, 1)]
-            happened = events.of_told(numbered)
+            happened = events.of_known(numbered)
             touched = [
                 TouchedFile(path, MODIFIED if action == WRITTEN else action) for path, action in happened.files.items()
             ]
@@ -181,7 +216,7 @@ class Succession:
         else as it is known here, and the notes of the `engine`."""
         self.window += 1
         self._is_saved = False
-        noted = engine.take_notes(min(room // _NOTES_SHARE, MAX_TOKENS)).compressed_content
+        noted = engine.take_notes(min(room // NOTES_SHARE, MAX_TOKENS)).compressed_content
         left = room - count(noted, ContentType.USER_MESSAGE, counter)
         resumed = self._kept()
         if not resumed or count(resumed, ContentType.USER_MESSAGE, counter) > left:
@@ -197,34 +232,3 @@ class Succession:
             return self._keeper.bootstrap_prompt() if self._keeper is not None else ""
         except MemctlError:
             return ""
-
-
-def room(
-    blocks: Sequence[ContentBlock], task: str, size: float, budgets: TokenBudgetManager, counter: TokenCounter
-) -> int:
-    """The tokens for a bootstrap beside the task, in a window of `size` tokens that keeps room for an answer.
-
-    Raises MemctlError for a task that fills a window alone: each one would be left as soon as it begins.
-    """
-    frame = sum(block.token_count for block in blocks if block.content_type in _FRAME)
-    own = frame + count(task, ContentType.USER_MESSAGE, counter) + PER_MESSAGE + PER_REQUEST
-    window = budgets.max_context_tokens
-    if own >= LEAVE * window:
-        raise MemctlError(
-            f"the task has no room in its window: with system prompt and tools it takes {own:,} of {window:,} tokens",
-            "give a larger max_context_tokens, or put the long part of the task into a file that the agent reads",
-            USAGE,
-        )
-    answer = budgets.budgets[BudgetComponent.OUTPUT_RESERVED].hard_limit_tokens / window
-    return max(int(size * (1 - budgets.safety_margin - answer)) - own, 0)
-
-
-def fitted(state: TaskState, most: int, counter: TokenCounter) -> str:
-    """The resume text of a state in at most `most` tokens; "" if not even what it is about has room."""
-
-    def is_within(text: str) -> bool:
-        return count(text, ContentType.USER_MESSAGE, counter) <= most
-
-    limit = most_of(lambda characters: is_within(resume_text.write(state, limit=characters).text), 0, LIMIT)
-    text = resume_text.write(state, limit=limit).text
-    return text if is_within(text) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol
 
 import msgspec
 
@@ -31,7 +31,10 @@ class NotCopied(MemctlError):
 
 
 class StateKeeper(Protocol):
-    """Keeps the state of a task from one window to the next."""
+    """Keeps the state of a task from one window to the next.
+
+    A keeper may have a method `archive()` besides, which puts the state that was kept last aside: the task is done.
+    """
 
     def save(self, state: TaskState) -> str:
         """Keep a state; the id that it has now. Raises MemctlError if it is stale, NotCopied if it is kept all the
@@ -41,15 +44,7 @@ class StateKeeper(Protocol):
         """The state that was kept last, None if there is none."""
 
     def bootstrap_prompt(self) -> str:
-        """The text with which a new window takes the task up, "" if nothing was kept."""
-
-
-@runtime_checkable
-class Archiving(Protocol):
-    """A keeper that can put the state of a task that is done aside."""
-
-    def archive(self) -> None:
-        """Put the state that was kept last aside: no later run takes it up."""
+        """Return the text with which a new window takes the task up, "" if nothing was kept."""
 
 
 class StoredState:
@@ -120,13 +115,27 @@ class Validation(msgspec.Struct, frozen=True):
 
 
 def sound(state: TaskState) -> TaskState:
-    """A state whose fields are what they are to be, each text on one line and within its length; raises MemctlError.
+    """Return a state whose fields are what they are to be, each text on one line and within its length.
 
-    msgspec checks no field when a state is made; a state saved with a text for a list could not be read again.
+    Of too many texts the last stay, and none that says nothing. Nothing checks a state when it is made, and one that is
+    kept with a text for a list could not be read again: raises MemctlError.
     """
     argument_checks.instance(state, TaskState, "state", "a TaskState")
+    values = msgspec.structs.asdict(state)
+    if isinstance(state.goal, str):
+        values["goal"] = cut(one_line(encodable(state.goal)), LONGEST_MISSION)
+    for name in LISTS:
+        if _holds(values[name], str):
+            values[name] = tuple(filter(is_said, dict.fromkeys(map(_line, values[name]))))[-MOST_LINES:]
+    if _holds(state.steps, Step):
+        steps: dict[str, Step] = {}
+        for step in state.steps:
+            if is_said(text := _line(step.text)):
+                steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
+        values["steps"] = progress.limit_steps(steps.values())
+    if _holds(state.files, TouchedFile):
+        values["files"] = tuple(one for one in state.files if is_outside(one.path) or not leads_out(one.path))
     try:
-        values = _tidy({name: _encodable(value) for name, value in msgspec.structs.asdict(state).items()})
         made = msgspec.convert(values, TaskState)
     except msgspec.ValidationError as error:
         raise MemctlError(f"the state can't be kept: {describe(error)}", exit_code=USAGE) from None
@@ -135,33 +144,12 @@ def sound(state: TaskState) -> TaskState:
     return made
 
 
-def _tidy(values: dict[str, Any]) -> dict[str, Any]:
-    """The fields with texts that fit: cut, on one line, none that says nothing, of too many the last."""
-    lists = {"steps": Step, "files": TouchedFile, **dict.fromkeys(LISTS, str)}
-    for name, kind in lists.items():
-        if not (isinstance(values[name], tuple) and all(isinstance(one, kind) for one in values[name])):
-            raise MemctlError(f"the state can't be kept: {name} is a tuple of {kind.__name__}", exit_code=USAGE)
-    if not isinstance(values["goal"], str):
-        raise MemctlError("the state can't be kept: goal is a text", exit_code=USAGE)
-    for name in LISTS:
-        shown = dict.fromkeys(cut(one_line(text), LONGEST_LINE) for text in values[name])
-        values[name] = tuple(filter(is_said, shown))[-MOST_LINES:]
-    steps: dict[str, Step] = {}
-    for step in values["steps"]:
-        text = cut(one_line(step.text), LONGEST_LINE)
-        if is_said(text):
-            steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
-    files = tuple(one for one in values["files"] if is_outside(one.path) or not leads_out(one.path))
-    goal = cut(one_line(values["goal"]), LONGEST_MISSION)
-    return {**values, "steps": progress.limit_steps(steps.values()), "files": files, "goal": goal}
+def _holds(given: object, kind: type) -> bool:
+    return isinstance(given, tuple) and all(isinstance(one, kind) for one in given)
 
 
-def _encodable(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return tuple(_encodable(one) for one in value)
-    if isinstance(value, Step):
-        return msgspec.structs.replace(value, text=encodable(value.text))
-    return encodable(value) if isinstance(value, str) else value
+def _line(text: str) -> str:
+    return cut(one_line(encodable(text)), LONGEST_LINE)
 
 
 def validate(state: TaskState) -> Validation:

@@ -9,14 +9,14 @@ import pytest
 from memctl.providers.provider import ProviderFailed
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window.compression.delegation import SubAgentAnswer
+from memctl.window.compression.cascade import SubAgentAnswer
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import Notes
 from memctl.window.compression.result import CompressionStep, CompressionStrategy
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
-from memctl.window.preservation import digest_text, essentials
+from memctl.window.preservation import essentials, events
 from tests.window.talk import BLOCKER, DECISION, FAILS, TASK, Talk, long_talk
 
 COUNTER = Counter(FAMILIES["gpt"])
@@ -150,7 +150,7 @@ def test_a_later_compaction_takes_the_earlier_one_in() -> None:
     second = CompressionEngine(COUNTER).compact_conversation(parsed(more.messages))
     assert second.result.refused == ""
     text = said(second.conversation)
-    assert text.count(digest_text.HEAD) == 1
+    assert text.count(events.HEAD) == 1
     assert text.count("use a pool of 25 connections") == 1
     assert text.count(TASK) == 1
 

@@ -11,7 +11,7 @@ from memctl.window import ContentBlock, ContentType
 from memctl.window.eviction.placeholders import Evicted, is_placeholder, placeholder, shortened
 from memctl.window.messages.content import recount
 from memctl.window.results import summary
-from memctl.window.results.key_line import key_line
+from memctl.window.results.rows import key_line
 from tests.window.texts import COUNTER
 
 RESULT, ANSWER = ContentType.TOOL_RESULT, ContentType.ASSISTANT_RESPONSE

@@ -215,3 +215,25 @@ def test_the_texts_of_a_tools_result_are_pieces_without_their_frame() -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "ls", "arguments": "{}"}}]}
     found = parsed(json.dumps([call, {"role": "user", "content": [result]}]))
     assert [block.text for block in found.content] == ["two files"]
+
+
+def test_a_transcript_is_the_messages_in_its_last_window_on_its_lines() -> None:
+    answer = {
+        "id": "a",
+        "model": "claude-opus-4-6",
+        "role": "assistant",
+        "content": [{"type": "text", "text": "Done."}],
+    }
+    lines = [
+        {"type": "summary", "summary": "before"},
+        {"type": "user", "uuid": "1", "message": {"role": "user", "content": "Fix the login."}},
+        {"type": "progress", "data": "no message"},
+        {"type": "assistant", "uuid": "2", "parentUuid": "1", "message": answer},
+    ]
+    found = parsed("\n".join(map(json.dumps, lines)))
+    assert found.format == "json"
+    assert [(block.line, block.title, block.text) for block in found.content] == [
+        (2, "user", "Fix the login."),
+        (4, "assistant", "Done."),
+    ]
+    assert "progress" not in found.text

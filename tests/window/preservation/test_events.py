@@ -9,13 +9,14 @@ import pytest
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.compression.engine import CompressionEngine
+from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.messages.conversation import Conversation
-from memctl.window.preservation import digest_text, essentials, events
+from memctl.window.preservation import essentials, events
 from tests.window.talk import TASK, long_talk
 from tests.window.texts import assistant, result, use, user
 
 COUNTER = Counter(FAMILIES["gpt"])
-PASTED = f"{digest_text.HEAD}\n\nDecisions:\n- use a queue\n\nNow port the queue of the shop to Redis 7."
+PASTED = f"{events.HEAD}\n\nDecisions:\n- use a queue\n\nNow port the queue of the shop to Redis 7."
 BEGINS = "[Summary of the conversation up to here is wrong] Port the queue of the shop to Redis 7."
 
 
@@ -61,9 +62,9 @@ def test_what_a_user_pastes_later_is_what_the_user_said(said: str, is_last: bool
 
 
 def test_a_digest_that_a_model_worded_is_known_again_by_whatever_name_it_has() -> None:
-    text = f"{digest_text.head_by('a] model' + chr(10) + 'of mine')}\n\nDecisions:\n- use a queue"
-    assert digest_text.is_ours(text)
-    assert not digest_text.is_ours(BEGINS)
+    text = f"{events.head_by('a] model' + chr(10) + 'of mine')}\n\nDecisions:\n- use a queue"
+    assert events.is_digest(text)
+    assert not events.is_digest(BEGINS)
     talk = [{"role": "user", "content": [{"type": "text", "text": part} for part in (TASK, text)]}]
     assert [block.content for block in events.digests(Conversation.parse(talk, COUNTER).blocks)] == [text]
 
@@ -79,3 +80,23 @@ def test_a_file_of_a_call_that_did_nothing_is_not_a_file_at_work() -> None:
     ]
     found = events.of_blocks(Conversation.parse(given, COUNTER).blocks)
     assert list(found.files) == ["src/kept.py", "src/pool.py"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Evicted: assistant_response from turn 3. It said: We decided to use Redis for the queue. Rerun if harmless.]",
+        "[Evicted: assistant_response from turn 3. It said: We decided to use Redis for the queue.]",
+        "[Shortened, L2_one_line] We decided to use Redis for the queue.",
+    ],
+)
+def test_the_words_of_a_placeholder_are_no_part_of_a_decision(text: str) -> None:
+    block = ContentBlock("1.0", ContentType.ASSISTANT_RESPONSE, text, 30, 3)
+    (found,) = events.of_blocks([block]).decisions
+    assert found.text == "We decided to use Redis for the queue"
+    assert "Evicted" not in found.reason
+
+
+def test_a_placeholder_that_says_nothing_of_what_was_said_is_no_answer() -> None:
+    block = ContentBlock("1.0", ContentType.ASSISTANT_RESPONSE, "[Evicted: assistant_response from turn 3.]", 30, 3)
+    assert [event.text for event in events.events_of([block])] == [""]

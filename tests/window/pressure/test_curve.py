@@ -18,8 +18,7 @@ from memctl.transcript import window
 from memctl.window import status
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.config import WindowConfig
-from memctl.window.pressure import drawing
-from memctl.window.pressure.curve import Compaction, Curve, of_transcript
+from memctl.window.pressure.curve import Compaction, Curve, bar, of_transcript, sparkline, svg
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import CLIENT_ESTIMATED, MODEL_REPORTED, PressureZone, Thresholds
 from tests.window import generated
@@ -218,17 +217,17 @@ def test_whatever_a_transcript_holds_it_is_read_or_refused(lines: list[dict[str,
 
 def test_a_sparkline_marks_compactions_and_keeps_peaks() -> None:
     curve = Curve((0, 50, 100, 10), compactions=(Compaction(3, 9),))
-    assert drawing.sparkline(curve, 100) == "▁▅█|▁"
+    assert sparkline(curve, 100) == "▁▅█|▁"
     long = Curve((*[10] * 500, 100, *[10] * 499))
-    drawn = drawing.sparkline(long, 100, 50)
+    drawn = sparkline(long, 100, 50)
     assert len(drawn) == 50
     assert drawn.count("█") == 1
-    assert drawing.sparkline(Curve(), 100) == ""
+    assert sparkline(Curve(), 100) == ""
 
 
 def test_a_sparkline_of_very_many_windows_shows_the_last() -> None:
     curve = Curve((1, 100) * 300, compactions=tuple(Compaction(2 * n, 0) for n in range(1, 300)))
-    drawn = drawing.sparkline(curve, 100, 60)
+    drawn = sparkline(curve, 100, 60)
     assert drawn.startswith("…")
     assert len(drawn) < 90
 
@@ -240,15 +239,15 @@ def test_a_sparkline_of_very_many_windows_shows_the_last() -> None:
 def test_whatever_the_curve_it_can_be_drawn(points: list[int], cuts: list[int], title: str, width: int) -> None:
     found = sorted({min(cut, len(points)) for cut in cuts})
     curve = Curve(tuple(points), compactions=tuple(Compaction(cut, 0) for cut in found))
-    drawn = drawing.sparkline(curve, 167_000, width)
+    drawn = sparkline(curve, 167_000, width)
     assert "\n" not in drawn
-    root = ElementTree.fromstring(drawing.svg(curve, LIMIT, Thresholds(), title))
+    root = ElementTree.fromstring(svg(curve, LIMIT, Thresholds(), title))
     lines = [one for one in root.iter() if one.get("class") == "compaction"]
     assert len(lines) == len(found)
 
 
 def test_a_picture_names_its_zones_and_its_ends() -> None:
-    root = ElementTree.fromstring(drawing.svg(Curve((1, 2)), LIMIT, Thresholds(), "t"))
+    root = ElementTree.fromstring(svg(Curve((1, 2)), LIMIT, Thresholds(), "t"))
     texts = {one.text for one in root.iter() if one.tag.endswith("text")}
     assert {"yellow", "orange", "red", "tokens", "0", "167,000", "150,300"} <= texts
 
@@ -260,7 +259,7 @@ def test_the_components_of_counted_messages_sum_to_the_whole() -> None:
 
 
 def test_a_picture_escapes_its_title_and_fits_both_kinds_of_page() -> None:
-    drawn = drawing.svg(Curve((1, 2)), LIMIT, Thresholds(), "</title><script>alert(1)</script>\x00")
+    drawn = svg(Curve((1, 2)), LIMIT, Thresholds(), "</title><script>alert(1)</script>\x00")
     root = ElementTree.fromstring(drawn)
     assert not [one for one in root.iter() if one.tag.endswith("script")]
     assert "prefers-color-scheme: dark" in drawn
@@ -268,4 +267,4 @@ def test_a_picture_escapes_its_title_and_fits_both_kinds_of_page() -> None:
 
 
 def test_a_bar_is_full_at_its_limit_and_shows_the_least() -> None:
-    assert [drawing.bar(share, 4) for share in (0, 0.01, 0.5, 1, 9)] == ["....", "#...", "##..", "####", "####"]
+    assert [bar(share, 4) for share in (0, 0.01, 0.5, 1, 9)] == ["....", "#...", "##..", "####", "####"]

@@ -16,7 +16,7 @@ from memctl.window.state import files
 def test_a_note_is_a_line_and_whatever_else_stands_there_stays(tmp_path: Path) -> None:
     file = tmp_path / "notes.md"
     file.write_text("# Mine\n- [high] Bugs: a fault\n- [loud] bugs: no note\n- [HIGH] plans: neither\nlast line")
-    notes = files.notes(tmp_path, "notes.md")
+    notes = files.notes_in(tmp_path, "notes.md")
     assert list(notes) == [Note("bugs", "a fault", "high")]
     before = file.read_text()
     notes.write("decisions", "use\nfetch", "critical")
@@ -24,7 +24,7 @@ def test_a_note_is_a_line_and_whatever_else_stands_there_stays(tmp_path: Path) -
 
 
 def test_a_note_that_is_refused_or_can_not_be_written_is_not_taken(tmp_path: Path) -> None:
-    notes = files.notes(tmp_path, "sub/notes.md")
+    notes = files.notes_in(tmp_path, "sub/notes.md")
     with pytest.raises(ValueError, match="no category"):
         notes.write("plans", "x")
     (tmp_path / "sub").write_text("a file where the folder should be")
@@ -42,7 +42,7 @@ def test_what_is_no_text_or_leads_elsewhere_is_refused(tmp_path: Path, content: 
     else:
         file.write_bytes(content)
     with pytest.raises(MemctlError, match=r"notes\.md"):
-        files.notes(tmp_path / "project", "notes.md")
+        files.notes_in(tmp_path / "project", "notes.md")
 
 
 @given(st.lists(st.tuples(st.sampled_from(CATEGORIES), st.text(max_size=40), st.sampled_from(IMPORTANCES)), max_size=5))
@@ -50,11 +50,11 @@ def test_what_was_taken_is_read_again(taken: list[tuple[str, str, str]]) -> None
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as folder:
-        notes = files.notes(Path(folder), "notes.md")
+        notes = files.notes_in(Path(folder), "notes.md")
         for one in taken:
             try:
                 notes.write(*one)
             except ValueError:
                 assert not one[1].strip()
-        assert list(files.notes(Path(folder), "notes.md")) == list(notes)
+        assert list(files.notes_in(Path(folder), "notes.md")) == list(notes)
         assert isinstance(notes, Notes)

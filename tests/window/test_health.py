@@ -8,10 +8,22 @@ from hypothesis import strategies as st
 
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
-from memctl.window.health.alerts import METRICS, Alert, AlertLevel, AlertThresholds, HealthSnapshot, alerts, watch
-from memctl.window.health.monitor import ContextHealthMonitor
-from memctl.window.health.questions import Question
-from memctl.window.health.trends import FALLING, INSUFFICIENT, RISING, STABLE, trend
+from memctl.window.fidelity import Question
+from memctl.window.health import (
+    FALLING,
+    INSUFFICIENT,
+    METRICS,
+    RISING,
+    STABLE,
+    Alert,
+    AlertLevel,
+    AlertThresholds,
+    ContextHealthMonitor,
+    HealthSnapshot,
+    alerts,
+    trend,
+    watch,
+)
 from memctl.window.pressure.monitor import ContextPressureMonitor
 
 # A snapshot that is poor in all but the compression ratio.

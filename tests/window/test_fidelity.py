@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
 from memctl.transcript import reading
-from memctl.window.health import questions
-from memctl.window.health.fidelity import FACTS, JUDGE, asked_of, evaluate
-from memctl.window.health.questions import Question
+from memctl.window import fidelity
+from memctl.window.fidelity import FACTS, JUDGE, Question, asked_of, evaluate
 from memctl.window.preservation import essentials, events
 
 # A compression that leaves out how many files there are.
@@ -220,7 +219,7 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
             ]
         )
     )  # fmt: skip
-    found = questions.generate(session)
+    found = fidelity.generate_questions(session)
     by_category = {name: [one for one in found if one.category == name] for name in essentials.KINDS}
     assert all(by_category.values())
     assert by_category["task"][0].said.startswith("Migrate all axios calls")
@@ -246,7 +245,7 @@ def test_what_is_asked_is_what_must_survive() -> None:
         )
     )
     wanted = essentials.of_happened(events.of_events(session.events))
-    asked = questions.generate(session)
+    asked = fidelity.generate_questions(session)
     assert [one.category for one in asked] == [one.kind for one in wanted]
     assert {one.kind for one in wanted} == set(essentials.KINDS)
 
@@ -261,12 +260,12 @@ def test_what_the_user_insisted_on_and_said_is_asked_for() -> None:
     ]
     session = reading.read(msgspec.json.encode(talk))
     whole = "\n".join(event.text for event in session.events)
-    found = evaluate(whole, "Port the shop to Python; touch src/legacy.py.", questions.generate(session))
+    found = evaluate(whole, "Port the shop to Python; touch src/legacy.py.", fidelity.generate_questions(session))
     lost = {answer.question.category: answer.lost for answer in found.answers if answer.kept is False}
     assert lost.keys() == {"constraint", "message"}
     assert found.score is not None
     assert found.score < 0.85
-    assert evaluate(whole, whole.replace("\n", " "), questions.generate(session)).score == 1
+    assert evaluate(whole, whole.replace("\n", " "), fidelity.generate_questions(session)).score == 1
     kept = {answer.question.facts for answer in found.answers if answer.question.category == "constraint"}
     assert kept == {("Never touch src/legacy.py",), ("IMPORTANT: money is an integer of cents",)}
 
@@ -275,13 +274,13 @@ def test_what_the_user_insisted_on_and_said_is_asked_for() -> None:
 def test_a_context_keeps_all_of_itself(text: str) -> None:
     session = reading.read(text.encode())
     whole = "\n".join(event.text for event in session.events)
-    found = evaluate(whole, whole, questions.generate(session))
+    found = evaluate(whole, whole, fidelity.generate_questions(session))
     assert found.score in (None, 1)
 
 
 def test_of_each_category_there_are_at_most_ten() -> None:
     text = "\n".join(f"See src/part{n}.py, which takes {n * 11} ms." for n in range(40))
-    found = questions.generate(reading.read(text.encode()))
+    found = fidelity.generate_questions(reading.read(text.encode()))
     assert sum(one.category == "path" for one in found) == 10
     assert sum(one.category == "number" for one in found) == 10
 
@@ -295,7 +294,7 @@ questions:
     facts: [src/api.ts]
   - {ask: What was decided?, said: native fetch with a wrapper}
 """
-    found = questions.parse(text, "q.yaml")
+    found = fidelity.parse_questions(text, "q.yaml")
     assert found[0] == Question("What is the task?")
     assert found[1] == Question("Which file is next?", "paths", ("src/api.ts",))
     assert found[2].said == "native fetch with a wrapper"
@@ -318,7 +317,7 @@ questions:
 )
 def test_a_broken_file_is_named(text: str, message: str) -> None:
     with pytest.raises(MemctlError) as caught:
-        questions.parse(text, "q.yaml")
+        fidelity.parse_questions(text, "q.yaml")
     assert message in caught.value.message
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -13,30 +13,85 @@ from memctl.pages import outline
 from memctl.session import failures
 from memctl.sources import views
 from memctl.sources.views import ViewRow
+from memctl.text.characters import printable_line
 from memctl.text.fit import cut
 from memctl.window.results import forms
 from memctl.window.results.forms import Output
-from memctl.window.results.key_line import FOUND, key_line, names_error, summing_up
+
+FOUND = "Finding"  # before what was found, in a placeholder and in a summary of a result
+_LOOKED_AT = 200  # lines at the beginning, and a quarter as many at the end, where commands sum up
+_LONGEST = 300  # characters of a line that is shown
+_WARNS = re.compile(
+    r"\b(?:\w*Error|\w*Exception|errors?|fatal|panic(?:ked)?|critical|fail(?:ed|ure|ures|s|ing)?|denied|refused"
+    r"|timed out|no such file|not found|cannot|can't|unable to|warn(?:ing)?s?|Traceback|conflict|deprecated)\b",
+    re.IGNORECASE,
+)
+_NO_ERROR = re.compile(r"\b(?:0|no|without) (?:errors?|failures?|warnings?|failed)\b", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\b\d[\d,.]*\s+(?:\w+\s+){0,2}?(?:files?|matches|match|results?|passed|failed|failures?|errors?|warnings?|tests?"
+    r"|lines?|rows?|items?|refs?|references?|commits?|changed|insertions?|deletions?|occurrences?|records?|seconds?)\b",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(?<![\w/])[\w.~-]*/[\w./-]+\w|\b\w+\.(?:py|ts|tsx|js|go|rs|java|md|json|ya?ml|toml|c|h|sql)\b")
+_NUMBER = re.compile(r"\d")
+_MARKUP = re.compile(r"[^\w]*$|^[-=#*_|+~\s]+$")
+
+
+def key_line(text: str, *, is_error: bool = False) -> str:
+    """The line of a text that tells most, without what could end a placeholder; "" if there is none."""
+    lines = [line for line in map(plain, _looked_at(text)) if line and not _MARKUP.match(line)]
+    if not lines:
+        return ""
+    if is_error:
+        return next(filter(names_error, lines), lines[0])
+    return max(enumerate(lines), key=lambda item: (_weight(item[1]), -item[0]))[1]
+
+
+def summing_up(lines: Iterable[str]) -> str:
+    """The last of some lines that counts something, "" if none does."""
+    return next((line for line in reversed([*lines]) if _COUNTED.search(line[:_LONGEST])), "")
+
+
+def names_error(line: str) -> bool:
+    """Whether a line names an error or a warning, and not that there is none."""
+    return _WARNS.search(line) is not None and _NO_ERROR.search(line) is None
+
+
+def _looked_at(text: str) -> list[str]:
+    lines = text[: _LOOKED_AT * _LONGEST].split("\n")[:_LOOKED_AT]
+    tail = text[-_LOOKED_AT * _LONGEST // 4 :].split("\n")[-_LOOKED_AT // 4 :]
+    return lines + tail
+
+
+def _weight(line: str) -> int:
+    """How much a line tells. Words that count something tell most; an error comes next."""
+    weight = 4 * bool(_COUNTED.search(line)) + 3 * names_error(line)
+    return weight + bool(_PATH.search(line)) + bool(_NUMBER.search(line))
+
+
+def plain(line: str) -> str:
+    """A text as a placeholder can have it: no control characters, no brackets that would close it."""
+    return printable_line(line[:_LONGEST].replace("[", "(").replace("]", ")"))
+
 
 # How much rows matter: the finding stands first, errors follow, then what the form has to tell.
 FINDING, ERROR, FIRST, SECOND, THIRD = range(5)
 _ERRORS = "Errors and warnings"
-_LONGEST = 300  # characters of a line that is told
 _MOST_ERRORS = 40
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+")
 
 
-def rows(output: Output) -> list[ViewRow]:
+def rows_of(output: Output) -> list[ViewRow]:
     """The rows of an output, in the order in which they are to stand; the first is what was found."""
-    return list(_told(output))
+    return list(_rows(output))
 
 
 def finding(output: Output) -> str:
     """What was found, in one line: what a placeholder keeps of an output, and what a summary of it begins with."""
-    return next(_told(output)).text
+    return next(_rows(output)).text
 
 
-def _told(output: Output) -> Iterator[ViewRow]:
+def _rows(output: Output) -> Iterator[ViewRow]:
     if not output.text.strip():
         return iter([ViewRow((FINDING,), FOUND, "it is empty")])
     return _BY_FORM.get(output.form, _plain)(output)
@@ -146,8 +201,8 @@ def _log(output: Output) -> Iterator[ViewRow]:
     """How many lines of which level there are, the errors, and which lines are frequent; how it begins and ends."""
     lines = [row for row in output.text.split("\n") if row.strip()]
     levels = Counter(match[1] for row in lines if (match := _LEVEL.search(row[:_LONGEST])))
-    told = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
-    yield ViewRow((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({told})" if told else ""))
+    listed = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
+    yield ViewRow((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({listed})" if listed else ""))
     yield from errors("\n".join(row for row in lines if not re.search(r"\b(?:TRACE|DEBUG|INFO)\b", row[:80])))
     yield from _moved(views.rows("", output.text), FIRST)
 
@@ -220,11 +275,10 @@ def _items(name: str, value: Any, depth: int = 0) -> Iterator[ViewRow]:
         for key, inner in value.items():
             yield from _items(f"{name}.{key}" if name else str(key), inner, depth + 1)
     for number, item in enumerate(value) if isinstance(value, list) else ():
-        told = (
-            {key: inner for key, inner in item.items() if _TELLING_KEY.match(key)} if isinstance(item, dict) else item
-        )
-        if told or not isinstance(item, dict):
-            shown = msgspec.json.encode(told).decode()
+        is_object = isinstance(item, dict)
+        part = {key: inner for key, inner in item.items() if _TELLING_KEY.match(key)} if is_object else item
+        if part or not is_object:
+            shown = msgspec.json.encode(part).decode()
             yield ViewRow((SECOND, number), "Items, by what tells them apart", line(f"{name}[{number}]: {shown}"))
 
 
@@ -242,10 +296,8 @@ def _file(output: Output) -> Iterator[ViewRow]:
 def _plain(output: Output) -> Iterator[ViewRow]:
     """The line that tells most, how it begins and ends, its errors, and which lines are frequent."""
     count = sum(1 for row in output.text.split("\n") if row.strip())
-    told = key_line(output.text)
-    yield ViewRow(
-        (FINDING,), FOUND, "; ".join([*([f"{count:,} lines"] if count > 1 else []), *([told] if told else [])])
-    )
+    found = [f"{count:,} lines"] if count > 1 else []
+    yield ViewRow((FINDING,), FOUND, "; ".join(filter(None, [*found, key_line(output.text)])))
     yield from errors(output.text)
     yield from _moved(views.rows("", output.text), FIRST)
 

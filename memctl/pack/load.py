@@ -1,0 +1,138 @@
+"""Loading on demand: what an agent asks for in its reply (rules.md#prompts), and the draft of what was found.
+
+- `load §3.3.2` (also `please load §3.1 and DEC-2025-11-04-001`): progressive disclosure.
+- `summarize src/big.py`: summary elevation. A file of more than 10,000 tokens is answered by its summary anyway
+  (rules.md#files-for-a-task).
+- `PRUNE: §4.old.py - replaced`, on a line of its own: context pruning.
+
+Text in fenced code is no request. What is not understood is no request either: a reply is read, never obeyed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.pack import items
+from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
+from memctl.pack.filling import CountTokens
+from memctl.pack.items import Sources
+from memctl.pages.navigate import Place
+from memctl.record import ids
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.text import headings, sensitive_files
+
+LARGE = 10_000  # tokens
+_TARGET = re.compile(rf"§\d+\.(?:[./]*[\w*@+-])+|§\d+\b|\b{ids.SHAPE}\b", re.IGNORECASE)
+_LOAD = re.compile(r"\bload\b(?!\s*(?::\s*)?(?:balanc|average))", re.IGNORECASE)
+_SUMMARIZE = re.compile(r"\bsummari[sz]e\b:?\s+[`'\"]?(§?[\w@+./-]*[\w+-])", re.IGNORECASE)
+_PRUNE = re.compile(r"[\s>*`-]*PRUNE[*`]*:[*`\s]*(\S+)(?:\s+[-\u2013\u2014:]*\s*(.*))?$")
+_NEGATED = re.compile(r"\b(?:don['\u2019]?t|do not|no need to|without|never)\b[^.!?]{0,24}$", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`])|\n{2,}|\n(?=[ \t]*(?:[-*+>]|\d+[.)]\s))")
+_MOST = 50  # requests in one reply; more is no plan but a dump
+
+
+class Prune(msgspec.Struct, frozen=True):
+    """Something that an agent no longer needs, and why."""
+
+    target: str
+    reason: str
+
+
+class Directives(msgspec.Struct, frozen=True):
+    """What a reply asks for, each once, in its order; `ignored` are requests beyond the fiftieth."""
+
+    load: tuple[str, ...]
+    summarize: tuple[str, ...]
+    prune: tuple[Prune, ...]
+    ignored: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.load or self.summarize or self.prune)
+
+
+def read(reply: str) -> Directives:
+    """The directives in an agent's reply."""
+    load: dict[str, None] = {}
+    summarize: dict[str, None] = {}
+    prune: dict[str, Prune] = {}
+    prose = []
+    for line in (line for line, outside in headings.outside_fences(reply) if outside):
+        if match := _PRUNE.match(line):
+            if target := match[1].rstrip("`*,;:"):
+                prune.setdefault(target, Prune(target, (match[2] or "").rstrip().rstrip("`*").strip()))
+        else:
+            prose.append(line)
+    for sentence in _SENTENCE.split("\n".join(prose)):
+        match = _LOAD.search(sentence)
+        if match and not _NEGATED.search(sentence[: match.start()]):
+            targets = _TARGET.findall(sentence[match.end() :])
+            load |= dict.fromkeys(target if target.startswith("§") else target.upper() for target in targets)
+        # A path has a slash, a full stop or a marker; else it is the next word of a sentence.
+        summarize |= dict.fromkeys(name for name in _SUMMARIZE.findall(sentence) if re.search(r"[/.]|^§", name))
+    wanted = [name for name in load if name not in summarize]
+    ignored = max(len(wanted) - _MOST, 0) + max(len(summarize) - _MOST, 0)
+    return Directives(tuple(wanted[:_MOST]), tuple(summarize)[:_MOST], tuple(prune.values()), ignored)
+
+
+class Ways(msgspec.Struct, frozen=True):
+    """How what is asked for is found: a place by its marker, a file's summary by its path, and what a text counts."""
+
+    place: Callable[[str], Place]
+    summary: Callable[[str], str]
+    count: CountTokens
+    sources: Sources
+
+    def loaded(self, marker: str) -> Item:
+        """A place as an item: a file by its text, or if that is large its summary."""
+        place = self.place(marker)
+        if place.level < 4 or place.path.endswith("/"):
+            return items.of_place(place)
+        if reason := sensitive_files.refusal(place.path, b"", place.text):
+            raise MemctlError(f"{place.path} never enters a model's context: {reason}")
+        if self.count(place.text) > LARGE:
+            return self.summarized(place.path)
+        section = (("section", place.parent),) if place.parent else ()
+        return Item("file", place.path, "", place.text, section, place.path)
+
+    def summarized(self, path: str) -> Item:
+        return Item("file", path.removeprefix("§4."), "", self.summary(path), (("shown", "summary"),), path)
+
+
+def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> tuple[PackDraft, list[Left]]:
+    """Find everything that directives ask for: a draft of what was found, and what was not, with why."""
+    found: list[Item] = []
+    unknown: list[Left] = []
+    records: list[Record] = []
+    for target, way in [
+        *((name, ways.loaded) for name in asked.load),
+        *((p, ways.summarized) for p in asked.summarize),
+    ]:
+        try:
+            if way == ways.loaded and ids.kind_of(target) is not None:
+                records.append(snapshot.resolve(target))
+            else:
+                found.append(way(target))
+        except MemctlError as error:
+            why = f"{error.message}; {error.hint}" if error.hint else error.message
+            unknown.append(Left(target, "", " ".join(why.split())))
+    origins = ways.sources.origins(records)
+    found = [*(items.of_record(snapshot, record, origins) for record in records), *found]
+    missing = [f"- {left.id}: {left.why}" for left in unknown]
+    pruned = [f"- {prune.target}" + (f" - {prune.reason}" if prune.reason else "") for prune in asked.prune]
+    notes = (("not_found", "Not found", missing), ("prune", "To be dropped", pruned))
+    draft = PackDraft(
+        project=snapshot.config.project,
+        parts=(PackPart("loaded", "Loaded", tuple({item.key: item for item in found}.values())),),
+        title="Asked of the memory of {project}",
+        root="loaded_context",
+        opening=(NOTICED,),
+        closing=tuple(PackNote(name, title, "\n".join(lines), True) for name, title, lines in notes if lines),
+        made=now,
+    )
+    return draft, unknown

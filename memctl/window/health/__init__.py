@@ -1,1 +1,0 @@
-"""How a window is doing over time: metrics, alarms, trends, and how much a compression kept."""

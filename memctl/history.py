@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.errors import MemctlError
-from memctl.git import history as journal
 from memctl.record.snapshot import Snapshot
-from memctl.store import load, sessions_ref
+from memctl.store import batches, load, sessions_ref
 from memctl.store.memory import Memory, open_memory
 from memctl.write import id_collisions, remove
 
@@ -57,7 +56,7 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
         beside = sessions_ref.now(memory) if revision == "HEAD" else sessions_ref.as_of(memory, start)
     return [
         Entry(repo.commit(one.commit), said.ops, said.ids, said.actor, said.session, said.reason)
-        for one in journal.commits(memory.repository, paths, start, limit, beside=beside)
+        for one in batches.commits(memory, paths, revision if revision == "HEAD" else start, limit, beside=beside)
         for said in [one.trailers]
     ]
 

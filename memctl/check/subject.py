@@ -8,7 +8,7 @@ from memctl.check.findings import StagedWork, Subject
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, index
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, files
+from memctl.store import batches, entry_state, files
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
@@ -36,9 +36,8 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
 
     def earlier(path: str) -> str | None:
         try:
-            return git.read(["show", f"{before}:{memory.tracked(path)}"], memory.repository.top).decode(
-                errors="replace"
-            )
+            known = before if after else batches.head(memory)  # what a batch has was judged when it was written
+            return git.read(["show", f"{known}:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
         except git.GitFailed:
             return None
 

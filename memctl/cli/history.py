@@ -14,7 +14,7 @@ from memctl.git import differences, git, history, message
 from memctl.history import record_paths
 from memctl.record import ids, timestamps
 from memctl.record.kinds import KINDS
-from memctl.store import load, sessions_ref
+from memctl.store import batches, load, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.write import remove
@@ -56,7 +56,7 @@ def log_command(
     most = None if since else limit or None
     given_up = bool(id) or most is None or history.has_given_up(memory.repository, path, revision, most)
     beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.now(memory)
-    found = history.commits(memory.repository, [path, *former], revision, most, given_up=given_up, beside=beside)
+    found = batches.commits(memory, [path, *former], revision, most, given_up=given_up, beside=beside)
     if since:
         earliest = timestamps.parse_option(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]

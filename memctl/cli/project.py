@@ -188,6 +188,7 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--again", is_flag=True, help="Write and commit what was undone outside memctl (of the ids, or all).")
 @click.option("--drop", is_flag=True, help="Forget what was undone outside memctl (of the ids, or all).")
+@click.option("--batch", is_flag=True, help="Squash a batch if HEAD has moved on since, and nothing else (for hooks).")
 @click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 @click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
 @report.strict_option
@@ -200,6 +201,7 @@ def commit_command(
     ids: tuple[str, ...],
     again: bool,
     drop: bool,
+    batch: bool,
     allow_accepted: bool,
     allow_secret: bool,
     strict: bool,
@@ -208,6 +210,8 @@ def commit_command(
 ) -> None:
     """Commit each pending change with its own message, and then all edits made by hand.
 
+    With `commits: batch` these are changes of the batch; then all of it is squashed into one commit of the branch.
+
     A change that was undone outside memctl before it had a commit (by `git rebase --abort`, `reset --hard`, `stash` or
     `checkout`) is kept until its text is back, --again writes it, or --drop forgets it. --again merges it into a file
     that has changed meanwhile; if that can't be merged, it shows the conflict and writes nothing.
@@ -215,6 +219,10 @@ def commit_command(
     if (again and drop) or (ids and not (again or drop)):
         raise MemctlError("ids go with either --again or --drop", "`memctl commit -h` has examples", USAGE)
     memory = opening.memory(ctx)
+    if batch:
+        squashed = commit.end_batch(memory, only_if_moved=True)
+        report.pending(squashed) if squashed else None
+        ctx.exit(REFUSED if squashed and squashed.pending else OK)
     if not dry_run:
         memory.grant_trust()
         two_phase.recover(memory, transaction.write, ask_remote=True)

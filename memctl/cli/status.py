@@ -17,7 +17,7 @@ from memctl.git.changes import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, files, journal
+from memctl.store import batches, entry_state, files, journal
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
@@ -60,7 +60,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         key = "archived" if record.is_archived else record.status
         of_type[key] = of_type.get(key, 0) + 1
     revision = memory.repository.resolve(at) if at else "HEAD"
-    changes = history.commits(memory.repository, [memory.prefix], revision, limit=1)
+    changes = batches.commits(memory, [memory.prefix], revision, limit=1)
     data: dict[str, Any] = {
         "project": memory.config.project,
         "folder": str(memory.folder),
@@ -93,6 +93,8 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         covered = {path for entry in waiting for path in entry.change.paths}
         rest = [path for path in _differing(memory, asked) if path not in covered]
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
+        batch = batches.current(memory)
+        data["batched"] = len(batches.changes(memory, batch.base, batch.tip)) if batch else 0
         data["interrupted"] = _interrupted(memory)
         data["handoffs"] = [
             {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
@@ -118,7 +120,7 @@ def _interrupted(memory: Memory) -> list[str]:
         return []
     from memctl.write import checkout_log, two_phase
 
-    move = checkout_log.noted(memory)
+    move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
     return [*moving, *two_phase.interrupted(memory)]
 
@@ -169,6 +171,8 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     status_figures.print_figures(data, bars)
     if last := data["last_change"]:
         output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
+    if number := data.get("batched"):
+        output.text(f"batch: {quantity(number, 'change')} for one commit, after your next one or by `memctl commit`")
     for line in _wrong(data):
         output.painted(line, "yellow")
 

@@ -1,6 +1,6 @@
 """Who could know what: the commits that files and lines came with, and which of them lie in the history of others.
 
-Two clones can give one name to two things. Whoever referred to it meant the one that stood in the history of the
+Two clones can give one name to two things. Whoever referred to it meant the one in the history of the
 commit with the reference: the other was made elsewhere, and came only by a merge.
 """
 

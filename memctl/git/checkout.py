@@ -27,7 +27,7 @@ class Moved(msgspec.Struct, frozen=True):
     mode: str
 
 
-def moved(repository: Repository, old: str, new: str) -> list[Moved]:
+def changed_files(repository: Repository, old: str, new: str) -> list[Moved]:
     """The files that differ between two commits."""
     args = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new]
     words = iter(git.read(args, repository.top).split(b"\0"))
@@ -47,7 +47,7 @@ def in_the_way(repository: Repository, old: str, new: str) -> list[str]:
     nothing is in the way. Raises GitFailed if Git has another reason.
     """
     index.refresh(repository)
-    files = moved(repository, old, new)
+    files = changed_files(repository, old, new)
     there = [file.path for file in files if not file.before and os.path.lexists(repository.top / file.path)]
     if there:
         known = {os.fsdecode(path) for path in git.read(["ls-files", "-z"], repository.top).split(b"\0")}
@@ -86,7 +86,7 @@ def settle(repository: Repository, old: str, new: str) -> None:
     A file that is neither old nor new nor the beginning of the new one was edited since, and is left as it is.
     """
     lines, torn = [], []
-    files = moved(repository, old, new)
+    files = changed_files(repository, old, new)
     known = {entry.path: entry.blob for entry in index.entries(repository)}
     for file in files:
         name = os.fsencode(file.path).decode("utf-8", "backslashreplace")
@@ -133,6 +133,6 @@ def _patiently(repository: Repository, args: Sequence[str], extra: dict[str, str
             git.write(args, repository.top, extra={**git.ENGLISH, **(extra or {})})
             return
         except git.GitFailed as error:
-            if locks.named(error.stderr, repository.top) is None or time.monotonic() > deadline:
+            if locks.parse(error.stderr, repository.top) is None or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)

@@ -71,18 +71,9 @@ def commit(
 def _commit(
     repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation, *, by_agent: bool
 ) -> Made:
-    forbid_if_unsafe(repository)
-    try:
-        identities = prepared.identities()
-    except NoIdentity:
-        raise AllPending(
-            "Git does not know who you are",
-            "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
-        ) from None
     branch, parent = repository.branch()
+    identities = _admitted(repository, prepared, parent, by_agent=by_agent)
     paths = list(files)
-    _refuse_ignored(prepared)
-    _look_at_hooks(repository, parent, by_agent=by_agent)
     if branch and not _needs_git_commit(repository, files):
         importer = prepared.importer
         importer.give(branch, parent, files, message, identities)  # it makes the commit while the index is written
@@ -95,6 +86,59 @@ def _commit(
         _collect_garbage(repository)
         return made
     return Made(_commit_only(repository, files, message, prepared.dates))
+
+
+def commit_on_ref(
+    repository: Repository,
+    place: tuple[str, str],
+    files: Mapping[str, bytes | None],
+    message: str,
+    prepared: Preparation,
+    *,
+    by_agent: bool = False,
+) -> str:
+    """Commit `files` to a ref of memctl's own after a commit, both given as `place`; returns the commit's id.
+
+    The ref must lead to nothing that is not in that commit's history. Index, branch and the user's hooks have no part
+    in it. Raises CommitPending where a commit to the branch could not be made either.
+    """
+    (ref, parent), importer = place, prepared.importer
+    try:
+        identities = _admitted(repository, prepared, repository.branch()[1], by_agent=by_agent)
+        if _filtered(repository, files) or any(content is not None and b"\r" in content for content in files.values()):
+            files = {path: _as_stored(repository, path, content) for path, content in files.items()}
+        importer.give(ref, parent, files, message, identities)
+        try:
+            made = importer.finish()
+        except git.GitFailed as error:
+            raise _failure(repository, error) from None
+        _collect_garbage(repository)
+        return made
+    finally:
+        importer.close()
+
+
+def _as_stored(repository: Repository, path: str, content: bytes | None) -> bytes | None:
+    """What Git would store of a file: with its filters and line ends."""
+    if content is None:
+        return None
+    blob = git.write(["hash-object", "-w", "--stdin", f"--path={path}"], repository.top, content).decode().strip()
+    return git.read(["cat-file", "blob", blob], repository.top)
+
+
+def _admitted(repository: Repository, prepared: Preparation, head: str, *, by_agent: bool) -> list[str]:
+    """Return author and committer for a commit that can be made now; raises CommitPending otherwise."""
+    forbid_if_unsafe(repository)
+    try:
+        identities = prepared.identities()
+    except NoIdentity:
+        raise AllPending(
+            "Git does not know who you are",
+            "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
+        ) from None
+    _refuse_ignored(prepared)
+    _look_at_hooks(repository, head, by_agent=by_agent)
+    return identities
 
 
 def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
@@ -255,7 +299,7 @@ def _commit_only(
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
     hooks = [file.name for file in repository.commit_hooks()]
-    hint = "mend what it complains about, then run `memctl commit`"
+    hint = "fix what it complains about, then run `memctl commit`"
     if hooks and repository.flag("memctl.verify", default=True):
         hint += "; `git config memctl.verify false` makes memctl commit without your hooks"
         return f"git or a hook ({', '.join(hooks)}) refused the commit:\n{error.stderr.strip()}", hint
@@ -285,7 +329,7 @@ def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
 
 def _lock_in_the_way(repository: Repository, error: git.GitFailed) -> Path | None:
     """The lock of Git's that a command complains of; what hooks say of other files of that name is another matter."""
-    lock = locks.named(error.stderr, repository.top)
+    lock = locks.parse(error.stderr, repository.top)
     folders = (repository.git_dir, repository.common_dir)
     return lock if lock and any(lock.is_relative_to(folder) for folder in folders) else None
 
@@ -323,7 +367,7 @@ class Preparation:
         self._variables = git.start(_VARIABLES, repository.top, self.dates)
         # Without the index Git answers in half the time, and mostly there is no rule at all.
         self._ruled_args = ["check-ignore", "--no-index", "--", *paths[:_MANY]]
-        # This one knows only one way to take paths, and complains of being told of another.
+        # This one knows only one way to take paths, and complains of the other.
         self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
         self.importer = Importer(repository)
 
@@ -437,7 +481,7 @@ class Importer:
     def close(self) -> None:
         """End it; what it was given is on no branch then, unless it has finished.
 
-        It is told that this is all: if its input ended before "done", it would report a crash in a file.
+        It gets the word that this is all: if its input ended before "done", it would report a crash in a file.
         """
         if self._process.returncode is None:
             with suppress(BrokenPipeError):

@@ -106,7 +106,7 @@ def _run_from_worktree(repository: Repository, names: Collection[str] = ()) -> I
     texts = {file: _text(file) for file in found}
     words = b"\n".join(texts.values())
     if _inside(repository, folder):
-        texts |= {file: _text(file) for file in _below(repository, hooks.written_by_hand(folder))}
+        texts |= {file: _text(file) for file in _below(repository, hooks.editable_folder(folder))}
     texts |= {
         file: _text(file)
         for word, names in _CONFIGS.items()

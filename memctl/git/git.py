@@ -102,7 +102,7 @@ def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) ->
 
 
 def end(process: Process) -> bytes:
-    """End a command that only reads; what it has said on stderr."""
+    """End a command that only reads; returns its stderr."""
     process.kill()
     return process.communicate()[1]
 
@@ -151,7 +151,7 @@ def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Map
         from memctl.git import locks
 
         error = GitFailed(args, process.returncode, said or printed, printed if said else "")
-        if error.hint is None and (lock := locks.named(error.stderr, cwd)) is not None:
+        if error.hint is None and (lock := locks.parse(error.stderr, cwd)) is not None:
             error.hint = "; ".join(locks.describe(lock))
         raise error
     return out

@@ -18,7 +18,7 @@ from memctl.git import git, message, trees
 from memctl.git.repository import Repository
 from memctl.record import timestamps
 
-# Git shows nothing of what a merge changed unless told to. Of a file that a merge changed in its own way, so that no
+# Git shows nothing of what a merge changed by default. Of a file that a merge changed in its own way, so that no
 # parent has it as the merge does, the difference from the first parent is enough.
 _AS_ONE = "--diff-merges=first-parent"
 
@@ -42,10 +42,12 @@ def commits(
     *,
     given_up: bool = False,
     beside: str = "",
+    is_line: bool = False,
 ) -> list[Commit]:
     """The commits that touched any of `paths` (below the worktree's top), newest first.
 
-    They are those of the history of `revision`, and of the commit `beside` it, if one is given.
+    They are those of the history of `revision`, and of the commit `beside` it, if one is given; if that `is_line`, of
+    first parents alone.
 
     Where a merge took one side of them as it was, only that side's are found; with `given_up` also the other's, and the
     merge. A merge of sides of which only one touched the paths is no change.
@@ -57,6 +59,7 @@ def commits(
     if limit is not None:
         args.append(f"--max-count={limit}")
     args += ["--full-history", "--simplify-merges", "--date-order"] if given_up else []
+    args += ["--first-parent", "--no-merges"] if is_line else []
     out = git.read([*args, *tips, "--", *paths], repository.top).decode(errors="backslashreplace")
     return [_commit(part) for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out) if part]
 
@@ -115,16 +118,18 @@ def paths_ever(
     return [os.fsdecode(path).lstrip("\n") for path in out.split(b"\0") if path.strip(b"\n")]
 
 
-def paths_gone(repository: Repository, folder: str) -> list[str]:
-    """Every path below `folder` that the history of HEAD ever had: those that a commit took away first, newest first.
+def paths_gone(repository: Repository, folder: str, beside: str = "") -> list[str]:
+    """Every path below `folder` that the history of HEAD, or of a commit `beside` it, ever had: those that a commit
+    took away first, newest first.
 
     A merge takes away what all of its parents had. What only one of them had, and went on under another name, comes
     after.
     """
-    if not repository.has_head():
+    tips = _tips(repository, "HEAD", beside)
+    if not tips:
         return []
     args = ["log", "--no-show-signature", "-z", "--name-status", "--format=", "--diff-filter=AD", "--no-renames"]
-    out = git.read([*args, "-c", "--full-history", "HEAD", "--", folder], repository.top)
+    out = git.read([*args, "-c", "--full-history", *tips, "--", folder], repository.top)
     # A status, of a merge one letter for each parent, then the path; line breaks are between commits.
     items = [item for part in out.split(b"\0") if (item := part.lstrip(b"\n"))]
     changes = [(status, os.fsdecode(path)) for status, path in zip(items[::2], items[1::2], strict=True)]
@@ -151,8 +156,8 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
         if item.startswith(b"\x1e"):
             if date:
                 yield Changed(date, tuple(paths), subject)
-            seconds, _, said = item[1:].partition(b" ")
-            date, subject, paths = timestamps.from_epoch(int(seconds)), said.decode(errors="replace"), []
+            seconds, _, title = item[1:].partition(b" ")
+            date, subject, paths = timestamps.from_epoch(int(seconds)), title.decode(errors="replace"), []
         elif item:  # the status of a path, which follows: that may begin with any character
             paths.append(git.name(next(items)))
     if date:

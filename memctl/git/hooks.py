@@ -22,7 +22,7 @@ from memctl.errors import MemctlError
 from memctl.git import git
 from memctl.git.repository import Repository
 
-HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
+HOOKS = ("pre-commit", "pre-merge-commit", "post-merge", "post-commit", "post-checkout")
 KEPT = ".before-memctl"  # what the name of a user's hook has at its end while ours is in its place
 
 _SCRIPT = """\
@@ -50,6 +50,14 @@ run() {
     exit 0
 }
 
+has_batch() {
+    git=$(git rev-parse --git-dir)
+    for file in "$git"/memctl/.memory/batch "$git"/memctl/*.memory/batch; do
+        [ ! -e "$file" ] || return 0
+    done
+    return 1
+}
+
 for folder in FOLDERS; do
     [ -f "$folder/.memory/config.yaml" ] || continue # this branch has no memory there
 BODY
@@ -58,6 +66,7 @@ exit 0
 """
 _BODIES = {
     "pre-commit": """\
+    has_batch && run commit --batch
     [ ! -e "$(git rev-parse --git-path MERGE_HEAD)" ] || run render --staged # a merge is being concluded
     run check --staged""",
     "pre-merge-commit": """\
@@ -66,10 +75,16 @@ _BODIES = {
     # Git has made the tree of a merge before it runs pre-merge-commit: what that hook stages is not in the commit.
     "post-merge": """\
     [ "$1" != 0 ] || run render --merged""",
+    # Where a worktree has a batch of changes (`commits: batch`), it is squashed after each commit of the user's.
+    "post-commit": """\
+    has_batch && unset GIT_INDEX_FILE && run commit --batch""",
+    "post-checkout": """\
+    [ "$3" != 1 ] || { has_batch && run commit --batch; }""",
 }
 _BY_HAND = {
     "pre-commit": """\
 if [ -f CONFIG ] && command -v memctl >/dev/null; then
+    [ ! -e "$(git rev-parse --git-path BATCH)" ] || MEMCTL commit --batch || exit
     [ ! -e "$(git rev-parse --git-path MERGE_HEAD)" ] || MEMCTL render --staged || exit
     MEMCTL check --staged || exit
 fi
@@ -84,8 +99,18 @@ if [ -f CONFIG ] && command -v memctl >/dev/null; then
     [ "$1" != 0 ] || MEMCTL render --merged
 fi
 """,
+    "post-commit": """\
+if [ -f CONFIG ] && command -v memctl >/dev/null; then
+    [ ! -e "$(git rev-parse --git-path BATCH)" ] || (unset GIT_INDEX_FILE && MEMCTL commit --batch)
+fi
+""",
+    "post-checkout": """\
+if [ -f CONFIG ] && command -v memctl >/dev/null; then
+    [ "$3" != 1 ] || [ ! -e "$(git rev-parse --git-path BATCH)" ] || MEMCTL commit --batch
+fi
+""",
 }
-_CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged)\b", re.MULTILINE)
+_CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged|commit --batch)\b", re.MULTILINE)
 _MADE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
 _STAMP = re.compile(rb"^# memctl hook ([0-9a-f]{16})\n", re.MULTILINE)
 _FOLDERS = re.compile(rb"^for folder in (.*?); do$", re.MULTILINE | re.DOTALL)
@@ -154,7 +179,7 @@ def is_private(repository: Repository, place: Path) -> bool:
     return Path(os.path.realpath(place)).is_relative_to(repository.common_dir)
 
 
-def written_by_hand(place: Path) -> Path:
+def editable_folder(place: Path) -> Path:
     """The folder in which people write their hooks: from version 9 on, husky generates `.husky/_` and runs `.husky`."""
     return place.parent if place.name == "_" and place.parent.name == ".husky" else place
 
@@ -219,6 +244,7 @@ def by_hand(name: str, memory: str) -> str:
     at_top = memory == "."
     values = {
         "CONFIG": ".memory/config.yaml" if at_top else shlex.quote(f"{memory}/.memory/config.yaml"),
+        "BATCH": f"memctl/{'' if at_top else memory.replace('%', '%25').replace('/', '%2F') + '%2F'}.memory/batch",
         "MEMCTL": "memctl" if at_top else f"memctl -C {shlex.quote(memory)}",
     }
     return re.sub("|".join(values), lambda found: values[found[0]], _BY_HAND[name])

@@ -70,15 +70,21 @@ def all_without(name: str) -> list[str]:
 
 def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
     """Put texts by path into the index (None takes a path out), without touching the disk."""
+    args = ["hash-object", "-w", "--stdin"]
+
+    def blob(text: str | None) -> str:
+        return "" if text is None else git.write(args, repository.top, text.encode()).decode().strip()
+
+    put(repository, {path: blob(text) for path, text in texts.items()})
+
+
+def put(repository: Repository, blobs: Mapping[str, str]) -> None:
+    """Put blobs by path into the index ("" takes a path out), without touching the disk."""
     extra = repository.index_in_use()
-    lines = []
-    for path, text in texts.items():
-        if text is not None:
-            blob = git.write(["hash-object", "-w", "--stdin"], repository.top, text.encode()).decode().strip()
-            lines.append(f"100644 {blob}\t{path}\0")
+    lines = [f"100644 {blob}\t{path}\0" for path, blob in blobs.items() if blob]
     if lines:
         git.write(["update-index", "-z", "--index-info"], repository.top, "".join(lines).encode(), extra)
-    gone = "".join(f"{path}\0" for path, text in texts.items() if text is None)
+    gone = "".join(f"{path}\0" for path, blob in blobs.items() if not blob)
     if gone:
         git.write(["update-index", "-z", "--force-remove", "--stdin"], repository.top, gone.encode(), extra)
 

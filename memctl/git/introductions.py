@@ -15,14 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.git import git, trees
+from memctl.git import git, message, trees
 from memctl.git.repository import Repository
 from memctl.record import timestamps
 
 # `-c` lists of a merge only what it has otherwise than all of its parents. The settings log.showRoot and log.follow can
 # keep the files of a root commit from the list, and bring in those of another path.
 _LOG = ("log", "--no-show-signature", "-z", "-c", "--raw", "--no-abbrev", "--no-renames", "--root", "--no-follow")
-_FORMAT = "--format=%x1e%H %ct %(trailers:key=Memctl-Op,valueonly,separator=%x2C)"
+_FORMAT = "--format=%x1e%H %ct" + "".join(
+    f" %(trailers:key=Memctl-{key},valueonly,separator=%x2C)" for key in ("Op", "Base", "Changes")
+)
 _COUNTING = "maintain"  # the operation that writes into records how often they were read
 _NOTHING = "0"  # what the id of no blob consists of
 
@@ -31,7 +33,8 @@ class Introduction(msgspec.Struct, frozen=True):
     """A commit that introduced a text: its date in Unix seconds, the file, and the blob of the text.
 
     `before` are the blobs that the file had in the commit's parents, where the new one may differ from them in nothing
-    but how often the record was read: memctl counts that in merges and in its maintenance.
+    but how often the record was read: memctl counts that in merges and in its maintenance. `squashed` is the range of
+    the commits that the commit squashes, "" if it squashes none.
     """
 
     path: str
@@ -39,26 +42,32 @@ class Introduction(msgspec.Struct, frozen=True):
     commit: str
     seconds: int
     before: tuple[str, ...] = ()
+    squashed: str = ""
 
 
-def introductions(repository: Repository, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
+def introductions(
+    repository: Repository, paths: Sequence[str], revisions: str, *, is_line: bool = False
+) -> Iterator[Introduction]:
     """The introductions of all texts that files at or below some paths (none: all) ever had, latest first.
 
-    Raises GitFailed.
+    If the history `is_line`, it is that of first parents alone. Raises GitFailed.
     """
-    commit, seconds, is_counting = "", 0, False
-    items = git.stream([*_LOG, "--full-history", _FORMAT, revisions, "--", *paths], repository.top)
+    commit, seconds, is_counting, squashed = "", 0, False, ""
+    line = ["--first-parent"] if is_line else []
+    items = git.stream([*_LOG, "--full-history", *line, _FORMAT, revisions, "--", *paths], repository.top)
     for item in items:
         if item.startswith(b"\x1e"):
-            commit, when, operations = item[1:].decode(errors="replace").split(" ", 2)
+            commit, when, operations, base, tip = item[1:].decode(errors="replace").split(" ", 4)
             seconds, is_counting = int(when), _COUNTING in operations.split(",")
+            squashed = f"{base}..{tip}" if message.is_commit(base) and message.is_commit(tip) else ""
         elif columns := item.lstrip(b"\n").decode().split():
             # Of each parent a colon and a mode, then the mode now; of each parent a blob, then the blob now.
             parents = columns[0].count(":")
             path, blob, before = git.name(next(items)), columns[2 * parents + 1], columns[parents + 1 : 2 * parents + 1]
             if blob.strip(_NOTHING) and blob not in before:  # else it is gone, or only its mode is another
                 former = (one for one in before if one.strip(_NOTHING))
-                yield Introduction(path, blob, commit, seconds, tuple(former) if is_counting or parents > 1 else ())
+                counted = tuple(former) if is_counting or parents > 1 else ()
+                yield Introduction(path, blob, commit, seconds, counted, squashed)
 
 
 def latest(

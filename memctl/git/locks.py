@@ -18,7 +18,7 @@ _OF_WORKTREE = ("index", "HEAD")
 _OF_CLONE = ("HEAD", "config", "packed-refs", "shallow")
 
 
-def named(stderr: str, top: Path) -> Path | None:
+def parse(stderr: str, top: Path) -> Path | None:
     """The lock file that Git's message names as being there already; None if it complains of something else."""
     if found := re.search(_NAMED, stderr):
         return Path(found[1])

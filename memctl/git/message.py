@@ -19,6 +19,7 @@ TYPE = "docs(memory)"
 _WIDTH = 100
 _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one message
 _DEED = lazy_regex(r"([a-z]+) (\S+): (.*)")
+_ID = lazy_regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _TRAILER = lazy_regex(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 
 
@@ -31,11 +32,15 @@ class Trailers(msgspec.Struct, frozen=True):
     session: str = ""
     reason: str = ""
     deeds: tuple[Deed, ...] = ()
+    base: str = ""  # of a change of a batch, and of the squash: the commit that the batch is on top of
+    changes: str = ""  # of a squash: the last change of the batch
+    commit: str = ""  # of a join: the commit of the user's that had the files of the batch
     decisions: tuple[str, ...] = ()  # what a commit of code says it follows from: `Decision: DEC-…`
 
 
-def compose(changes: Sequence[Change]) -> str:
-    """The message of a commit that carries out one change, or several that touch the same files."""
+def compose(changes: Sequence[Change], base: str = "") -> str:
+    """The message of a commit that carries out one change, or several that touch the same files; `base` is that of
+    their batch."""
     first = changes[0]
     subject = f"{TYPE}: {first.op} {first.title}" if len(changes) == 1 else _joint_subject(changes)
     trailers: list[tuple[str, str]] = []
@@ -52,8 +57,35 @@ def compose(changes: Sequence[Change]) -> str:
             ("Memctl-Session", change.session),
             ("Memctl-Reason", change.reason),
         ]
+    return _message(subject, "", [*trailers, ("Memctl-Base", base)])
+
+
+def compose_squash(subjects: Sequence[str], trailers: Sequence[Trailers], base: str, tip: str) -> str:
+    """The message of a commit that squashes a batch, given the subjects and trailers of its changes, oldest first.
+
+    It lists every change; a batch of one has the subject of that.
+    """
+    listed = [subject.removeprefix(f"{TYPE}: ") for subject in subjects]
+    named = dict.fromkeys(name for one in trailers for name in one.ids)
+    names = ", ".join(named)
+    subject = listed[0] if len(listed) == 1 else f"{len(listed)} changes{': ' if names else ''}{names}"
+    lines = [("Memctl-Op", op) for one in trailers for op in one.ops]
+    lines += [("Memctl-Id", name) for name in named] if len(named) <= _MAX_IDS else [("Memctl-Count", str(len(named)))]
+    lines += [("Memctl-Actor", one.actor) for one in trailers] + [("Memctl-Session", one.session) for one in trailers]
+    body = "\n".join(_shorten(f"- {_one_line(one)}") for one in listed) if len(listed) > 1 else ""
+    return _message(f"{TYPE}: {subject}", body, [*lines, ("Memctl-Base", base), ("Memctl-Changes", tip)])
+
+
+def compose_join(base: str, tip: str, commit: str) -> str:
+    """The message of a commit that joins a branch and a batch that a commit of the user's has."""
+    trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
+    return _message(f"{TYPE}: join the branch and its changes", "", trailers)
+
+
+def _message(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str:
     lines = [_fold(key, value) for key, value in trailers if _one_line(value)]
-    return f"{_shorten(_one_line(subject))}\n\n" + "\n".join(dict.fromkeys(lines)) + "\n"
+    parts = [_shorten(_one_line(subject)), body, "\n".join(dict.fromkeys(lines))]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def parse(message: str) -> Trailers:
@@ -77,9 +109,21 @@ def parse(message: str) -> Trailers:
         actor=", ".join(found.get("memctl-actor", ())),
         session=", ".join(found.get("memctl-session", ())),
         reason="; ".join(found.get("memctl-reason", ())),
+        base=_commit(found.get("memctl-base", ())),
+        changes=_commit(found.get("memctl-changes", ())),
+        commit=_commit(found.get("memctl-commit", ())),
         deeds=tuple(Deed(*match.groups()) for text in deeds if (match := _DEED.fullmatch(text))),
         decisions=tuple(found.get("decision", ())),
     )
+
+
+def is_commit(name: str) -> bool:
+    """Return whether a text is a commit's id: what a message says otherwise could be an option to Git."""
+    return _ID.fullmatch(name) is not None
+
+
+def _commit(values: Sequence[str]) -> str:
+    return next((value for value in values[-1:] if is_commit(value)), "")
 
 
 def paragraphs(message: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Reading objects: one `git cat-file` answers all questions that a command has.
 
-What a name such as `COMMIT:PATH` stands for never changes, so its answers don't grow old.
+What a name such as `COMMIT:PATH` means never changes, so its answers don't grow old.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Objects(AnsweringProcess):
         super().__init__(("cat-file", "--batch"), top)
 
     def read(self, names: Sequence[str], limit: int | None = None) -> list[Object | None]:
-        """What ids, or names such as `COMMIT:PATH`, stand for; None for what there is not.
+        """The objects of ids, or of names such as `COMMIT:PATH`; None for what there is not.
 
         The content of an object of more than `limit` bytes is not kept. Raises GitFailed.
         """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from memctl.git import git
 from memctl.git.repository import Repository
 
-_VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter means that it said nothing
+_VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter means that it did not answer
 # What Git's verdict on a ref says if somebody else pushed at the same moment; each side of a race may see another of
 # these. Only the verdict is looked at: a hook of the remote's may say the same words and mean something else.
 _RACES = (
@@ -35,8 +35,8 @@ def run_push(repository: Repository, args: Sequence[str]) -> bool:
         git.write(["push", *args], repository.top, extra={**git.ENGLISH, git.COMMITTING: str(os.getpid())})
         return True
     except git.GitFailed as error:
-        said = error.stderr.strip()
-        lines = [line.strip() for line in said.splitlines()]
+        answer = error.stderr.strip()
+        lines = [line.strip() for line in answer.splitlines()]
         verdicts = [line for line in lines if line.startswith(_VERDICT) and not line.startswith(_UNKNOWN)]
         if any(words in line for words in _RACES for line in verdicts):
             return False

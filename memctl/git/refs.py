@@ -89,6 +89,15 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
             _wait_for(repository, ref, deadline)
 
 
+def delete(repository: Repository, ref: str, old: str) -> bool:
+    """Delete a ref that is at a commit; False if it is somewhere else by now."""
+    try:
+        git.write(["update-ref", "-d", ref, old], repository.top, extra=git.ENGLISH)
+        return True
+    except git.GitFailed:
+        return False
+
+
 def _wait_for(repository: Repository, ref: str, deadline: float) -> None:
     """Wait a moment for the lock of a ref, and take away one that a killed process has left.
 

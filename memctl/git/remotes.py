@@ -96,10 +96,10 @@ def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[
 def default(repository: Repository, remote: str) -> str:
     """The branch that the HEAD of a remote points to, "" if none does or it can't be asked."""
     try:
-        told = git.read(["ls-remote", "--symref", remote, "HEAD"], repository.top).decode(errors="replace")
+        answer = git.read(["ls-remote", "--symref", remote, "HEAD"], repository.top).decode(errors="replace")
     except git.GitFailed:
         return ""
-    ref, _, name = told.partition("\n")[0].removeprefix("ref: ").partition("\t")
+    ref, _, name = answer.partition("\n")[0].removeprefix("ref: ").partition("\t")
     return ref.removeprefix(_HEADS) if name == "HEAD" and ref.startswith(_HEADS) else ""
 
 
@@ -117,7 +117,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
         raise PushRefused(error.said or error.message) from None
 
 
-def apart(repository: Repository, one: str, other: str) -> tuple[int, int]:
+def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
     """How many commits each of two has that the other lacks."""
     if one == other:
         return 0, 0
@@ -126,7 +126,7 @@ def apart(repository: Repository, one: str, other: str) -> tuple[int, int]:
     return left, right
 
 
-def foreign(repository: Repository, new: str, old: str, folder: str) -> int:
+def count_outside(repository: Repository, new: str, old: str, folder: str) -> int:
     """How many commits that `new` has and `old` lacks touch something outside of a folder; merges do not count."""
     args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
     return int(git.read(args, repository.top, literal=False))

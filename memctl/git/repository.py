@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memctl.git.objects import Objects
     from memctl.git.process import Process
 
-# What stands in the Git directory while an operation is under way in which a commit of ours would be an accident.
+# Files of the Git directory while an operation is under way in which a commit of ours would be an accident.
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
@@ -102,6 +102,16 @@ class Repository:
             with suppress(OSError):
                 found.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
         return found
+
+    def is_checked_out(self, branch: str) -> bool:
+        """Whether HEAD of any worktree of this clone is on a branch (refs/heads/…)."""
+        heads = [self.common_dir / "HEAD", *(self.common_dir / "worktrees").glob("*/HEAD")]
+        wanted = f"ref: {branch}\n".encode()
+        for file in heads:
+            with suppress(OSError):
+                if file.read_bytes() == wanted:
+                    return True
+        return False
 
     @cached_property
     def null_id(self) -> str:
@@ -294,7 +304,7 @@ class Repository:
         return sorted({name for name in names if name})
 
     def learn(self, variables: Mapping[str, str]) -> None:
-        """Take settings from what another command has said of them, keys in any case."""
+        """Take settings from the answer of another command, keys in any case."""
         known = {name.lower(): value for name, value in variables.items()}
         self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(_OWN)}
 
@@ -332,10 +342,10 @@ def find_top(start: Path) -> Path:
 
 
 def refuse_bare(start: Path) -> None:
-    """Raise MemctlError in a bare repository, which has no worktree for a memory to stand in."""
+    """Raise MemctlError in a bare repository, which has no worktree for a memory."""
     for folder in (start.resolve(), *start.resolve().parents):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir():
-            raise MemctlError(f"{folder} is a bare repository", "a memory stands in a worktree: run memctl in a clone")
+            raise MemctlError(f"{folder} is a bare repository", "a memory needs a worktree: run memctl in a clone")
 
 
 def open_repository(start: Path) -> Repository:
@@ -349,7 +359,7 @@ def open_repository(start: Path) -> Repository:
         kind, _, target = os.fsdecode(git_dir.read_bytes()).strip().partition(": ")
         git_dir = top / target
         if kind != "gitdir" or not git_dir.is_dir():
-            raise MemctlError(f"{top / '.git'} does not lead to a Git repository", "`git worktree repair` may mend it")
+            raise MemctlError(f"{top / '.git'} does not lead to a Git repository", "`git worktree repair` may fix it")
     try:
         common = git_dir / os.fsdecode((git_dir / "commondir").read_bytes()).strip()
     except FileNotFoundError:

@@ -71,7 +71,7 @@ def tree_at(repository: Repository, revision: str, folder: str = "") -> str:
 
 
 def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
-    """What stands in a tree, or in that of a commit, itself: files and folders by name."""
+    """The entries of a tree, or of a commit's: files and folders by name."""
     (found,) = repository.objects.read([f"{tree}^{{tree}}"])
     if found is None or found.data is None:
         raise MemctlError(f"Git does not have the tree {tree}", "`git fsck` looks for what else is missing")
@@ -177,7 +177,7 @@ class _Maker:
         return made.decode().strip()
 
 
-def merged(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """The merge of two trees that come from those `before`, and the paths that conflict in it.
 
     Git's own merge is asked only where both sides changed something; it needs Git 2.38. Raises MemctlError if Git is
@@ -210,7 +210,7 @@ def _commit(repository: Repository, tree: str, parents: Sequence[str]) -> str:
 
 
 T = TypeVar("T")
-Preference = Literal["", "ours", "theirs"]  # whose lines stand where both sides changed the same; "" for markers
+Preference = Literal["", "ours", "theirs"]  # whose lines win where both sides changed the same; "" for markers
 
 _NAMES = ("ours", "base", "theirs")
 # Whatever the user prefers elsewhere, the same two versions always give the same text.
@@ -221,8 +221,8 @@ _FAILED = 128  # from here on the exit code of `git merge-file` is no count of c
 def texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tuple[str, int]:
     """Merge two texts line by line: the result, with markers around what conflicts, and the number of conflicts.
 
-    If one side is preferred, its lines stand instead of each conflict, and there is none.
-    Bytes that are not UTF-8 stand in the texts as `surrogateescape` gives them. Raises GitFailed for what Git takes
+    If one side is preferred, its lines replace each conflict, and there is none.
+    Bytes that are not UTF-8 are in the texts as `surrogateescape` gives them. Raises GitFailed for what Git takes
     for binary.
     """
     with tempfile.TemporaryDirectory(prefix="memctl-") as name:

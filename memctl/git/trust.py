@@ -31,9 +31,9 @@ def look(repository: Repository, environ: Mapping[str, str]) -> str:
     """
     if environ.get(_VARIABLE, "").strip().lower() not in _OFF or is_marked(repository):
         return TRUSTED
-    said, patterns, addresses = _settings(repository)
-    if SETTING in said:
-        return REFUSED if said[SETTING].lower() in _OFF else TRUSTED
+    found, patterns, addresses = _settings(repository)
+    if SETTING in found:
+        return REFUSED if found[SETTING].lower() in _OFF else TRUSTED
     if addresses and all(any(fnmatchcase(one, pattern) for pattern in patterns) for one in addresses):
         return TRUSTED
     from memctl.git import earlier_use, hook_commits  # mostly the setting says it
@@ -78,7 +78,7 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
     except git.GitFailed:
         return {}, [], []  # nothing of it is set
     fields = iter(out.split("\0"))
-    said: dict[str, str] = {}
+    found: dict[str, str] = {}
     patterns: list[str] = []
     addresses: list[str] = []
     for scope, item in zip(fields, fields, strict=False):
@@ -89,5 +89,5 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
         elif key.startswith("remote."):
             addresses.append(value)
         else:
-            said[key] = value
-    return said, patterns, addresses
+            found[key] = value
+    return found, patterns, addresses

@@ -133,9 +133,11 @@ def _stop(work: _Work) -> None:
 
 def _end(work: _Work) -> None:
     from memctl.hooks import session_end
+    from memctl.write import commit
 
     _stop(work)
     session_end.end(work.memory, work.folder)
+    commit.end_batch(work.memory)
 
 
 _DOING: Mapping[str, Callable[[_Work], None]] = {COMPACT: _compact, STOP: _stop, END: _end}

@@ -12,6 +12,11 @@ from memctl.record.frontmatter import read_yaml
 
 FORMAT = 1
 DEFAULT_BRANCH = "default-branch"  # a value of `docs`
+EACH, BATCH = "each", "batch"  # the values of `commits`
+COMMITS_HINT = """write one of these lines:
+  commits: each                        (config.yaml: every change is a commit of the branch)
+  commits: batch                       (config.yaml: your next commit or `memctl commit` squashes them into one)
+  git config memctl.commits each       (or batch; for this clone alone, and it goes before config.yaml)"""
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
 Days = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
 Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
@@ -84,6 +89,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     model: str = "claude"  # whose tokens budgets are counted in
     # Whether the rendered documents are in Git and follow every change: on each branch, on none, or on the default one.
     docs: bool | Literal["default-branch"] = True
+    commits: Literal["each", "batch"] = "each"  # whether each change is a commit of the branch at once, or with others
     default_branch: str = ""  # for `docs: default-branch`; "": the one that origin/HEAD names
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
@@ -118,4 +124,6 @@ def parse(text: str, path: str) -> Config:
         hint = "see the comments in the file"
         if "`$.llm" in str(error):
             hint = "it may say `use: false`; the model is everybody's own: `git config --global memctl.llm.provider`"
+        if "`$.commits`" in str(error):
+            hint = COMMITS_HINT
         raise MemctlError(f"{path}: {describe(error)}", hint) from None

@@ -12,6 +12,7 @@ from memctl.session import trail
 from memctl.session.active import Running
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
+from memctl.store import batches
 from memctl.store.memory import Memory
 from memctl.text.lazy_regex import lazy_regex
 from memctl.transcript.events import Session
@@ -77,7 +78,7 @@ def _recorded(memory: Memory, running: Running) -> Iterable[str]:
     if not memory.repository.has_head():
         return ()
     revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
-    made = history.commits(memory.repository, [memory.prefix], revisions)
+    made = batches.commits(memory, [memory.prefix], revisions)
     return dict.fromkeys(one for c in reversed(made) if c.trailers.session == running.id for one in c.trailers.ids)
 
 

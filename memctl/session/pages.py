@@ -27,7 +27,7 @@ from memctl.session.probes import Probe
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
 from memctl.session.trim import Fitted
-from memctl.store import entry_state, files, load, lock, sessions_ref
+from memctl.store import batches, entry_state, files, load, lock, sessions_ref
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -230,8 +230,8 @@ def _commits_since(memory: Memory, ending: str) -> list[Commit]:
     """The commits of the memory since a session was marked; all, if HEAD had none, or that one is gone by now."""
     if ending != active.NO_COMMIT:
         with suppress(git.GitFailed):  # history was written anew, and the old one was cleared away
-            return history.commits(memory.repository, [memory.prefix], f"{ending}..HEAD")
-    return history.commits(memory.repository, [memory.prefix])
+            return batches.commits(memory, [memory.prefix], f"{ending}..HEAD")
+    return batches.commits(memory, [memory.prefix])
 
 
 def _commits_beside(memory: Memory, one: Running) -> list[Commit]:

@@ -32,7 +32,7 @@ import msgspec
 from memctl.git import git, trees
 from memctl.record.change import Change
 from memctl.record.frontmatter import clean_newlines
-from memctl.store import files, journal
+from memctl.store import batches, files, journal
 from memctl.store.journal import HELD, WRITING, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.place import DOCUMENTS
@@ -56,6 +56,14 @@ def folder(memory: Memory) -> Path:
 
 
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
+    """The files below `.memory/` that are in no commit as they are, each with Git's two letters for how it differs from
+    HEAD: what an open batch has is committed."""
+    found = unlike_head(memory, ignored=ignored)
+    batch = batches.current(memory)
+    return batches.unlike_tip(memory, batch, found) if batch else found
+
+
+def unlike_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
     """The files below `.memory/` that differ from HEAD, in the index or on disk, each with Git's two letters for it."""
     args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
     out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -19,7 +19,7 @@ from memctl.git import git, trees
 from memctl.git.introductions import Introduction, introductions
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import only_counted
-from memctl.store import files, load
+from memctl.store import batches, files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 
@@ -115,9 +115,23 @@ def _is_same(before: bytes | None, now: bytes | None) -> bool:
 def _in_history(memory: Memory, paths: Iterable[str], head: str) -> _Find:
     found: dict[tuple[str, str], Introduction] = {}
     wanted = sorted(set(paths))
-    for one in introductions(memory.repository, wanted, head) if wanted else ():
+    for one in _introduced(memory, wanted, head) if wanted else ():
         found.setdefault((one.path, one.blob), one)
     return lambda path, blob: found.get((path, blob))
+
+
+def _introduced(memory: Memory, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
+    """The introductions of texts, latest first; what a squash brought, its changes did, if they are here."""
+    batch, of_batch = "", dict[tuple[str, str], Introduction]()
+    for one in introductions(memory.repository, paths, revisions):
+        if one.squashed and one.squashed != batch:
+            batch, of_batch = one.squashed, {}
+            if len(batches.present(memory, batch.split(".."))) == 2:
+                for change in introductions(memory.repository, paths, batch, is_line=True):
+                    of_batch.setdefault((change.path, change.blob), change)
+                yield from of_batch.values()
+        if not one.squashed or (one.path, one.blob) not in of_batch:
+            yield one
 
 
 def _unknown(path: str) -> str:
@@ -125,6 +139,18 @@ def _unknown(path: str) -> str:
 
 
 def _current(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
+    """Finds in the open batch and in the history of HEAD, by the cache if that can be used."""
+    find, read = _in_branch(memory, paths, head)
+    batch = batches.current(memory)
+    if batch is None:
+        return find, read
+    newest: dict[tuple[str, str], Introduction] = {}
+    for one in introductions(memory.repository, sorted(paths), f"{batch.base}..{batch.tip}", is_line=True):
+        newest.setdefault((one.path, one.blob), one)
+    return lambda path, blob: newest.get((path, blob)) or find(path, blob), read
+
+
+def _in_branch(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Read]:
     """Finds in the history of HEAD, by the cache if that can be used."""
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
         cache = load.open_cache(memory)
@@ -168,7 +194,7 @@ def _synced(memory: Memory, cache: Cache, head: str) -> bool:
     revisions = f"{start}..{head}" if start else head
     folders = [memory.tracked(folder) for folder in BY_FOLDER]
     found: dict[tuple[str, str], Introduction] = {}
-    for one in introductions(memory.repository, folders, revisions):
+    for one in _introduced(memory, folders, revisions):
         found.setdefault((one.path, one.blob), one)
     with cache.transaction("BEGIN IMMEDIATE"):
         known = _known(cache)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
-from memctl.git.changes import StatusProcess
 from memctl.git.git import GitFailed
 from memctl.git.repository import Repository, open_repository
+from memctl.git.status import StatusProcess
 from memctl.record import config as configuration
 from memctl.record import ids, timestamps
 from memctl.record.config import Config

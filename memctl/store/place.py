@@ -10,7 +10,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.git.repository import find_top
 
 if TYPE_CHECKING:
-    from memctl.git.changes import StatusProcess
+    from memctl.git.status import StatusProcess
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
@@ -40,7 +40,7 @@ def find(start: Path) -> tuple[Path, Path]:
 def ask(start: Path) -> StatusProcess:
     """Let Git look at the files of the memory; raises MemctlError if there is none. It can be asked before anything
     else of memctl is imported."""
-    from memctl.git.changes import StatusProcess
+    from memctl.git.status import StatusProcess
 
     top, memory = find(start)
     return StatusProcess(top, memory.relative_to(top).as_posix())

@@ -1,7 +1,7 @@
 """Renumber records and pages of this clone whose id the remote has given out as well since the two parted.
 
 The mechanism is that of `memctl renumber` (`write/id_collisions.py`, `write/references.py`); one rule differs. That
-command mends merges that Git made, of which nobody knows what was published, so the record made first keeps the name.
+command repairs merges that Git made, of which nobody knows what was published, so the record made first keeps the name.
 Here it is known: other clones may refer to the remote's already, while whatever refers to ours is here, in the files
 that our side changed. So ours yields, wherever it is mentioned, before anything is merged.
 

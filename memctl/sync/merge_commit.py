@@ -106,7 +106,7 @@ def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) ->
     """The tree of what is not the memory, and what conflicts in it."""
     repository = memory.repository
     trees = tree_merge.without(repository, [*bases, ours, theirs], memory.prefix)
-    return tree_merge.merged(repository, trees[:-2], trees[-2], trees[-1])
+    return tree_merge.merge(repository, trees[:-2], trees[-2], trees[-1])
 
 
 def _tracked(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, Leaf | None]:
@@ -127,7 +127,7 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
 
 
 def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
-    """The documents of a merged memory that differ from what stands in it (None: to be deleted), and a warning."""
+    """The documents of a merged memory that differ from those in it (None: to be deleted), and a warning."""
     if not documents.belong_here(memory, snapshot.config):
         return {}, ""
     try:
@@ -175,7 +175,7 @@ def describe(item: LostInFile) -> str:
 def _conflict(
     memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, documents: bool
 ) -> MemctlError:
-    """What to say of a conflict: what Git will not merge, and what memctl mends in the merge that the user makes.
+    """The error for a conflict: what Git does not merge, and what memctl fixes in the merge that the user makes.
 
     `names` are those that both sides gave out; `documents` says whether both have rendered some.
     """
@@ -184,9 +184,9 @@ def _conflict(
     then = []
     if names:
         more = " …" if len(names) > _NAMED else ""
-        then.append(f"`memctl renumber` there mends what both have called {', '.join(names[:_NAMED])}{more}")
+        then.append(f"`memctl renumber` there renames what both have called {', '.join(names[:_NAMED])}{more}")
     if documents and not remotes.setting(memory.repository, "merge.memctl-docs.driver"):
-        then.append(f"`memctl render` and `git add {memory.tracked(FOLDER)}` mend rendered documents")
+        then.append(f"`memctl render` and `git add {memory.tracked(FOLDER)}` bring rendered documents up to date")
     return MemctlError(
         "\n".join([f"{upstream.name} and this branch conflict in files that only a person can merge:", *shown]),
         "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])

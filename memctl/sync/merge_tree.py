@@ -4,7 +4,7 @@ Git would look for renames, and find them: records are alike, so that one delete
 and what the other side changed in the first would end up in the second.
 
 Of one field that both sides changed, the remote's value wins, because others rely on what has reached it
-(rules.md#coordination). A later value would need clocks that agree. What gives way is named, and stands in the history
+(rules.md#coordination). A later value would need clocks that agree. What gives way is named, and is in the history
 of this side.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _KEYS = ("status", "answered_by", "answered_at", "declined")
 _ANSWER = next(field for field in HANDOFF.fields if field.name == "answer")
-_SHOWN = 300  # characters of a value that gave way; the rest stands in the history
+_SHOWN = 300  # characters of a value that gave way; the rest is in the history
 
 
 def merge_text(
@@ -102,13 +102,13 @@ def _without_our_answer(path: str, base: str, ours: str, theirs: str) -> tuple[s
 
 def _answer(one: Handoff) -> dict[str, Any]:
     who = one.parties
-    said = content_fields.content(HANDOFF, one.body).get(_ANSWER.name, "")
+    answer = content_fields.content(HANDOFF, one.body).get(_ANSWER.name, "")
     return {
         "status": one.record.status,
         "answered_by": who.answered_by,
         "answered_at": who.answered_at,
         "declined": list(who.declined),
-        _ANSWER.name: said,
+        _ANSWER.name: answer,
     }
 
 

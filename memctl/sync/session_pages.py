@@ -9,7 +9,6 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, message, refs, tree_merge, trees
-from memctl.git.push import PushRefused
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change, Write
 from memctl.store import files, lock, sessions_ref
@@ -49,8 +48,8 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
     repository = memory.repository
     since = [ours, *([f"^{theirs}"] if theirs else [])]
     texts, unfit, names = _judged(memory, since)
-    said = git.read(["log", "--no-show-signature", "--format=%B", *since], repository.top).decode(errors="replace")
-    names += (_MESSAGE,) if credentials.is_in(said) else ()
+    messages = git.read(["log", "--no-show-signature", "--format=%B", *since], repository.top).decode(errors="replace")
+    names += (_MESSAGE,) if credentials.is_in(messages) else ()
     if not names and not unfit:
         return Publishable(ours, ours)
     now = trees.entries(repository, ours)
@@ -77,9 +76,9 @@ def publishable(memory: Memory, ours: str, theirs: str) -> Publishable:
 
 
 def _redacted_commit(memory: Memory, tree: str, parent: str) -> str:
-    change = commit.signed(memory, Change(op="sync", title="sessions, without credentials"))
-    said = message.compose([change])
-    return refs.commit_tree(memory.repository, tree, [parent] if parent else [], said, memory.commit_moment)
+    change = commit.with_author(memory, Change(op="sync", title="sessions, without credentials"))
+    text = message.compose([change])
+    return refs.commit_tree(memory.repository, tree, [parent] if parent else [], text, memory.commit_moment)
 
 
 def _judged(memory: Memory, since: list[str]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
@@ -122,17 +121,7 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Bring them together with those of the remote. The branch is done: what goes wrong here is a warning."""
-    try:
-        return _carried(memory, done, push=push, dry_run=dry_run)
-    except (MemctlError, PushRefused) as error:
-        words = [done.warning] if done.warning else []
-        said = error.why if isinstance(error, PushRefused) else error.message
-        why = f"the pages of sessions are not in step with {done.upstream.remote}: {said}"
-        return msgspec.structs.replace(done, warning="; ".join([*words, why]))
-
-
-def _carried(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+    """Bring them together with those of the remote; raises MemctlError or PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.remote_ref(remote)
     before = sessions_ref.now(memory)
@@ -201,7 +190,7 @@ def _merged(memory: Memory, remote: str, ours: str, theirs: str) -> str:
         wanted = {**combined.files, **kept}
         changes |= {f"{prefix}/{path}": leaf for path, leaf in merge_tree.changes(sides[1], wanted).items()}
     tree = tree_merge.edited(repository, tree_merge.tree_at(repository, ours), changes)
-    change = commit.signed(memory, Change(op="sync", title=f"sessions with {remote}"))
+    change = commit.with_author(memory, Change(op="sync", title=f"sessions with {remote}"))
     return refs.commit_tree(repository, tree, (ours, theirs), message.compose([change]), memory.commit_moment)
 
 

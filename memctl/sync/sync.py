@@ -27,9 +27,9 @@ from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
 from memctl.git.remotes import Turn, Upstream
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, load, lock, sessions_ref
+from memctl.store import batches, entry_state, load, lock, sessions_ref
 from memctl.store.memory import Memory
-from memctl.sync import merge_commit, reconcile_ownership, result, session_pages
+from memctl.sync import batch_changes, merge_commit, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref
 from memctl.write import checkout_log, commit, documents, recovery
@@ -60,7 +60,15 @@ def sync(
         upstream = remotes.upstream(memory.repository, branch, remote)
         done = _branch(memory, upstream, report, push=push, dry_run=dry_run)
         done = reconcile_ownership.share(memory, done, push=push, dry_run=dry_run)
-        return session_pages.carry(memory, done, push=push, dry_run=dry_run)
+        for what, carry in (("pages of sessions", session_pages.carry), ("changes of batches", batch_changes.carry)):
+            try:
+                done = carry(memory, done, push=push, dry_run=dry_run)
+            except (MemctlError, PushRefused) as error:  # the branch is done: what goes wrong here is a warning
+                cause = error.why if isinstance(error, PushRefused) else error.message
+                words = [done.warning] if done.warning else []
+                words.append(f"the {what} are not in step with {upstream.remote}: {cause}")
+                done = msgspec.structs.replace(done, warning="; ".join(words))
+        return done
 
 
 def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, dry_run: bool) -> SyncResult:
@@ -94,7 +102,7 @@ def _try_until_pushed(
                 planned = msgspec.structs.replace(planned, tries=number, has_state=has_state)
                 report(planned)
                 if not dry_run:
-                    checkout_log.drop(memory)  # now that it is told: else the next command tells it
+                    checkout_log.drop(memory)  # it is reported now: else the next command reports it
                 return planned
         seen.append(theirs)
         if seen.count(theirs) == _TRIES:
@@ -127,7 +135,7 @@ def _is_our_turn(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
 
 def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
     """Finish what was interrupted; for a sync, add a remark that says whether its push got through."""
-    move = checkout_log.noted(memory)
+    move = checkout_log.read(memory)
     if dry_run:
         if move:
             memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
@@ -138,7 +146,8 @@ def _recover(memory: Memory, theirs: str, *, dry_run: bool) -> None:
 
 
 def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
-    """Make the commits that wait, as of a write that was killed; raises MemctlError if one can't be made.
+    """Make the commits that wait, as of a write that was killed, and squash the open batch; raises MemctlError if one
+    can't be made.
 
     Asked under the lock: what another process writes right now does not wait.
     """
@@ -147,13 +156,19 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
         memory.remarks += [
             f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
         ]
+        if squashed := commit.squash(memory, dry_run=True):
+            memory.remarks.append(f"`memctl sync` commits this on the branch first: {squashed.change.title}")
         return
+    squashed = commit.settle(memory)
     for made in commit.commit_left(memory):
-        told = f"{made.change.op} {made.change.title}"
+        what = f"{made.change.op} {made.change.title}"
         if made.pending:
-            raise MemctlError(f"{told} waits for its commit: {made.pending}", made.hint)
-        memory.remarks.append(f"{told} waited for its commit, and has it now: {made.commit[:10]}")
+            raise MemctlError(f"{what} waits for its commit: {made.pending}", made.hint)
+        memory.remarks.append(f"{what} waited for its commit, and has it now: {made.commit[:10]}")
         memory.asked = None
+    squashed = squashed or commit.squash(memory)
+    if squashed and squashed.pending:
+        raise MemctlError(f"{squashed.change.title}: no commit of it can be made: {squashed.pending}", squashed.hint)
 
 
 def _head(memory: Memory) -> tuple[str, str]:
@@ -174,7 +189,8 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     """The commit of the remote's branch, and whether the state that agents share and pages of sessions came along."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
-    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages))
+    changes = (batches.ref(memory, upstream.ref), batches.tracking(memory, upstream.ref, upstream.remote))
+    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages, changes))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")
@@ -191,7 +207,7 @@ def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
 def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> SyncResult:
     """Return what a sync of two commits will do; a merge commit is made already, and no ref has it yet."""
     repository, (ours, theirs) = memory.repository, sides
-    ahead, behind = remotes.apart(repository, ours, theirs)
+    ahead, behind = remotes.ahead_behind(repository, ours, theirs)
     bases = [theirs] if not behind else [ours] if not ahead else tree_merge.bases(repository, ours, theirs)
     merge_commit.refuse_unfit(memory, upstream, theirs, bases)
     made, new = None, ours if ahead else theirs
@@ -202,7 +218,7 @@ def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: b
     pushed = ahead + (1 if made else 0) if push else 0
     if pushed:
         refuse_unsound(memory, snapshot if made else load.near_worktree(memory, new), theirs)
-    foreign = remotes.foreign(repository, new, theirs, memory.prefix) if pushed else 0
+    foreign = remotes.count_outside(repository, new, theirs, memory.prefix) if pushed else 0
     warning = made.warning if made else ""
     return SyncResult(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
 

@@ -25,7 +25,7 @@ _SHOWN = 10  # files that a message names
 class Move(msgspec.Struct, frozen=True):
     """From which commit to which a branch goes, and why; `owned` are ownerships that follow to other numbers.
 
-    `told` is what is to be said of it once it is done, `pushed` how many commits went to a remote before.
+    `told` are the lines that report it once it is done, `pushed` how many commits went to a remote before.
     """
 
     branch: str
@@ -47,17 +47,17 @@ def drop(memory: Memory) -> None:
     _file(memory).unlink(missing_ok=True)
 
 
-def noted(memory: Memory) -> Move | None:
+def read(memory: Memory) -> Move | None:
     """The move that was begun, if it was not finished."""
     return journal.get(_file(memory), Move)
 
 
 def finish(memory: Memory) -> None:
-    """Finish a move that was interrupted, and remark what it came to; raises MemctlError if something is in the way.
+    """Finish a move that was interrupted, and remark its result; raises MemctlError if something is in the way.
 
     The caller holds the lock.
     """
-    move, repository = noted(memory), memory.repository
+    move, repository = read(memory), memory.repository
     if move is None:
         return
     if repository.branch() == (move.branch, move.old):  # else it is done, or the user has gone elsewhere
@@ -80,7 +80,7 @@ def finish(memory: Memory) -> None:
 def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
     """Raise MemctlError if files of the user's keep the worktree from moving; nothing is changed."""
     if conflicts := index.in_conflict(memory.repository):
-        _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are mended, and commit them")
+        _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are resolved, and commit them")
     try:
         found = checkout.in_the_way(memory.repository, move.old, move.new)
     except git.GitFailed as error:
@@ -115,7 +115,7 @@ def _follow(memory: Memory, move: Move) -> None:
 
 
 def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
-    if (lock := locks.named(error.stderr, memory.repository.top)) is not None:
+    if (lock := locks.parse(error.stderr, memory.repository.top)) is not None:
         return MemctlError(*locks.describe(lock))
     return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
 

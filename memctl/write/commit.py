@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -12,11 +13,12 @@ from memctl.git import commits, git, message
 from memctl.git.commits import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import entry_state, files, following, journal, lock
+from memctl.store import batches, entry_state, files, following, journal, lock
+from memctl.store.batches import Batch
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
-from memctl.write import credentials, documents, manual_edits, recovery
+from memctl.write import batch, credentials, documents, manual_edits, recovery
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
@@ -74,8 +76,10 @@ def commit_all(
         if not dry_run:
             recovery.recover(memory, remark=False)
             files.remove_leftovers(memory.folder)
+        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
+        settled = None if dry_run else settle(memory, **allowed)
         entries = entry_state.outstanding(memory) if dry_run else entry_state.entries(memory)
-        outcomes: list[Outcome] = []
+        outcomes: list[Outcome] = [settled] if settled else []
         for group in _groups(entries):
             joint = _joint(group)
             if dry_run:
@@ -92,12 +96,13 @@ def commit_all(
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         differing = entry_state.uncommitted(memory).items()
         edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
-        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
         odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Documents that are rendered anew may come to what HEAD has.
         outcomes += [made] if made and (made.commit or made.pending) else []
+        squashed = squash(memory, dry_run=dry_run, **allowed)
+        outcomes += [squashed] if squashed else []
         return [*outcomes, *(_left_alone(memory, path, *found) for path, found in odd.items())]
 
 
@@ -126,7 +131,7 @@ def commit_left(memory: Memory) -> Iterator[Outcome]:
             yield made
 
 
-def signed(memory: Memory, change: Change, reason: str = "") -> Change:
+def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
     """A change with who makes it, in which session and why."""
     return msgspec.structs.replace(
         change,
@@ -151,7 +156,7 @@ def _groups(entries: list[PendingEntry]) -> list[list[PendingEntry]]:
 
 
 def _joint(group: list[PendingEntry]) -> Change:
-    """One change that stands for a group when it is reported."""
+    """Return one change for the report of a group."""
     first = group[0].change
     if len(group) == 1:
         return first
@@ -181,10 +186,9 @@ def _commit_group(
     rendered, warning = documents.refresh(memory, changes)
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
-        text = message.compose(changes)
         if not (is_fresh or allow_secret or any(entry.allow_secret for entry in group)):
             _refuse_credentials(memory, change.paths)
-        name = commit_paths(memory, paths, text, least=change.paths, is_fresh=is_fresh, prepared=prepared)
+        name = commit_paths(memory, paths, changes, least=change.paths, is_fresh=is_fresh, prepared=prepared)
     except commits.CommitPending as error:
         for_all = isinstance(error, commits.AllPending)
         return _postpone(
@@ -215,20 +219,44 @@ def _prepare(memory: Memory, paths: Iterable[str]) -> Preparation:
 def commit_paths(
     memory: Memory,
     paths: dict[str, None],
+    changes: Sequence[Change],
+    *,
+    least: Collection[str] = (),
+    is_fresh: bool = False,
+    prepared: Preparation | None = None,
+) -> str:
+    """Commit the state on disk of some paths, for some changes, to the branch or to its batch; the commit's id.
+
+    "" if it is in a commit already. With `least`, one of those must not be: what is rendered besides needs no commit of
+    its own. Raises CommitPending.
+    """
+    if not batch.is_wanted(memory):
+        return _commit_on_branch(
+            memory, paths, message.compose(changes), least=least, is_fresh=is_fresh, prepared=prepared
+        )
+    commits.forbid_if_unsafe(memory.repository)
+    differing = set(paths) if is_fresh else set(paths) & set(entry_state.uncommitted(memory, ignored=True))
+    _refuse_hidden(memory, set(least) - differing)
+    if differing.isdisjoint(least or paths):
+        return ""
+    prepared = prepared or _prepare(memory, differing)
+    return batch.add(memory, _contents(memory, differing), message.compose(changes, batch.base(memory)), prepared)
+
+
+def _commit_on_branch(
+    memory: Memory,
+    paths: dict[str, None],
     text: str,
     *,
     least: Collection[str] = (),
     is_fresh: bool = False,
     prepared: Preparation | None = None,
 ) -> str:
-    """Commit the state on disk of some paths; the commit's id, "" if HEAD has it already.
-
-    With `least`, one of those must differ from HEAD: what is rendered besides needs no commit of its own. If somebody
-    else moves the branch meanwhile, it is tried again on what HEAD is then. Raises CommitPending.
-    """
+    """Commit the state on disk of some paths to the branch. If somebody else moves that meanwhile, it is tried again on
+    what HEAD is then."""
     for left in reversed(range(_TRIES)):
         commits.forbid_if_unsafe(memory.repository)
-        differing = set(paths) if is_fresh else set(paths) & set(entry_state.uncommitted(memory, ignored=True))
+        differing = set(paths) if is_fresh else set(paths) & set(entry_state.unlike_head(memory, ignored=True))
         _refuse_hidden(memory, set(least) - differing)
         if differing.isdisjoint(least or paths):
             return ""
@@ -253,12 +281,98 @@ def commit_paths(
     return made.commit
 
 
+def settle(memory: Memory, **allowed: bool) -> Outcome | None:
+    """Bring worktree and batch in step before a write. The caller has recovered.
+
+    Files that Git took back are there again. A batch is squashed if HEAD has moved on since it began, or if changes are
+    to be commits of the branch from now on; `allowed` is as for `squash`.
+    """
+    if _is_unsafe(memory):
+        return None
+    noted, (branch, head) = batches.branch_here(memory), memory.repository.branch()
+    if noted and noted != branch:
+        batch.leave(memory, noted)
+        memory.asked = None
+    if not batches.branch_here(memory) and not batch.is_wanted(memory):
+        return None
+    open_batch = batches.of_branch(memory, branch)
+    batches.note(memory, branch if open_batch else "")
+    if open_batch is None:
+        return None
+    batch.put_back(memory, open_batch)
+    return squash(memory, **allowed) if open_batch.base != head or not batch.is_wanted(memory) else None
+
+
+def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome | None:
+    """Commit the open batch on the branch, in one commit; None if none is open. The caller has recovered.
+
+    If HEAD has all of it already, since somebody committed the files, the batch is closed, and there is no outcome.
+    `allowed` are options of `manual_edits.objection`, for files that somebody edited since.
+    """
+    open_batch = batches.current(memory)
+    if open_batch is None:
+        return None
+    text = batch.compose(memory, open_batch)
+    change = with_author(memory, Change(op="squash", title=text.partition("\n")[0].removeprefix(f"{message.TYPE}: ")))
+    if dry_run:
+        return Outcome(change, pending="not committed yet")
+    paths = batches.paths(memory, open_batch)
+    try:
+        commits.forbid_if_unsafe(memory.repository)
+        _refuse_edited(memory, open_batch, paths, **allowed)
+        rendered, warning = _render_all(memory)
+        name = _commit_on_branch(memory, dict.fromkeys((*paths, *rendered)), text, least=paths)
+        batch.close(memory, open_batch, name)
+    except commits.CommitPending as error:
+        return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
+    except git.GitFailed as error:
+        return Outcome(change, pending=error.message, hint="`memctl commit` tries again", by_hand=tuple(paths))
+    finally:
+        memory.asked = None
+    return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning) if name else None
+
+
+def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
+    """Squash the batch that the worktree has, as at a session's end; `only_if_moved`, if HEAD has moved on since.
+
+    While a commit is being made, its index loses the files of the batch instead.
+    """
+    if only_if_moved and "GIT_INDEX_FILE" in os.environ:
+        batch.unstage(memory)
+    if not batches.branch_here(memory) or _is_unsafe(memory):
+        return None
+    with lock.hold(memory.repository.shared / "lock"):
+        recovery.recover(memory)
+        settled = settle(memory)
+        return settled if settled or only_if_moved else squash(memory)
+
+
+def _refuse_edited(memory: Memory, open_batch: Batch, paths: Sequence[str], **allowed: bool) -> None:
+    """Raise CommitPending if a file of a batch was edited by hand since, and must not be committed so."""
+    for path in set(paths) & batches.unlike_tip(memory, open_batch, {}).keys():
+        if found := manual_edits.objection(memory, path, **allowed):
+            raise commits.CommitPending(*found)
+
+
+def _is_unsafe(memory: Memory) -> bool:
+    try:
+        commits.forbid_if_unsafe(memory.repository)
+    except commits.CommitPending:
+        return True
+    return False
+
+
+def _render_all(memory: Memory) -> tuple[tuple[str, ...], str]:
+    """Render all documents on the disk, for changes of which only the outcome is known."""
+    return documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
+
+
 def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
     """Raise CommitPending if one of some files, which Git says are as in HEAD, is only marked to be taken for that."""
     for path, option in entry_state.hidden(memory, paths).items():
         name = memory.tracked(path)
         raise commits.CommitPending(
-            f"Git was told to take {name} for unchanged ({option.replace('--no-', '--')})",
+            f"Git is set to take {name} for unchanged ({option.replace('--no-', '--')})",
             f"`git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
         )
 
@@ -276,7 +390,7 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
 
 
 def _contents(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:
-    """What stands on the disk, by Git's paths; None for a file that is not there."""
+    """Return the bytes on the disk by Git's paths; None for a file that is not there."""
     contents: dict[str, bytes | None] = {}
     for path in sorted(paths):
         try:
@@ -300,14 +414,14 @@ def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     identifiers = tuple(sorted({found for path in paths if (found := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
-    change = signed(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
+    change = with_author(memory, Change(op="commit", title=f"{title} {_what_happened(memory, paths)}", ids=identifiers))
     advice = tuple(line for path in paths if (line := manual_edits.advice(memory, path)))
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths), advice=advice)
-    # Which documents an edit by hand touches can't be told from its outcome alone: all of them are looked at.
-    rendered, warning = documents.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
+    # The outcome of an edit by hand does not show which documents it touches, so all are compared.
+    rendered, warning = _render_all(memory)
     try:
-        name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), message.compose([change]))
+        name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), [change])
         return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning, advice=advice)
     except commits.CommitPending as error:
         return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))

@@ -28,10 +28,10 @@ def refuse(change: Change, before: Callable[[Write], str | None] = lambda write:
 
 
 def _found(change: Change, before: Callable[[Write], str | None]) -> Iterator[tuple[str, str, Span]]:
-    """Each credential that a change adds: the field that it stands in, the field's text, and its place there."""
-    said = [("reason", change.reason), ("title", change.title), ("session", change.session), ("actor", change.actor)]
-    said += [("reason", deed.reason) for deed in change.deeds]
-    yield from ((field, text, span) for field, text in said for span in find(text))
+    """Each credential that a change adds: the field that has it, the field's text, and its place there."""
+    texts = [("reason", change.reason), ("title", change.title), ("session", change.session), ("actor", change.actor)]
+    texts += [("reason", deed.reason) for deed in change.deeds]
+    yield from ((field, text, span) for field, text in texts for span in find(text))
     for write in change.writes:
         yield from (("file name", write.path, span) for span in (find(write.path) if write.old is None else ()))
         if not find(write.text):
@@ -43,13 +43,13 @@ def _found(change: Change, before: Callable[[Write], str | None]) -> Iterator[tu
 
 
 def _new(text: str, old: str | None) -> Iterator[Span]:
-    """The credentials of a text that stand in a line which a file did not have before."""
+    """The credentials of a text in lines that a file did not have before."""
     spans = find(text)
     known = set(old.split("\n")) if spans and old else set()
     start = end = -1
     is_new = True
     for span in spans:
-        if span.end > end:  # else it stands in the same lines as the one before
+        if span.end > end:  # else it is in the same lines as the one before
             start, end = text.rfind("\n", 0, span.start) + 1, (text + "\n").find("\n", span.end)
             is_new = not known.issuperset(text[start:end].split("\n"))
         if is_new:

@@ -1,7 +1,7 @@
 """Keeping `.memory/docs/` in step: which documents a change touches, and writing those that differ.
 
-Documents are derived: they are rendered when a change is committed, from what is then on the disk, and stand in its
-commit. One that was edited by hand is left alone; `check` names it, and `render --force` gives it up.
+Documents are derived: they are rendered when a change is committed, from what is then on the disk, and are part of
+its commit. A document edited by hand stays; `check` names it, and `render --force` overwrites it.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
     else:
         names = (*making.names(), SOURCES)
         found = documents.compare(making)
-    texts, found = wanting(memory, making, found)
-    done = (*settled(names, found), *_gone(snapshot, changes))
+    texts, found = to_write(memory, making, found)
+    done = (*up_to_date(names, found), *_gone(snapshot, changes))
     return Rendering(texts, done, warning=_warning(memory, snapshot, places or (), found))
 
 
@@ -110,7 +110,7 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
 
 
 def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
-    """Render the documents of what is staged, and stage them unless told otherwise: for hooks.
+    """Render the documents of what is staged, and stage them if `stage`: for hooks.
 
     A document on the disk that differs from the staged one is left as it is.
     """
@@ -169,7 +169,7 @@ def counter(memory: Memory) -> Counter:
     return Counter(family_of(memory.config.model), load.open_cache(memory))
 
 
-def wanting(
+def to_write(
     memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False
 ) -> tuple[dict[str, str | None], Comparison]:
     """What a comparison found wanting, rendered; with `facts`, the document of the sources in any case.
@@ -214,11 +214,11 @@ def unread(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
     words = [errors.summary(memory.prefix, faults)] if faults else []
     if found.showing_unreadable:
         names = ", ".join(memory.tracked(path) for path in found.showing_unreadable)
-        words.append(f"until that is mended these documents stay as they are, for they show it: {names}")
+        words.append(f"these documents stay as they are until that is fixed, for they show it: {names}")
     return words
 
 
-def settled(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
+def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
     """The documents that are as they should be once what a comparison found wanting is written."""
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))

@@ -222,7 +222,7 @@ def _protect(record: Record, allowed: bool) -> None:
     if record.memory_type == "decision" and record.status != "proposed" and not allowed:
         raise MemctlError(
             f"{record.id} is {record.status}: the text of a decision stays as it was decided",
-            f"supersede it (`memctl decide … --supersedes {record.id}`), or mend a slip with --allow-accepted",
+            f"supersede it (`memctl decide … --supersedes {record.id}`), or fix a slip with --allow-accepted",
         )
 
 

@@ -70,7 +70,7 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
 
 
 def _same_task(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
-    """The open states of the same title and section as a new one, which nobody has said to be of the same task."""
+    """The open states of the same title and section as a new one, that no link connects with it."""
     if record.memory_type != STATE.name:
         return
     for other in load.disk(memory).open_records:

@@ -1,7 +1,7 @@
 """Which records, pages and headings go by one name, and what each is to be called from now on.
 
 Of records the first keeps its id, by `memory_id`; another gets one that follows from its own `memory_id`, so that all
-clones which mend the same collision come to the same result, whatever else they hold. Pages have small numbers and no
+clones that resolve the same collision get the same result, whatever else they hold. Pages have small numbers and no
 `memory_id`: the one written first keeps its number, the others get the next free ones. `sync` has another rule for who
 keeps a name, since it knows what is published (`sync/collisions.py`); new names are the same kind there.
 """
@@ -55,7 +55,7 @@ class Holder(msgspec.Struct, frozen=True):
     record: Record | None = None
     memory_id: str = ""
     until: Origin | None = None
-    is_new: bool = True  # the collision is there now, and not only a trace of one that was mended
+    is_new: bool = True  # the collision is there now, and not only a trace of one that was resolved
 
     @property
     def moves(self) -> bool:

@@ -36,7 +36,7 @@ DRIVERS = {
 _PROGRAMS = 'for memctl in {programs}; do command -v "$memctl" >/dev/null || continue;'
 _AT_LAST = "done; git merge-file -L ours -L base -L theirs %A %O %B"
 _DRIVER = f'{_PROGRAMS} "$memctl" merge-file {{what}} %O %A %B %P; code=$?; [ $code -gt 1 ] || exit $code; {_AT_LAST}'
-# Our side of a document stands until memctl renders it again: to start it for each one would take a second for twenty.
+# A merge keeps our side of a document until memctl renders it: to start it for each would take 1 s for twenty.
 _DOCS_DRIVER = f"{_PROGRAMS} exit 0; {_AT_LAST}"
 PART = "fetch of refs/memctl"
 TARGETS = ("crontab", "github", "gitlab")
@@ -152,7 +152,7 @@ def plan_removal(repository: Repository) -> list[InstallStep]:
     steps = [_take_away(place, name) for place in places for name in hooks.HOOKS]
     _refuse_unwritable(repository, steps)
     for name in hooks.HOOKS if elsewhere else ():
-        file = hooks.written_by_hand(configured) / name
+        file = hooks.editable_folder(configured) / name
         if hooks.calls_memctl(file):
             note = f"{_shown(repository, file)} calls memctl: take the lines out by hand"
             steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
@@ -168,7 +168,7 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
         except OSError as error:
             raise MemctlError(
                 f"{error.filename2 or error.filename} can't be changed: {error.strerror}",
-                "mend that and run this again; it goes on where it stopped",
+                "fix that and run this again; it goes on where it stopped",
             ) from None
         for key, value in step.settings:
             change = ["--unset-all", key] if value is None else ["--replace-all", key, value]
@@ -238,7 +238,7 @@ def _take_away(place: Path, name: str) -> InstallStep:
 
 
 def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
-    file = hooks.written_by_hand(place) / name
+    file = hooks.editable_folder(place) / name
     shown = _shown(repository, file)
     if hooks.calls_memctl(file):
         return InstallStep(f"hook {name}", "unchanged", f"{shown} calls memctl")

@@ -281,7 +281,7 @@ def due(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
     if not record.is_archived and (reason := _archive_reason(record, rules, now)):
         return RetentionVerdict(record, "archive", reason)
     if record.is_archived and record.archived_at is None and _counts_since_archived(record, rules):
-        return RetentionVerdict(record, "date", "archived, and nothing said since when")
+        return RetentionVerdict(record, "date", "archived, and no date says since when")
     return None
 
 

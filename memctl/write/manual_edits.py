@@ -9,7 +9,7 @@ from memctl.record.change import Change, Delete, Write, rewords
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.parser import parse
-from memctl.store import files
+from memctl.store import batches, files
 from memctl.store.memory import Memory
 from memctl.team import guard
 from memctl.write import credentials
@@ -32,7 +32,7 @@ def objection(
 ) -> tuple[str, str] | None:
     """Why a file that was changed by hand is not committed, with a hint: it is broken, no plain file, holds a
     credential, or rewords what was decided, or if `strict` it lacks something. None if nothing speaks against it."""
-    why, hint = "", "mend the file first"
+    why, hint = "", "fix the file first"
     try:
         if path.endswith("/"):
             why, hint = f"{memory.tracked(path)} is a repository of its own", "move it out of the memory"
@@ -44,15 +44,15 @@ def objection(
                 parse(text, path)
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"{memory.tracked(path)} is accepted: the text of a decision stays as it was decided"
-                    hint = "`git restore` it and supersede it, or mend a slip with --allow-accepted"
+                    hint = "`git restore` it and supersede it, or fix a slip with --allow-accepted"
             else:
                 _refuse_broken(text, path)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
             if not allow_secret:
                 credentials.refuse(change)
             guard.refuse(memory, change)
-            if strict and (told := advice(memory, path)):
-                why, hint = f"{memory.tracked(path)}: {told}", "--strict refuses that"
+            if strict and (lack := advice(memory, path)):
+                why, hint = f"{memory.tracked(path)}: {lack}", "--strict refuses that"
         elif (before := text_in_head(memory, path)) is not None:
             guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
@@ -88,8 +88,9 @@ def _refuse_broken(text: str, path: str) -> None:
 
 
 def text_in_head(memory: Memory, path: str) -> str | None:
-    """The text that HEAD has for a file, None if none."""
+    """The text that HEAD, or the open batch, has for a file, None if none."""
     try:
-        return git.read(["show", f"HEAD:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
+        name = f"{batches.head(memory) or 'HEAD'}:{memory.tracked(path)}"
+        return git.read(["show", name], memory.repository.top).decode(errors="replace")
     except git.GitFailed:
         return None

@@ -48,7 +48,7 @@ class _Side(msgspec.Struct, frozen=True):
 def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: bool = False) -> Merged:
     """Merge two versions of a record or page that come from `base` ("" if both were added).
 
-    What conflicts stands between Git's markers, or as the side has it that is preferred. A version that can't be read
+    What conflicts is put between Git's markers, or as the side has it that is preferred. A version that can't be read
     is merged as plain lines. Line ends are those of `ours`. `apart` says that no commit made both versions: what each
     counted adds up, though they come to the same. Raises GitFailed for what Git takes for binary.
     """
@@ -181,7 +181,7 @@ def merge_bodies(
 ) -> tuple[str, list[Lost]]:
     """The body of a merge, and what is in conflict there, by headings; or gave way, if a side is preferred.
 
-    New parts stand in the given order of headings (in lower case).
+    New parts are in the given order of headings (in lower case).
     """
     if ours == theirs or theirs == base:
         return ours, []
@@ -194,8 +194,8 @@ def merge_bodies(
         was, mine, yours = (sections.get(name, "").rstrip("\n") for sections in (before, one, other))
         parts[name], conflict = _merge_section(was, mine, yours, prefer)
         if conflict:
-            told = name.strip("\n") or "the text before the first heading"
-            conflicts[name] = _lost(told, was, mine, yours, parts[name], prefer)
+            title = name.strip("\n") or "the text before the first heading"
+            conflicts[name] = _lost(title, was, mine, yours, parts[name], prefer)
     parts = {name: text for name, text in parts.items() if text or not name}
     end = ours if ours.strip("\n") else theirs
     text = _joined(parts, one, other, () if prefer else conflicts) + end[len(end.rstrip("\n")) :]
@@ -223,7 +223,7 @@ def _sections(rest: str) -> dict[str, str]:
 
 
 def _joined(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str], conflicts: Collection[str]) -> str:
-    """The parts of a body one after the other, as far apart as they stand in one of its versions."""
+    """The parts of a body one after the other, as far apart as in one of its versions."""
     text, last = "", next(reversed(parts), "")
     for name, content in parts.items():
         if name == last:
@@ -256,7 +256,7 @@ def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tup
 
 
 def _listed(text: str) -> tuple[str, list[str]] | None:
-    """A part of a body that is nothing but a list: what stands above the items, and each with all of its lines.
+    """A part of a body that is nothing but a list: the text above the items, and each with all of its lines.
 
     A numbered list is none: its items have an order, which a union would not keep.
     """

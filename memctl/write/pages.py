@@ -117,7 +117,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
         if broken:
             raise MemctlError(
                 f"{page.id} refers to what is not there: {', '.join(broken[:5])}",
-                f"mend {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
+                f"fix {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
             )
         values = {"reviewed": freshness.stamps(snapshot, page)}
         is_overview = page.kind is PROJECT and page.timestamp != author.now  # which refers to no file

@@ -27,7 +27,7 @@ from memctl.write import manual_edits, redact_file, transaction
 from memctl.write.commit import Outcome
 from memctl.write.redact_file import GIVEN, Secrets
 
-_SHORTEST = 6  # characters of a text that is given: a shorter one stands in words that are no secret
+_SHORTEST = 6  # characters of a text that is given: shorter ones are parts of words that are no secret
 _REASON = "a credential is taken out"
 
 
@@ -291,7 +291,7 @@ def _all(plan: _Plan) -> list[Write]:
 
 
 def _count(text: str, secrets: Secrets) -> int:
-    """How often secrets stand in a text; those within others are not counted again."""
+    """How often a text has secrets; those within others are not counted again."""
     redacted = redact_file.redact_text(text, secrets)
     markers = {credentials.MARK.format(rule) for rule in secrets.values()}
     return sum(redacted.count(marker) - text.count(marker) for marker in markers)

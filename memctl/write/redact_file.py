@@ -23,7 +23,7 @@ from memctl.text import credentials, markdown
 from memctl.text.credentials import values as credentials_values
 
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
-_AROUND = " \t\n\"'`"  # what may stand around a secret: YAML needs its quotes
+_AROUND = " \t\n\"'`"  # what may surround a secret: YAML needs its quotes
 _PASSES = 8  # of taking secrets out of one text
 _TELLING = 10  # characters by which a name is known to have a secret in it; records' names are cut
 GIVEN = credentials.GIVEN
@@ -70,7 +70,7 @@ def redact_text(text: str, secrets: Secrets) -> str:
 
 
 def is_common(secret: str) -> bool:
-    """Tell whether a secret is a word that may stand elsewhere and mean something else: `sommer` and `session` may."""
+    """Tell whether a secret is a word that may mean something else in another place: `sommer` and `session` may."""
     return secret.isalpha() and not credentials_values.is_random(secret)
 
 
@@ -92,7 +92,7 @@ def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """Return the ways in which a secret stands in a file: as it is, escaped as JSON does (both kinds), and as the
+    """Return the forms of a secret in a file: as it is, escaped as JSON does (both kinds), and as the
     rendered documents have it."""
     escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
     return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
@@ -123,7 +123,7 @@ def redact_change(change: Change, secrets: Secrets) -> Change:
 def without_credentials(change: Change) -> Change:
     """Return a change whose new texts have no credential, nor its commit's message; what a file had before stays.
 
-    What stands in the name of a file stays in it: it is part of a checkpoint's id. Raises MemctlError for a text that
+    A file keeps its name: it is part of a checkpoint's id. Raises MemctlError for a text that
     could not be read any more without its credentials.
     """
     writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)

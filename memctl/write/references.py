@@ -1,4 +1,4 @@
-"""References to names that several go by: where they stand, which of them each means, and writing the right name."""
+"""References to names that several go by: where they are, which of them each means, and writing the right name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PERHAPS, _SURELY = 1, 2
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A shared name in a file: its line there, and its place in the text, or the `key` of the links it stands in."""
+    """A shared name in a file: its line there, and its place in the text, or the `key` of the links that have it."""
 
     name: str
     line: int
@@ -33,7 +33,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Unclear(msgspec.Struct, frozen=True):
-    """A reference of which it can't be told whom it means: file and line, the name, and what it will be taken for."""
+    """A reference that may mean several: file and line, the name, and what it will be taken for."""
 
     path: str
     line: int
@@ -59,7 +59,7 @@ class Rewriting:
         self.unclear: list[Unclear] = []
 
     def _look(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
-        """Whom the writer of a name can have meant, by what it stands in: those who were there before it.
+        """Whom the writer of a name can have meant, by the text around it: those who were there before it.
 
         If none was, somebody wrote of what was still to be made: then those whose makers had that before them.
         """
@@ -114,7 +114,7 @@ class Rewriting:
     def _rewritten(self, file: MemoryFile, moving: Holder | None) -> str:
         text = file.text
         links: dict[str, list[str]] = {}
-        for found in reversed(self._found[file.path, file.mark]):  # from the end: what stands before keeps its place
+        for found in reversed(self._found[file.path, file.mark]):  # from the end: earlier places stay valid
             meant = self._meant(file, found)
             if found.key:
                 links.setdefault(found.key, [])

@@ -19,7 +19,7 @@ from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import entry_state, files, journal, lock, sessions_ref
+from memctl.store import batches, entry_state, files, journal, lock, sessions_ref
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.write import links, merge, recovery, transaction
@@ -133,7 +133,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     snapshot.withheld.refuse_record(wanted)
     renamed = {record.memory_id for record in snapshot.once_called(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
-    for tracked in history.paths_gone(memory.repository, folder):
+    for tracked in history.paths_gone(memory.repository, folder, batches.latest(memory)):
         path = tracked[len(memory.prefix) + 1 :]
         if ids.id_in_path(path) == wanted and not (renamed and _memory_id(memory, path) in renamed):
             return path
@@ -159,9 +159,10 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
 
 
 def _beside(memory: Memory, path: str, revision: str | None = None) -> str:
-    """The commit of the ref of sessions that may have a file, now or as of a revision; "" for a file of the branch."""
+    """The commit beside HEAD that may have had a file: of the ref of sessions, now or as of a revision, or the last one
+    of the branch's batches; "" if there is none."""
     if not path.startswith(sessions_ref.FOLDERS):
-        return ""
+        return "" if revision else batches.latest(memory)
     return sessions_ref.as_of(memory, revision) if revision else sessions_ref.now(memory)
 
 

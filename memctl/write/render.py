@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from memctl.errors import MemctlError
-from memctl.git import commits, differences, git, index, message
+from memctl.git import commits, differences, git, index
 from memctl.pages.documents import Comparison, compare, is_intact
 from memctl.pages.documents import found as document_at
 from memctl.pages.links import FOLDER, SOURCES, UNTRACKED
@@ -37,19 +37,20 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         )
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
+        commit.settle(memory)
         files.remove_leftovers(memory.folder)  # of a rendering that was killed
         snapshot = load.disk(memory)
         making = documents.renderer(memory, snapshot)
         found = compare(making, force=force)
         memory.remarks += [f"warning: {line}" for line in documents.unread(memory, snapshot, found)]
-        change = commit.signed(memory, Change(op="render", title="the documents"))
+        change = commit.with_author(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:
             outcome = _take_out_of_git(memory, change, making, force=force)
-            texts, found = documents.wanting(memory, making, compare(making, force=force), facts=True)
+            texts, found = documents.to_write(memory, making, compare(making, force=force), facts=True)
             documents.put(memory, texts)
             files.replace(files.locate(memory.folder, UNTRACKED), documents.IGNORE_ALL)
             return outcome, found
-        texts, found = documents.wanting(memory, making, found, facts=True)
+        texts, found = documents.to_write(memory, making, found, facts=True)
         documents.put(memory, texts)
         documents.take_rule_out(memory)
         changed = tuple(texts)
@@ -58,7 +59,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             files.replace(files.locate(memory.folder, _ATTRIBUTES), text)
             changed = (*changed, _ATTRIBUTES)
             dirty = entry_state.uncommitted(memory)
-        waiting = [path for path in documents.settled((*making.names(), SOURCES), found) if path in dirty]
+        waiting = [path for path in documents.up_to_date((*making.names(), SOURCES), found) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
         if no_commit and paths:
             why = "no commit was asked for"
@@ -87,7 +88,7 @@ def complete_merge(memory: Memory) -> str:
 
 def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
     try:
-        name = commit.commit_paths(memory, dict.fromkeys(paths), message.compose([change]))
+        name = commit.commit_paths(memory, dict.fromkeys(paths), [change])
         return Outcome(change, commit=name, documents=tuple(paths))
     except commits.CommitPending as error:
         return Outcome(change, pending=error.why, hint=error.hint, documents=tuple(paths))
@@ -110,7 +111,7 @@ def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force:
 def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
     """The `.gitattributes` with what a memory of an earlier memctl lacks; None if nothing is to be written.
 
-    Whatever else stands there stays, and one that says something of those files itself, has somebody's edits that are
+    Other lines stay. A file that has rules for those files itself, has edits that are
     in no commit, or is none of memctl's, is left alone.
     """
     old = documents.on_disk(memory, _ATTRIBUTES)
@@ -118,9 +119,9 @@ def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
         return None if os.path.lexists(memory.folder / _ATTRIBUTES) else documents.attributes()
     if _ATTRIBUTES in dirty or "merge=memctl-record" not in old:
         return None
-    said = {line.split()[0] for line in old.split("\n") if line.split()}
+    known = {line.split()[0] for line in old.split("\n") if line.split()}
     later = [
         line for line in documents.attributes().splitlines()[1:] if line.split()[0].partition("/")[0] not in _FIRST
     ]
-    missing = [line for line in later if line.split()[0] not in said]
+    missing = [line for line in later if line.split()[0] not in known]
     return "\n".join([old.rstrip("\n"), *missing, ""]) if missing else None

@@ -1,11 +1,11 @@
 """`renumber`: giving every record, page and heading a name of its own again, and mending the references.
 
 A reference means the one that its writer could know: whoever wrote it did not have the other in the history. A link
-between records tells more, since it stands at both ends. What stays unclear is named and left: it then means the one
+between records says more, since both ends have it. What stays unclear is named and left: it then means the one
 that kept the name.
 
 What a renumbering within a merge wrote goes into the index, so that `git commit` concludes the merge with it. The
-index is the user's. What a merge brought stands in it already, and the renumbering only says the same in other words:
+index is the user's. What a merge brought is in it already, and the renumbering only says the same in other words:
 its files are staged if each of them had on disk what was staged of it (or was in conflict). If one had not, somebody
 works on it, and nothing is staged. The merge's commit is then that of the renumbering too, so it waits for none of its
 own; `git merge --abort` takes both back.
@@ -57,7 +57,7 @@ class Apart(msgspec.Struct, frozen=True):
 
 
 class Renumbering(msgspec.Struct, frozen=True):
-    """What is to be done: the change, who is renamed, and the references of which it can't be told whom they mean.
+    """What is to be done: the change, who is renamed, and the references that may mean either.
 
     `returned` are pairs of a path and an id: a file of a record from before it was renamed, which a merge has brought
     back, and what the record is called now. Which of the two says more, only a person can tell. `lost` are values that
@@ -74,7 +74,7 @@ class Renumbering(msgspec.Struct, frozen=True):
 def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) -> Renumbering:
     """Rename all but one of those that share a name, and rewrite the references to them.
 
-    It also mends references that another clone made, under the old name, to what was renamed before. What `apart` has
+    It also fixes references that another clone made, under the old name, to what was renamed before. What `apart` has
     is put into files; of several with one path that goes to the record whose memory_id is first.
     """
     strayed = [item for item in apart if item.base is not None]

@@ -50,9 +50,10 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             memory.asked = None  # somebody wrote after Git was asked
         if not options.dry_run:
             recovery.recover(memory)
+            _settle(memory)
         asked = memory.asked
         sequence = Sequence(memory)
-        change = commit.signed(memory, plan(sequence), options.reason)
+        change = commit.with_author(memory, plan(sequence), options.reason)
         if options.redact:
             from memctl.write import redact_file  # which only hooks and summaries need
 
@@ -64,10 +65,10 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             return Outcome(change, advice=advice)
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
-            from memctl.write import beside
+            from memctl.write import session_files
 
-            here, there = beside.parted(memory, change, keeps=options.no_commit)
-            commit_there = "" if there.is_empty else beside.commit(memory, there)
+            here, there = session_files.split(memory, change, keeps=options.no_commit)
+            commit_there = "" if there.is_empty else session_files.commit(memory, there)
             if here.is_empty:
                 return Outcome(change, commit=commit_there)
             change = here
@@ -93,6 +94,16 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             finally:
                 memory.asked = None  # from before the write: whoever reads next has to ask anew
         return outcome
+
+
+def _settle(memory: Memory) -> None:
+    """Bring a batch in step with HEAD before the write; what keeps it from a commit keeps nobody from recording."""
+    settled = commit.settle(memory)
+    if settled and settled.pending:
+        memory.remarks += [
+            f"warning: earlier changes wait for their commit: {settled.pending}",
+            f"hint: {settled.hint}",
+        ]
 
 
 def _committed(memory: Memory, entry: PendingEntry, options: WriteOptions) -> Outcome:
@@ -164,6 +175,6 @@ def _refuse_controls(change: Change) -> None:
         for field, line in credentials.added(write):
             if found := characters.first_in(line):
                 raise MemctlError(
-                    f"{write.path}: {field}: the control character {found!r} stands in a line",
+                    f"{write.path}: {field}: a line has the control character {found!r}",
                     "take it out; most programs print without colours if NO_COLOR is set",
                 )

@@ -1,4 +1,4 @@
-"""Steps that move ownership and write a record: both happen, or neither, as seen once what was interrupted is mended.
+"""Steps that move ownership and write a record: both happen or neither, even if the process dies in between.
 
 Two refs can't be moved at once where hooks have a say in one of them. So the step is noted, then ownership moves by
 compare-and-swap (with a remote: by a push with a lease, first), which decides every race before anything is written;
@@ -103,7 +103,7 @@ def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list
 
 
 def interrupted(memory: Memory) -> list[str]:
-    """What is to be said of steps that are not finished, one line each."""
+    """Return a line for each step that is not finished."""
     return [
         f"{intent.change.op} {intent.change.title} (interrupted, "
         + (f"`memctl handoff recover` asks {intent.remote}" if intent.remote else "the next write finishes it")
@@ -164,11 +164,13 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
     journal.put(file, back)
     _take_back(memory, back)
     file.unlink(missing_ok=True)
-    raise MemctlError(f"nothing has changed hands, the record can't be committed: {why}", hint or "mend that first")
+    raise MemctlError(
+        f"nothing has changed hands, the record can't be committed: {why}", hint or "fix that, then try again"
+    )
 
 
 def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
-    told = []
+    lines = []
     for file, intent in unfinished(memory):
         if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
             continue
@@ -177,8 +179,8 @@ def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
         is_done = not intent.back and _finish(memory, write, intent)
         file.unlink(missing_ok=True)
         step = f"{intent.change.op} {intent.change.title}"
-        told.append(f"finished: {step}" if is_done else f"undone: {step}; nothing has changed hands")
-    return told
+        lines.append(f"finished: {step}" if is_done else f"undone: {step}; nothing has changed hands")
+    return lines
 
 
 def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:

@@ -7,7 +7,7 @@ from memctl.git import history, trees
 from memctl.git.history import Commit
 from memctl.record import ids
 from memctl.record.change import REDACT, Change, Delete, Write
-from memctl.store import entry_state, files
+from memctl.store import batches, entry_state, files
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.write import merge
@@ -22,8 +22,8 @@ _SHORT = 10  # digits by which an undo names the commit that it takes back
 def undo(memory: Memory, revision: str | None) -> Change:
     """Return the Change that takes a commit of the memory back: the latest that is not undone yet, or the one named.
 
-    What was changed since in the same files stays. Raises MemctlError if that can't be told apart, or if the commit did
-    more than change files of the memory.
+    What was changed since in the same files stays. Raises MemctlError if both changed the same place, or if
+    the commit did more than change files of the memory.
     """
     if waiting := [entry for entry in entry_state.outstanding(memory) if not entry.undone]:
         name = entry_state.describe(waiting[-1])
@@ -65,7 +65,7 @@ def _named(memory: Memory, revision: str) -> Commit:
 def _latest(memory: Memory) -> Commit:
     """The latest commit of the memory that is not undone: each undo goes one further back."""
     undone: set[str] = set()
-    for commit in history.commits(memory.repository, [memory.prefix]):
+    for commit in batches.commits(memory, [memory.prefix]):
         if commit.commit[:_SHORT] in undone:
             continue
         if UNDO not in commit.trailers.ops:

@@ -15,7 +15,7 @@ from memctl.write.install import own_program
 from tests.conftest import Memctl, Result, commits, git, process
 from tests.regenerate import ROOT
 
-HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
+HOOKS = ("pre-commit", "pre-merge-commit", "post-merge", "post-commit", "post-checkout")
 CHECK, RENDER, MERGED = "-C . check --staged", "-C . render --staged", "-C . render --merged"
 
 
@@ -437,7 +437,7 @@ def test_hooks_elsewhere_are_not_written_to_but_told_what_to_add(
     assert log.take() == ["render --staged", "check --staged", "render --merged"]
     assert set(states(memctl("install", "git", "--json")).values()) == {"unchanged"}
     assert "by hand" in memctl("install", "git", "--uninstall", code=1).out
-    assert memctl("install", "git", "--uninstall", code=1).out.count("by hand") == 3
+    assert memctl("install", "git", "--uninstall", code=1).out.count("by hand") == len(HOOKS)
     monkeypatch.setenv("MEMCTL_TEST_CODE", "1")
     assert save(repo, "refused").returncode == 1
 
@@ -497,6 +497,8 @@ def test_a_hook_that_goes_by_its_name_is_left_where_it_is(repo: Path, memctl: Me
         "hook pre-commit": "by hand",
         "hook pre-merge-commit": "unchanged",
         "hook post-merge": "unchanged",
+        "hook post-commit": "unchanged",
+        "hook post-checkout": "unchanged",
         "merge driver memctl-record": "unchanged",
         "merge driver memctl-docs": "unchanged",
         "merge driver memctl-session": "unchanged",

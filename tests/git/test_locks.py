@@ -115,7 +115,7 @@ def test_what_a_hook_says_of_a_lock_file_of_its_own_is_no_lock(repo: Path, memct
     ],
 )
 def test_the_lock_is_found_in_what_git_says(stderr: str, found: str | None) -> None:
-    assert locks.named(stderr, Path("/top")) == (Path(found) if found else None)
+    assert locks.parse(stderr, Path("/top")) == (Path(found) if found else None)
 
 
 @pytest.mark.parametrize(("times", "is_made"), [(1, True), (3, True), (4, False)])

@@ -104,12 +104,12 @@ def test_trees_merge_as_git_merges_them_and_conflicts_are_named(repo: Path, repo
     theirs = commit(repo, one="1\n2\ntheirs\n")
     other = commit(repo, one="conflict\n2\n3\n")
     trees = [tree_merge.tree_at(repository, name) for name in (base, ours, theirs, other)]
-    merged, conflicts = tree_merge.merged(repository, trees[:1], trees[1], trees[2])
+    merged, conflicts = tree_merge.merge(repository, trees[:1], trees[1], trees[2])
     assert conflicts == ()
     assert git(repo, "cat-file", "blob", f"{merged}:one") == "ours\n2\ntheirs\n"
-    assert tree_merge.merged(repository, trees[:1], trees[1], trees[3])[1] == ("one",)
-    assert tree_merge.merged(repository, trees[:1], trees[1], trees[0]) == (trees[1], ())
-    assert tree_merge.merged(repository, trees[:1], trees[0], trees[2]) == (trees[2], ())
+    assert tree_merge.merge(repository, trees[:1], trees[1], trees[3])[1] == ("one",)
+    assert tree_merge.merge(repository, trees[:1], trees[1], trees[0]) == (trees[1], ())
+    assert tree_merge.merge(repository, trees[:1], trees[0], trees[2]) == (trees[2], ())
 
 
 def test_a_checkout_that_stopped_half_way_is_settled(repo: Path, repository: Repository) -> None:

@@ -293,3 +293,12 @@ def test_reading_pages_of_the_branch_starts_no_more_of_git(
     monkeypatch.setattr(journal, "_spawn", watch)
     assert json.loads(memctl("session", "list", "--json").out)["data"]["sessions"]
     assert set(asked) <= {"status"}
+
+
+def test_a_batch_ends_with_the_session(session: Session) -> None:
+    git(session.repo, "config", "memctl.commits", "batch")
+    before = commits(session.repo)
+    work(session)
+    assert commits(session.repo) == before + 1
+    assert "Memctl-Changes: " in git(session.repo, "log", "-1", "--format=%B")
+    assert git(session.repo, "status", "--porcelain", "--", ".memory") == ""

@@ -87,7 +87,7 @@ def test_files_that_are_in_conflict_without_a_merge_under_way(memctl: Memctl, on
     for args in ((), ("-n",), ("--no-push",)):
         result = refused(memctl, two, *args)
         assert "these files are in conflict\n  two.py" in result.err
-        assert "`git add` those that are mended" in result.err
+        assert "`git add` those that are resolved" in result.err
     assert git(one, "ls-remote", "origin") == there
     git(two, "reset", "-q", "--hard")
     memctl("sync", where=two)
@@ -306,7 +306,7 @@ def test_a_conflict_says_what_memctl_mends_in_the_merge_that_is_to_be_made(
     memctl("sync", where=one)
     assert memctl("decide", "By two", where=two).id == given
     err = refused(memctl, two).err
-    assert f"`memctl renumber` there mends what both have called {given}; `memctl render` and `git add" in err
+    assert f"`memctl renumber` there renames what both have called {given}; `memctl render` and `git add" in err
     memctl("install", "git", where=two)
     assert "memctl render" not in refused(memctl, two).err
 

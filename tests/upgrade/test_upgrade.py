@@ -293,6 +293,18 @@ def test_what_another_clone_records_is_merged(memctl: Memctl, settled: Path, pla
     assert (record["tags"], record["completion_percentage"]) == (["api"], 90)
 
 
+def test_a_memory_of_before_goes_on_in_batches(memctl: Memctl, settled: Path) -> None:
+    git(settled, "config", "memctl.commits", "batch")
+    before = git(settled, "rev-parse", "HEAD")
+    memctl("decide", "In a batch")
+    memctl("edit", "STA-2025-11-02-001", "--add", "tags=batched")
+    assert git(settled, "rev-parse", "HEAD") == before
+    assert memctl("log", "--json", "--limit", "2").data["commits"][0]["ops"] == ["edit"]
+    memctl("commit")
+    assert git(settled, "rev-parse", "HEAD~1") == before
+    memctl("sync")
+
+
 def test_the_offered_handoff_is_accepted_and_moves_its_section(
     memctl: Memctl, settled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -233,6 +233,7 @@ KINDS: dict[str, Shape] = {
         "fault_of_settings?": str | None,
         "pending?": [_WAITING],
         "uncommitted?": [str],
+        "batched?": int,
         "interrupted?": [str],
         "handoffs?": [{"id": str, "from": str, "title": str}],
         "commits_blocked_by?": str | None,

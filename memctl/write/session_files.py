@@ -1,4 +1,4 @@
-"""Writing what belongs on the ref of sessions (`store.sessions_ref`) and not on the branch."""
+"""Write files of sessions to their ref (`store.sessions_ref`) where they do not belong on the branch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memctl.store.sessions_ref import FOLDERS, REF
 _TRIES = 5  # to move the ref; only something else than memctl is faster, for who moves it holds the lock
 
 
-def parted(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Change, Change]:
+def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Change, Change]:
     """The parts of a change that belong on the branch and on the ref.
 
     A file stays where it is; a new page or checkpoint goes where memctl.hookCommits says, but on the disk if it

@@ -1,0 +1,192 @@
+"""Batches: changes that are commits of a ref of memctl's and not yet of the branch (`commits: batch`).
+
+Each change is a commit on refs/memctl/changes/<branch>. The first one of a batch comes after the commit that HEAD was,
+the *base*, which each of them names in its trailer Memctl-Base. Their files are on the disk; HEAD and the index do not
+have them. A *squash* commits all of them on the branch and names the last one in its trailer Memctl-Changes. Then the
+ref goes on to a commit that joins both histories, so that each change is reached for ever; with that, no batch is open.
+
+A file in .git/memctl says which branch's batch the worktree has. Without it no reader looks for one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.git import git, history, message, refs, trees
+from memctl.git.history import Commit
+from memctl.record.config import BATCH, COMMITS_HINT, EACH
+from memctl.store.memory import Memory
+from memctl.store.place import FOLDER
+
+SETTING = "memctl.commits"
+_HEADS = "refs/heads/"
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """An open batch: its branch (refs/heads/…), the ref that has it, the commit below it, and its last change."""
+
+    branch: str
+    ref: str
+    base: str
+    tip: str
+
+
+def mode(memory: Memory) -> str:
+    """Return EACH or BATCH: what Git's setting memctl.commits says, else config.yaml; raises MemctlError."""
+    value = memory.repository.settings().get(SETTING, memory.config.commits)
+    if value not in (EACH, BATCH):
+        raise MemctlError(f"{SETTING} is {value[:40]!r}, which is neither {EACH} nor {BATCH}", COMMITS_HINT)
+    return value
+
+
+def ref(memory: Memory, branch: str) -> str:
+    """Return the ref of the changes of a branch; a memory that is not at the worktree's top has its own."""
+    folder = memory.prefix.removesuffix(FOLDER).rstrip("/")
+    inside = f"in-{folder.replace('%', '%25').replace('/', '%2F')}/" if folder else ""
+    return f"refs/memctl/{inside}changes/{branch.removeprefix(_HEADS)}"
+
+
+def tracking(memory: Memory, branch: str, remote: str) -> str:
+    """Return where memctl keeps what it has fetched of a remote's changes of a branch."""
+    return ref(memory, branch).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
+
+
+def branch_here(memory: Memory) -> str:
+    """Return the branch whose batch this worktree has, "" if none."""
+    try:
+        return _note(memory).read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except OSError:
+        return ""
+
+
+def note(memory: Memory, branch: str) -> None:
+    """Note that this worktree has the batch of a branch; "" for none."""
+    if not branch:
+        _note(memory).unlink(missing_ok=True)
+    elif branch_here(memory) != branch:
+        from memctl.store import files
+
+        files.replace_private(_note(memory), f"{branch}\n")
+
+
+def _note(memory: Memory) -> Path:
+    return memory.private / "batch"
+
+
+def of_branch(memory: Memory, branch: str) -> Batch | None:
+    """Return the open batch of a branch, None if there is none."""
+    name = ref(memory, branch)
+    tip = memory.repository.tip(name)
+    found = trailers(memory, tip) if tip else message.Trailers()
+    return Batch(branch, name, found.base, tip) if found.base and not found.changes else None
+
+
+def current(memory: Memory) -> Batch | None:
+    """Return the open batch of the branch that HEAD is on, as far as this worktree has it."""
+    branch = branch_here(memory)
+    return of_branch(memory, branch) if branch and branch == memory.repository.branch()[0] else None
+
+
+def head(memory: Memory) -> str:
+    """Return the commit that has all that is recorded: the open batch's last, else HEAD ("" before the first)."""
+    batch = current(memory)
+    return batch.tip if batch else memory.repository.branch()[1]
+
+
+def latest(memory: Memory) -> str:
+    """Return the commit that leads to all changes of batches of the branch that HEAD is on, "" if there are none."""
+    branch = memory.repository.branch()[0]
+    return memory.repository.tip(ref(memory, branch)) if branch else ""
+
+
+def trailers(memory: Memory, commit: str) -> message.Trailers:
+    """Return what a commit says of itself."""
+    found = memory.repository.objects.read([commit])[0]
+    raw = (found.data or b"") if found else b""
+    return message.parse(raw.partition(b"\n\n")[2].decode(errors="backslashreplace"))
+
+
+def paths(memory: Memory, batch: Batch) -> list[str]:
+    """Return the files below `.memory/` that a batch changes."""
+    args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", batch.base, batch.tip, "--", memory.prefix]
+    out = git.read(args, memory.repository.top)
+    return [git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path]
+
+
+def unlike_tip(memory: Memory, batch: Batch, differing: Mapping[str, str]) -> dict[str, str]:
+    """Return the files that differ from the last change of a batch, of those that differ from HEAD and of the batch's.
+
+    `differing` has Git's two letters for each path below `.memory/`.
+    """
+    wanted = {**dict.fromkeys(paths(memory, batch), " M"), **differing}
+    tracked = {memory.tracked(path): code for path, code in wanted.items()}
+    files = [path for path in tracked if os.path.isfile(memory.repository.top / path)]
+    here = trees.blobs_on_disk(memory.repository, files)
+    there = trees.blobs_of(memory.repository, batch.tip, tracked)
+    start = len(memory.prefix) + 1
+    return {path[start:]: code for path, code in tracked.items() if here.get(path) != there.get(path)}
+
+
+def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> list[Commit]:
+    """Return the changes of batches from `base` to `tip`, newest first; `within` narrows them to some paths."""
+    found = history.commits(memory.repository, within or [memory.prefix], f"{base}..{tip}", is_line=True)
+    return [one for one in found if one.trailers.base]
+
+
+def commits(
+    memory: Memory,
+    paths: Sequence[str],
+    revision: str = "HEAD",
+    limit: int | None = None,
+    *,
+    given_up: bool = False,
+    beside: str = "",
+) -> list[Commit]:
+    """Return the commits that touched some paths, as `history.commits` does, with each change of a batch as its own.
+
+    The changes of an open batch come first if `revision` is or ends with HEAD. A squash gives way to its changes, as
+    far as this clone has them.
+    """
+    found = history.commits(memory.repository, paths, revision, limit, given_up=given_up, beside=beside)
+    is_now = revision == "HEAD" or revision.endswith("..HEAD")
+    batch = current(memory) if is_now else None
+    newest = changes(memory, batch.base, batch.tip, paths) if batch else []
+    taken = _taken_along(memory) if found else {}
+    ranges = {one.commit: (one.trailers.base, one.trailers.changes) for one in found} | taken
+    here = present(memory, {name for ends in ranges.values() if all(ends) for name in ends})
+    spread = list(newest)
+    for one in found:
+        base, tip = ranges[one.commit]
+        squashed = changes(memory, base, tip, paths) if {base, tip} <= here else []
+        spread += squashed if squashed and one.trailers.changes else [one, *squashed]
+    unique = list({one.commit: one for one in spread}.values())
+    return unique[:limit] if limit is not None else unique
+
+
+def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
+    """Return the commits of the user's that had all files of a batch, each with the batch's base and last change."""
+    tip = latest(memory)
+    if not tip:
+        return {}
+    args = ["log", "--no-show-signature", "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", tip]
+    found = git.read(args, memory.repository.top).decode(errors="replace").split("\0")
+    joins = [message.parse(one) for one in found if one]
+    return {join.commit: (join.base, join.changes) for join in joins}
+
+
+def present(memory: Memory, commits: Collection[str]) -> set[str]:
+    """Return those of some commits that this clone has."""
+    names = sorted(commits)
+    items = memory.repository.objects.read(names) if names else []
+    return {name for name, item in zip(names, items, strict=True) if item is not None}
+
+
+def join(memory: Memory, commit: str, tip: str, text: str = "docs(memory): join the branch and its changes\n") -> str:
+    """Return a commit with the files of a commit of the branch, and with the changes up to `tip` in its history."""
+    tree = git.read(["rev-parse", f"{commit}^{{tree}}"], memory.repository.top).decode().strip()
+    return refs.commit_tree(memory.repository, tree, (commit, tip), text, memory.commit_moment)

@@ -1,0 +1,47 @@
+"""Bring the changes of batches together, which are on a ref of their own for each branch (`store.batches`)."""
+
+from __future__ import annotations
+
+from memctl.errors import MemctlError
+from memctl.git import git, refs
+from memctl.store import batches, lock
+from memctl.store.memory import Memory
+from memctl.sync.result import SyncResult
+
+_TRIES = 20  # to push, each time after another clone was first
+
+
+def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+    """Bring them together with those of the remote; raises MemctlError or PushRefused."""
+    repository, remote = memory.repository, done.upstream.remote
+    there = batches.ref(memory, done.upstream.ref)
+    tracking = batches.tracking(memory, done.upstream.ref, remote)
+    if dry_run:
+        return done
+    for number in range(_TRIES):
+        is_fetched = done.has_state and number == 0
+        theirs = repository.tip(tracking) if is_fetched else refs.fetch(repository, remote, there, tracking)
+        new = _joined(memory, done.upstream.branch, theirs)
+        if not push or new == theirs or refs.push(repository, remote, there, new, theirs):
+            return done
+    raise MemctlError(f"{_TRIES} pushes of {there} were lost to others")
+
+
+def _joined(memory: Memory, branch: str, theirs: str) -> str:
+    """Return the commit that has the changes of both, and let the ref of the branch be at it.
+
+    While a batch is open here, the ref stays where it is, and nothing of it is given away.
+    """
+    repository, ref = memory.repository, batches.ref(memory, branch)
+    with lock.hold(repository.shared / "lock"):
+        ours = repository.tip(ref)
+        if batches.of_branch(memory, branch) or not theirs or (ours and refs.has(repository, ours, theirs)):
+            return theirs if batches.of_branch(memory, branch) else ours
+        goes_on = not ours or refs.has(repository, theirs, ours)
+        new = theirs if goes_on else batches.join(memory, ours, theirs)
+        trailers = batches.trailers(memory, new)
+        if trailers.base and not trailers.changes:  # somebody has pushed an open batch by hand: here none is
+            new = batches.join(memory, git.read(["rev-parse", f"{new}^"], repository.top).decode().strip(), new)
+        if not refs.swap(repository, ref, new, ours):
+            raise MemctlError(f"{ref} is moved by something else all the while", "try again")
+        return new

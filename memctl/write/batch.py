@@ -1,0 +1,207 @@
+"""Make the commits of a batch (`store.batches`), and keep the worktree in step with it. Callers hold the lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from memctl.errors import MemctlError
+from memctl.git import commits, differences, git, index, message, refs, trees
+from memctl.git.commits import AllPending, Preparation
+from memctl.record.change import Write
+from memctl.record.config import BATCH
+from memctl.store import batches, entry_state, files
+from memctl.store.batches import Batch
+from memctl.store.memory import Memory
+from memctl.store.place import DOCUMENTS
+from memctl.text.phrases import quantity, some
+from memctl.write import merge
+
+_SHOWN = 3  # files that a remark names
+
+
+def is_wanted(memory: Memory) -> bool:
+    """Return whether the next change goes into a batch: that is asked for, and HEAD is a branch with a commit."""
+    branch, head = memory.repository.branch()
+    return bool(branch and head) and batches.mode(memory) == BATCH
+
+
+def base(memory: Memory) -> str:
+    """Return the commit that the batch of the next change is on top of."""
+    branch, head = memory.repository.branch()
+    batch = batches.of_branch(memory, branch)
+    return batch.base if batch else head
+
+
+def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepared: Preparation) -> str:
+    """Commit files (Git's paths and contents) as the next change of the batch, which begins with it if none is open.
+
+    `text` is the commit's message, with the batch's base. Raises CommitPending.
+    """
+    repository = memory.repository
+    branch, head = repository.branch()
+    batch = batches.of_branch(memory, branch)
+    name = batches.ref(memory, branch)
+    try:
+        parent = batch.tip if batch else _start(memory, head, repository.tip(name))
+    except MemctlError as error:
+        raise AllPending(error.message, error.hint or "") from None
+    batches.note(memory, branch)
+    return commits.commit_on_ref(repository, (name, parent), contents, text, prepared, by_agent=memory.by_agent)
+
+
+def _start(memory: Memory, head: str, tip: str) -> str:
+    """Return the commit that a batch begins after: HEAD, joined with the changes of before, if there are any."""
+    if not tip or refs.parent(memory.repository, tip) == head:
+        return tip or head
+    return batches.join(memory, head, tip)
+
+
+def close(memory: Memory, batch: Batch, squash: str) -> None:
+    """Close a batch that is squashed ("": that commits of the user's have); raises MemctlError if its ref has moved."""
+    repository = memory.repository
+    if squash:
+        new = batches.join(memory, squash, batch.tip)
+    else:
+        tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
+        args = ["log", "--no-show-signature", "--max-count=1", "--format=%H", "HEAD", "--", *tracked]
+        commit = git.read(args, repository.top).decode().strip()
+        text = message.compose_join(batch.base, batch.tip, commit)
+        new = batches.join(memory, repository.branch()[1], batch.tip, text)
+    if not refs.swap(repository, batch.ref, new, batch.tip):
+        raise MemctlError(f"{batch.ref} was moved by something else", "try again")
+    if batches.branch_here(memory) == batch.branch:
+        batches.note(memory, "")
+
+
+def compose(memory: Memory, batch: Batch) -> str:
+    """Return the message of the commit that squashes a batch."""
+    changes = batches.changes(memory, batch.base, batch.tip)[::-1]
+    return message.compose_squash(
+        [one.subject for one in changes], [one.trailers for one in changes], batch.base, batch.tip
+    )
+
+
+def put_back(memory: Memory, batch: Batch) -> None:
+    """Write the files of a batch that Git has taken back to HEAD, as by `git stash` or `reset --hard`.
+
+    What HEAD has changed since in such a file is merged; where that can't be, the file stays, and a remark says so.
+    """
+    repository = memory.repository
+    clean = sorted(set(batches.paths(memory, batch)) - set(entry_state.unlike_head(memory, ignored=True)))
+    tracked = [memory.tracked(path) for path in clean]
+    sides = [trees.blobs_of(repository, one, tracked) for one in (batch.base, "HEAD", batch.tip)] if clean else []
+    writes, deletes, stuck = [], [], []
+    for path in clean:
+        before, now, wanted = (side.get(memory.tracked(path), "") for side in sides)
+        if now == wanted or (now != before and path.startswith(f"{DOCUMENTS}/")):  # these are rendered anew
+            continue
+        texts = [_text(memory, blob) for blob in (before, now, wanted)]
+        text = texts[2] if now == before else _merged(*texts)
+        if text is not None:
+            writes.append(Write(path, text, texts[1]))
+        elif not wanted and now == before:
+            deletes.append(path)
+        else:
+            stuck.append(memory.tracked(path))
+    files.replace_all(memory.folder, files.prepare(memory.folder, writes), deletes)
+    if done := [*(write.path for write in writes), *deletes]:
+        names = some([memory.tracked(path) for path in done], _SHOWN)
+        memory.remarks.append(f"{names}: Git had taken back what was recorded; it is there again (`memctl undo`)")
+    if stuck:
+        memory.remarks.append(
+            f"warning: {some(stuck, _SHOWN)}: HEAD and {quantity(len(stuck), 'change')} recorded before it can't be "
+            f"merged; `git diff HEAD {batch.tip[:10]} -- PATH` shows both"
+        )
+
+
+def _text(memory: Memory, blob: str) -> str | None:
+    content = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob] if blob else None
+    return None if content is None else content.decode(errors="replace")
+
+
+def _merged(before: str | None, now: str | None, wanted: str | None) -> str | None:
+    if before is None or now is None or wanted is None:
+        return None
+    merged = merge.merge(before, now, wanted)
+    return None if merged.conflicts else merged.text
+
+
+def unstage(memory: Memory) -> None:
+    """Take the files of the open batch out of the commit that is being made, as by `git commit -a`: they follow in the
+    squash. A commit that has nothing else keeps them."""
+    repository, batch = memory.repository, batches.current(memory)
+    if batch is None or git.committing() or repository.under_way():
+        return
+    staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
+    tracked = [memory.tracked(path) for path in batches.paths(memory, batch)]
+    wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))
+    ours = [path for path in tracked if staged.get(path) == wanted.get(path) != there.get(path)]
+    if ours and set(differences.changed(repository, ".", "HEAD", staged=True)) - set(ours):
+        index.put(repository, {path: there.get(path, "") for path in ours})
+
+
+def leave(memory: Memory, branch: str) -> None:
+    """Part from the batch of a branch that HEAD is no longer on.
+
+    A branch that begins at the commit that the batch is on top of takes it along: it is new, or the old one renamed.
+    Otherwise the batch is squashed on its own branch, and its files go from the worktree.
+    """
+    here, head = memory.repository.branch()
+    batch = batches.of_branch(memory, branch)
+    if batch is None:
+        batches.note(memory, "")
+    elif here and head == batch.base and not memory.repository.tip(batches.ref(memory, here)):
+        _take_along(memory, batch, here)
+    else:
+        _squash_elsewhere(memory, batch)
+        _take_off(memory, batch)
+        batches.note(memory, "")
+
+
+def _take_along(memory: Memory, batch: Batch, here: str) -> None:
+    repository = memory.repository
+    first = batches.changes(memory, batch.base, batch.tip)[-1].commit
+    before = refs.parent(repository, first)
+    if refs.swap(repository, batches.ref(memory, here), batch.tip, ""):
+        if before == batch.base:
+            refs.delete(repository, batch.ref, batch.tip)
+        else:
+            refs.swap(repository, batch.ref, before, batch.tip)
+        batches.note(memory, here)
+
+
+def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
+    """Squash a batch on its branch, if that is checked out nowhere and still at the base."""
+    repository = memory.repository
+    name = batch.branch.removeprefix("refs/heads/")
+    if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
+        memory.remarks.append(f"what was recorded on {name} waits there: `git switch {name}`, then `memctl commit`")
+        return
+    tree = f"{batch.tip}^{{tree}}"
+    signed = repository.flag("commit.gpgsign")
+    text = compose(memory, batch)
+    made = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)
+    if refs.swap(repository, batch.branch, made, batch.base):
+        close(memory, batch, made)
+        memory.remarks.append(f"what was recorded on {name} is committed there: {made[:10]}")
+
+
+def _take_off(memory: Memory, batch: Batch) -> None:
+    """Give the files of a batch the state that HEAD has; one that somebody edited or staged since stays as it is."""
+    repository = memory.repository
+    tracked = {memory.tracked(path): path for path in batches.paths(memory, batch)}
+    wanted, there = (trees.blobs_of(repository, one, tracked) for one in (batch.tip, "HEAD"))
+    staged = {entry.path: entry.blob for entry in index.entries(repository, memory.prefix)}
+    found = [name for name in tracked if os.path.isfile(repository.top / name)]
+    here = trees.blobs_on_disk(repository, found)
+    writes, deletes = [], []
+    for name, path in tracked.items():
+        if here.get(name) != wanted.get(name) or staged.get(name) != there.get(name):
+            continue
+        text = _text(memory, there.get(name, ""))
+        if text is not None:
+            writes.append(Write(path, text))
+        elif name in here:
+            deletes.append(path)
+    files.replace_all(memory.folder, files.prepare(memory.folder, writes), deletes)

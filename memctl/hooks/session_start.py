@@ -145,7 +145,8 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     """The rehydration pack in the room below the guide; with `since` only if anything came since then.
 
-    In less than that room it stands below a resume text, and says nothing of where work was left.
+    In less than that room it stands below a resume text, and does not name the checkpoint again; what the session came
+    to after that is on its page.
     """
     size = _bytes if host.most_bytes else length  # of what a host cuts by bytes none may be cut
     from memctl.pack import filling, last_work, rehydrate, supply

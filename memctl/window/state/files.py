@@ -24,7 +24,6 @@ from memctl.task import forms, progress, resume_text
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
 from memctl.window.state.task import NotCopied, StateKeeper, StoredState, refuse_lacking, sound, validate
 
-_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 
 
@@ -138,6 +137,9 @@ def text_of(folder: Path, path: str) -> str | None:
         raise MemctlError(str(error)) from None
     except OSError as error:
         raise MemctlError(f"{path} can't be read: {error.strerror}") from None
+
+
+_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 
 
 def notes_in(folder: Path, path: str) -> Notes:

@@ -34,7 +34,7 @@ def answered(subject: Subject) -> Iterator[Finding]:
     for one in team_handoffs.contradictions(handoffs, state, subject.now):
         path = one.handoff.record.path
         hint = "`memctl handoff recover` sets it as the record says, with `--remote NAME` at a remote too"
-        yield Finding("MEM602", path, subject.line_of(path, "status"), one.told, hint)
+        yield Finding("MEM602", path, subject.line_of(path, "status"), one.problem, hint)
 
 
 def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:

@@ -87,10 +87,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     phase = given.pop("phase")
     state = TaskState(steps=tuple(steps), phases=(phase,) if phase else (), **given)
     with naming_options(ctx):
-        kept = save.keep(memory, state, how, write_options(flags))
-    made, result = kept.checkpoint, kept.outcome
-    if kept.untold:
-        output.note(f"warning: the event stream does not tell of it: {kept.untold}")
+        made, result = save.save(memory, state, how, write_options(flags))
     lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, flags, lines)
     _note_missing(resume.missing(made))
@@ -187,7 +184,7 @@ def resume_command(
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, None)
-    found = resume.look(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    found = resume.prepare(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
         output.json("resumption", _resumption_data(memory, found, obstacles))
@@ -229,14 +226,10 @@ def _resumption_data(memory: Memory, found: Resumption, obstacles: list[str]) ->
     return {
         "resumable": not obstacles,
         "obstacles": obstacles,
-        "missing": found.missing,
-        "drift": found.drift,
+        **{name: getattr(found, name) for name in ("missing", "drift", "twins")},
         "newer": found.newer.id if found.newer else None,
-        "twins": found.twins,
         "next_window": found.checkpoint.window_id + 1,
-        "text": found.text.text,
-        "characters": found.text.characters,
-        "left_out": found.text.left_out,
+        **msgspec.structs.asdict(found.text),
         "checkpoint": _data(memory, found.checkpoint),
     }
 

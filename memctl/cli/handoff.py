@@ -170,7 +170,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     wrong += handoff.faults(snapshot)
     output.faults(memory, wrong)
     if wrong:
-        output.note("hint: what can't be read is not settled; mend it, then `memctl handoff recover` again")
+        output.note("hint: what can't be read is not settled; repair the file, then `memctl handoff recover` again")
     elif not lines:
         output.note("nothing was interrupted, and nothing contradicts itself")
     ctx.exit(REFUSED if wrong else OK)
@@ -188,7 +188,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
         back = declined if status == ACCEPTED else answered.given.sections
-        moved = team_handoffs.kept(done.agreed.before, msgspec.structs.replace(answered.given, sections=back))
+        moved = team_handoffs.moved_on(done.agreed.before, msgspec.structs.replace(answered.given, sections=back))
         output.note(*(f"stays as it is: {held.told}" for held in moved))
         who = one.parties
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
@@ -214,7 +214,7 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
     """Sections that a handoff made this agent's, and whose record lies on another branch; and what was interrupted."""
     state: State = ref_state.read(memory).state
     for held in state.section_ownership_map.values():
-        by = team_handoffs.named_in(held.lock_reason) if held.previous_owner else ""
+        by = team_handoffs.handoff_in(held.lock_reason) if held.previous_owner else ""
         if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
             output.note(f"{by} gave you {held.section_id}, and is not on this branch: merge its own")
     output.note(*two_phase.interrupted(memory))

@@ -346,10 +346,11 @@ def _told(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
     open_errors = [one for one in summary.errors if one.is_open]
     figures = summary.metrics
+    outside = summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)
     words = [
         f"files changed: {len(changed):,}",
         f"read: {len(summary.trail.having(READ)):,}",
-        f"outside of the repository: {len(summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)):,}",
+        f"worked in {summary.root}" if summary.root else f"outside of the repository: {len(outside):,}",
         f"decisions: {len(summary.having(labels.DECISION)):,}",
         f"errors: {len(summary.errors):,} ({len(open_errors):,} open)",
     ]

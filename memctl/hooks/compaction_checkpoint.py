@@ -47,7 +47,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
             is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
             return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")
         how = SaveOptions(workflow=workflow, window=_window(state, last, is_own), is_whole=True, knows_files=True)
-        change = task_save.save(memory, snapshot, task, how)
+        change = task_save.change(memory, snapshot, task, how)
         write = change.writes[0]
         made.append(checkpoint.parse(write.text, write.path))
         session_state.update(folder, saving=(event, made[-1].checkpoint_id), task=task)
@@ -84,7 +84,7 @@ def _merged(state: SessionState, last: Checkpoint | None) -> TaskState:
     gone = [step for step in last.steps if step.evidence == progress.TASK_LIST and step.status != DONE]
     dropped = {key(step.text) for step in gone} - named  # they are in the agent's list no more
     steps = tuple(step for step in last.steps if key(step.text) not in dropped)
-    made = progress.merged(msgspec.structs.replace(task, goal=last.goal), msgspec.structs.replace(last, steps=steps))
+    made = progress.merge(msgspec.structs.replace(task, goal=last.goal), msgspec.structs.replace(last, steps=steps))
     # What the agent said by a command and what the transcript tells stand beside each other, but for errors whose steps
     # came right meanwhile.
     said = {name: progress.newest(getattr(last, name), getattr(task, name)) for name in _OF_BOTH}

@@ -138,7 +138,7 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
     from memctl.task import resume, versions
 
     saved, _ = versions.readable(snapshot, saved)
-    drift = resume.drifted(memory, snapshot, saved)
+    drift = resume.drift_since(memory, snapshot, saved)
     return resume.text(memory, snapshot, saved, drift, limit=_ROOM - length(_REST)).text
 
 

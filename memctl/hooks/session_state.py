@@ -72,7 +72,7 @@ def read(folder: SessionDir) -> SessionState | None:
 
 def _from_older_version(values: dict[str, Any]) -> SessionState:
     """What memctl knew of a session before the state of its task was one value."""
-    from memctl.session import tasks
+    from memctl.session import progress, tasks
     from memctl.transcript.events import CALL, Event
 
     calls = [Event(CALL, tool=one["tool"], arguments=one["arguments"]) for one in values.get("task_calls", ())]
@@ -80,7 +80,7 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
     task = TaskState(
         goal=values.get("intent", ""),
         said=tuple(said),
-        steps=tuple(tasks.of_events(calls)),
+        steps=tuple(progress.tasks_of(calls)),
         files=tuple(TouchedFile(path) for path in values.get("files", ())),
         errors=tuple(values.get("errors", {}).values()),
     )

@@ -114,9 +114,8 @@ def package(
 ) -> Package:
     """The package of a handoff, in at most as many tokens as were asked for.
 
-    What must stay stands in it whole, the weightiest first, or by id and title where there is no room. Of sections that
-    are handed over none of it may be lacking, unless it is an emergency. Raises MemctlError for that, or if what is
-    said takes too much.
+    It has what must stay: whole, the weightiest first, or by id and title where there is no room. Raises MemctlError if
+    any of that is missing from sections handed over, unless it is an emergency, or if what the giver says is too long.
     """
     parts = _groups(scope, asked)
     expertise = _expertise(snapshot, scope.records, asked.target)
@@ -154,7 +153,7 @@ def package(
 
 
 def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
-    """The records of a handoff by part, most important first; each stands in one.
+    """The records of a handoff by part, most important first; each is in one part.
 
     For a specialist they stay in the order in which they bear on the task.
     """
@@ -275,7 +274,7 @@ def _refuse_wordy(notes: Sequence[PackNote], asked: HandoffRequest, count: Count
         least = math.ceil(tokens / _SAID_SHARE)
         is_possible = least <= BUDGETS[asked.kind]
         hint = f"give a --budget of {least} or more" if is_possible else "put the long part into records"
-        raise MemctlError(f"what is said of the handoff takes {tokens:,} of {asked.budget:,} tokens", hint)
+        raise MemctlError(f"what you say of the handoff takes {tokens:,} of {asked.budget:,} tokens", hint)
 
 
 def _report(
@@ -293,7 +292,7 @@ def _report(
         **by_why,
         "last file modifications": [path for path, _ in asked.changes],
         "ownership": asked.sections,
-        "what is said": [text for _, texts in asked.said() for text in texts],
+        "what is said": [text for _, texts in asked.texts() for text in texts],
     }
     words = frozenset(_words(pack.text))
     checks = tuple(_check(name, texts, words, included if name in by_why else None) for name, texts in wanted.items())
@@ -312,8 +311,8 @@ def _report(
 
 
 def _check(name: str, texts: Sequence[str], words: frozenset[str], included: Mapping[str, int] | None) -> Check:
-    """Look for texts whose plain words all stand in a package, whatever its format does to other characters; of ids
-    also whether the things are `included` whole."""
+    """Look for texts: all their plain words must be in the package, whatever its format does to other characters. For
+    ids, also whether the things are `included` whole."""
     missing = tuple(text for text in texts if not words.issuperset(_words(text)))
     by_title = () if included is None else tuple(text for text in texts if not included[text] and text not in missing)
     return Check(name, len(texts), missing, by_title)

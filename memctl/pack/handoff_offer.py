@@ -25,7 +25,7 @@ from memctl.sources import recency
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
 from memctl.team import handoffs, ownership, read_access, ref_state
-from memctl.team.handoffs import Given
+from memctl.team.handoffs import Transfer
 from memctl.team.ref_state import StateOutcome, Step
 from memctl.team.state import State, agent_name
 from memctl.text.markdown import one_line
@@ -87,8 +87,8 @@ def offer(
     """
     asked = checked(memory, asked)
     ids = Ids(memory)
-    given = Given(handoff="", giver=asked.source, taker=asked.target, sections=asked.sections, now=memory.now)
-    made: list[tuple[Given, State, HandoffRequest, Package, Change]] = []  # the latest, with what it was made for
+    given = Transfer(handoff="", giver=asked.source, taker=asked.target, sections=asked.sections, now=memory.now)
+    made: list[tuple[Transfer, State, HandoffRequest, Package, Change]] = []  # the latest, with what it was made for
 
     def plan(state: State) -> Step:
         nonlocal given

@@ -42,7 +42,7 @@ class HandoffField(NamedTuple):
     record: str = ""
 
 
-# In the order of their options; the package has them in the reverse order, since what comes next stands last.
+# In the order of their options; the package has them in the reverse order, since what comes next is its end.
 FIELDS = (
     HandoffField("immediate", "immediate", "What to do first. [default: next actions of your state]", "Next actions",
                  "next"),
@@ -67,8 +67,8 @@ FIELDS = (
 class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A handoff to be: its type, two agents, the sections, what is said, the format and tokens of its package.
 
-    `lines` are what is said by the names of FIELDS. `id` and `transfers`, the ownership of each section as it becomes,
-    are known once the shared state is. `changes` are the last modifications of files: path, and when and how.
+    `lines` are what the giver says, by the names of FIELDS. `id` and `transfers`, the ownership of each section as it
+    becomes, are known once the shared state is. `changes` are the last modifications of files: path, and when and how.
     """
 
     source: str
@@ -85,8 +85,8 @@ class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     transfers: tuple[str, ...] = ()
 
-    def said(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """All that is said, by names."""
+    def texts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield all that the giver says, by names."""
         for name, text in (("reason", self.reason), ("summary", self.summary), ("task", self.task)):
             yield name, (text,) if text else ()
         yield from ((field.name, self.lines.get(field.name, ())) for field in FIELDS)
@@ -103,9 +103,9 @@ class MissingField(msgspec.Struct, frozen=True):
 def complete(
     asked: HandoffRequest, state: TaskState, standing: Standing, known: Sequence[Record], snapshot: Snapshot
 ) -> HandoffRequest:
-    """The handoff with what the state of the task and the `known` records of its sections say where nothing was said.
+    """Return the handoff completed: what the giver does not say, the state of the task and the `known` records say.
 
-    What is said of the summary stands behind the decision of `standing`; without it that is the summary.
+    The summary begins with the decision of `standing`.
     """
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
@@ -122,8 +122,8 @@ def complete(
     summary = asked.summary
     if summary and not summary.lstrip().startswith(DECISIONS):
         summary = f"{standing.decision}: {summary}"
-    elif not summary and (told := [f"- {line}" for line in standing.lines if len(line) <= LONGEST_LINE]):
-        summary = "\n".join([f"{standing.decision}: {standing.why}", *told])
+    elif not summary and (facts := [f"- {line}" for line in standing.lines if len(line) <= LONGEST_LINE]):
+        summary = "\n".join([f"{standing.decision}: {standing.why}", *facts])
     return msgspec.structs.replace(asked, lines={**asked.lines, **lines}, summary=summary)
 
 
@@ -155,7 +155,7 @@ def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -
     In an emergency only the reason is needed: an agent that failed can't say the rest.
     """
     options = {field.name: field.option for field in FIELDS}
-    said, known = dict(given.said()), dict(whole.said())
+    said, known = dict(given.texts()), dict(whole.texts())
     wrong = [
         (name, "is missing, and the memory does not say it")
         for name in (_NEEDED[:1] if given.kind == EMERGENCY else _NEEDED)

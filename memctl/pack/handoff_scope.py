@@ -5,7 +5,7 @@
 - continuation: the task, what changed since it was written down, then the rest
 - emergency: the task, what blocks it, severe issues and binding decisions
 
-Of a complete handoff and a continuation a share is to go: what is closed or said twice, then what weighs least.
+Of a complete handoff and a continuation a share is to go: what is closed or repeated, then what weighs least.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
 _SAME_TASK = 0.5  # of the words of a task's title, from which on a goal that has them tells of it
 _WEAK = 0.2  # of how well the best matches, below which nothing bears on a task
-_TEXTS = 0.7  # of a package are texts of the context, the rest stands around them; measured on 90 records
+_TEXTS = 0.7  # of a package are texts of the context, the rest is frame; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
 
 
@@ -93,13 +93,13 @@ class Scope(msgspec.Struct, frozen=True):
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
     """The scope of a handoff; sizes are as `count` counts them."""
     is_narrow = asked.kind in (SPECIALIST, EMERGENCY)
-    asked, known, tasks = _handed_over(snapshot, now, asked, sources)
+    asked, known, tasks = _with_tasks(snapshot, now, asked, sources)
     globs = globs_of(snapshot, asked.sections)
     state = _state(snapshot, asked, tasks, sources)
     task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
     ranked = items.search(snapshot, task, now) if asked.kind == SPECIALIST else []
     bearing, places = _bearing(snapshot, ranked, count)
-    keeps = _kept(snapshot, now, asked, known, tasks, sources, bearing)
+    keeps = _reasons(snapshot, now, asked, known, tasks, sources, bearing)
     own = _pages(snapshot, asked.sections, sources)
     records = {record.path: record for record in (*known, *tasks, *bearing)}
     blocks = list(_blocks(snapshot, now, [*records.values()], keeps))
@@ -131,11 +131,11 @@ def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
 
 
 def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
-    """The state with which who accepts a handoff goes on: that of its task, and what the giver said of it."""
+    """Return the state from which the taker of a handoff goes on: that of its task, with what the giver said."""
     who, given = one.parties, content(HANDOFF, one.body)
     said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
     asked = HandoffRequest(source=who.from_agent_id, sections=who.sections, task=who.task)
-    asked, _, tasks = _handed_over(snapshot, now, asked, sources)
+    asked, _, tasks = _with_tasks(snapshot, now, asked, sources)
     state = _state(snapshot, asked, tasks, sources)
     return msgspec.structs.replace(
         state,
@@ -147,20 +147,20 @@ def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> 
     )
 
 
-def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
+def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
     """What is known, and neither archived nor expired, of some sections (none: of all); see `phase.of_sections`."""
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
     return phase.of_sections(snapshot, known, sections, giver)
 
 
-def _handed_over(
+def _with_tasks(
     snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
 ) -> tuple[HandoffRequest, list[Record], list[Record]]:
     """A handoff with the section of its task if it names one and no section, the records of its sections, the tasks."""
     named = task_named(snapshot, asked.task)
     if named is not None and named.place and not asked.sections:
         asked = msgspec.structs.replace(asked, sections=(named.place,))
-    known = concerned(snapshot, now, asked.sections, asked.source)
+    known = records_of(snapshot, now, asked.sections, asked.source)
     return asked, known, [named] if named is not None else _tasks(snapshot, known, asked.source, sources)
 
 
@@ -181,7 +181,7 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     saved: dict[str, str] = {}  # when the giver's newest checkpoint of each was saved
     for one in last_work.checkpoints(snapshot):
         if one.saved_by == giver and not one.is_finished:
-            saved |= {task.path: one.saved_at for task in _told_of(one.goal, snapshot) if task.path not in saved}
+            saved |= {task.path: one.saved_at for task in _tasks_in_goal(one.goal, snapshot) if task.path not in saved}
 
     def order(task: Record) -> tuple[bool, str, bool, str, str]:
         moment = max(worked.get(task.path, task.timestamp), saved.get(task.path, ""))
@@ -203,7 +203,7 @@ def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], s
         return saved
     is_older = saved.saved_at < sources.worked([record]).get(record.path, record.timestamp)
     given = state if is_older else TaskState(steps=state.steps, blockers=saved.blockers or state.blockers)
-    return progress.merged(saved, given)
+    return progress.merge(saved, given)
 
 
 def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record: Record | None) -> bool:
@@ -215,14 +215,14 @@ def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record:
         return True
     if saved.section:
         return not asked.sections or saved.section in asked.sections
-    if told := _told_of(saved.goal, snapshot):
-        return record in told
+    if tasks := _tasks_in_goal(saved.goal, snapshot):
+        return record in tasks
     changed = [one.path for one in saved.files if one.action != READ and not is_outside(one.path)]
     inside = repository_paths.matching(changed, globs_of(snapshot, asked.sections))
     return not asked.sections or 2 * len(inside) > len(changed)
 
 
-def _told_of(goal: str, snapshot: Snapshot) -> list[Record]:
+def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
     """The open tasks whose titles share most words with a goal, if that is half of a title's words at least."""
     words = stems(goal)
     shares = [
@@ -241,7 +241,7 @@ def globs_of(snapshot: Snapshot, sections: Sequence[str]) -> list[str]:
     return [glob for page in (*pages, *parents) for glob in page.paths]
 
 
-def _kept(
+def _reasons(
     snapshot: Snapshot, now: str, asked: HandoffRequest, known: Sequence[Record], tasks: Sequence[Record],
     sources: Sources, bearing: Sequence[Record],
 ) -> dict[str, str]:  # fmt: skip

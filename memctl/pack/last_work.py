@@ -200,12 +200,12 @@ def _of_session(
     before = [f"- {_brief(one)}\n" for one in latest[1:]]
     facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
              ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
-    stated = tuple(fact for fact in facts if fact[1])
+    given = tuple(fact for fact in facts if fact[1])
     for number in range(len(before), -1, -1):
         body = f"{cut_at_word(state.goal, _LONGEST)}\n\n" if state.goal else ""
         body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
         body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
-        item = Item("session", page.id, f"Session {page.id}", body, stated, f"session {page.id}")
+        item = Item("session", page.id, f"Session {page.id}", body, given, f"session {page.id}")
         if count(markdown_item(item)) <= limit:
             break
     return _filled(snapshot, item, state, list(_MOST), limit, count)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.pack import mentioned
+from memctl.pack import names_in_text
 from memctl.statements import cues, labels, sentences
 from memctl.statements.lines import role_of
 from memctl.statements.units import CODE, HEADING, SENTENCE, Unit
@@ -233,7 +233,7 @@ def _class_of(text: str) -> str:
         (PROBLEM, _PROBLEM_WORDS.search(text) and not _NO_PROBLEM_WORDS.search(text)),
         (ACTION, _ACTION_WORDS.search(text)),
         (PATTERN, _PATTERN_WORDS.search(text)),
-        (PATH, mentioned.PATH.search(text)),
+        (PATH, names_in_text.PATH.search(text)),
     )
     return next((name for name, is_so in classes if is_so), FINDING)
 

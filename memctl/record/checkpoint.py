@@ -16,7 +16,7 @@ from memctl.record.errors import Fault, InvalidRecord, located
 from memctl.record.event import Tokens
 from memctl.record.kinds import CHECKPOINTS
 from memctl.record.required_text import Lines
-from memctl.record.task_state import PROGRESS, TaskState, mixed
+from memctl.record.task_state import PROGRESS, TaskState, conflicting
 from memctl.text.lazy_regex import lazy_regex
 
 FOLDER = CHECKPOINTS
@@ -165,7 +165,7 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     # What is outside is named as such; a path that only looks as if it were inside is refused.
     astray = [one.path for one in found.files if not is_outside(one.path) and leads_out(one.path)]
     wrong += [("files", f"{path!r} leads out of the repository") for path in astray]
-    wrong += [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in mixed(found.steps)]
+    wrong += [("steps", f"{item!r} has two of {', '.join(PROGRESS)}") for item in conflicting(found.steps)]
     return wrong
 
 

@@ -46,7 +46,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.status.replace("_", " ")
 
 
-class Noted(msgspec.Struct, frozen=True):
+class RecordReference(msgspec.Struct, frozen=True):
     """A record of the memory at the time of the state: enough to identify it."""
 
     id: Line
@@ -107,7 +107,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     blockers: Lines = ()
     lessons: Lines = ()
     summary: Lines = ()
-    records: tuple[Noted, ...] = ()
+    records: tuple[RecordReference, ...] = ()
     files: tuple[TouchedFile, ...] = ()
     environment: Environment = Environment()
 
@@ -150,12 +150,12 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
         ahead = (*self.having(PLANNED, IN_PROGRESS, CLAIMED), *self.next_actions)
         return bool(self.done) and all(key(item) in _NOTHING for item in ahead)
 
-    def noted(self, prefix: str) -> list[Noted]:
+    def records_of(self, prefix: str) -> list[RecordReference]:
         """Return the records whose ids begin with a prefix, such as "DEC"."""
         return [one for one in self.records if one.id.startswith(prefix)]
 
     @property
-    def blocking(self) -> list[Noted]:
+    def blocking(self) -> list[RecordReference]:
         """The records of the memory that block the work."""
         return [one for one in self.records if one.id == EVERYBODY or one.weight.startswith(BLOCKS)]
 
@@ -193,7 +193,7 @@ def steps(
     return tuple(found.values())
 
 
-def mixed(given: Iterable[Step]) -> list[str]:
+def conflicting(given: Iterable[Step]) -> list[str]:
     """Return the steps that are given with more than one status."""
     statuses: dict[str, set[str]] = {}
     for step in given:

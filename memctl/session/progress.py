@@ -20,7 +20,7 @@ from memctl.session.calls import command_of
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.statements import labels, units, wishes
-from memctl.task.progress import TASK_LIST, fewest, listed, newest, newest_files, reached
+from memctl.task.progress import TASK_LIST, limit_steps, newest, newest_files, reach, take_list
 from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
@@ -31,7 +31,7 @@ MOST_SAID = 30  # prompts that are kept; a resume shows the last twelve
 MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_CAME_OF = 15, 15, 10, 10, 20
 _MOST_STEP_WORDS = 5  # of a prompt that only asks for a step, such as "commit this and push"
 _LONGEST_GOAL = 300  # characters of a task that came before
-_LONGEST_CLAIM = 300  # characters of a sentence in which a step may be said to be done
+_LONGEST_CLAIM = 300  # characters of a sentence that may claim a step
 INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 _VERBS = (
     r"(?:done|finished|completed?|migrated|ported|converted|implemented|fixed|added|updated|removed|deleted|renamed"
@@ -71,12 +71,12 @@ class Part(msgspec.Struct, frozen=True):
     files: Sequence[TouchedFile] = ()
 
 
-def plain(text: str, longest: int) -> str:
+def plain_line(text: str, longest: int) -> str:
     """A text as a line of a state."""
     return cut_at_word(one_line(text), longest)
 
 
-def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain) -> Progress:
+def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_line) -> Progress:
     """What a session has come to after a part; `line` makes a line of a text, of some characters at most."""
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
@@ -85,29 +85,29 @@ def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain) -
         if event.agent:
             continue
         if event.kind == PROMPT:
-            made = _prompted(made, event.text, line)
+            made = _after_prompt(made, event.text, line)
         elif event.kind == CALL:
-            made = _called(made, event, results.get(event.call), by, line)
+            made = _after_call(made, event, results.get(event.call), by, line)
         elif event.kind == ANSWER:
-            made = _claimed(made, event, by, line)
+            made = _after_answer(made, event, by, line)
         if texts := ahead.get((event.moment, event.line)):
             made = _next(made, [line(text, LONGEST_LINE) for text in texts])
     if not part.events:
         return made
-    state = _checked(made.state, part.succeeded, part.events[-1].moment, by)
-    return msgspec.structs.replace(made, state=_noted(state, part, line))
+    state = _with_checks(made.state, part.succeeded, part.events[-1].moment, by)
+    return msgspec.structs.replace(made, state=_with_findings(state, part, line))
 
 
 def _next_by_place(found: Sequence[Extract]) -> Mapping[tuple[str, int], list[str]]:
-    """What is said to come next, by when and where that is said."""
-    said: dict[tuple[str, int], list[str]] = {}
+    """Return the next steps that texts name, by the moment and line of the text."""
+    by_place: dict[tuple[str, int], list[str]] = {}
     for one in found:
         if one.label == labels.NEXT and is_said(one.text):
-            said.setdefault((one.moment, one.line), []).append(one.text)
-    return said
+            by_place.setdefault((one.moment, one.line), []).append(one.text)
+    return by_place
 
 
-def _prompted(before: Progress, text: str, line: Line) -> Progress:
+def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
     said = line(text, LONGEST_LINE)
     if not is_said(said):
         return before
@@ -131,7 +131,7 @@ def _prompted(before: Progress, text: str, line: Line) -> Progress:
 
 
 def is_task(prompt: str) -> bool:
-    """Whether a prompt may begin a task: one that only asks for a step of the work at hand does not."""
+    """Whether a prompt may begin a task: a prompt that only asks for a step of the work at hand does not."""
     if len(prompt.split()) > _MOST_STEP_WORDS:
         return True
     return not wishes.is_step(prompt) and wishes.has_object(prompt)
@@ -148,44 +148,53 @@ def binding(prompt: str) -> list[str]:
     return found
 
 
-def _called(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
-    if tasks.is_told(event.tool):
-        return _listed(before, event, by, line)
-    made = _committed(event, result)
+def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
+    if tasks.is_of_tasks(event.tool):
+        return _after_task_call(before, event, by, line)
+    made = _commit_of(event, result)
     if made is None:
         return before
     done = Step("-", DONE, event.moment, by, f"commit {made[0]}".strip())
     state = before.state
-    for text in _named(state, dialogue.commit_message(command_of(event.arguments))):
+    for text in _steps_named(state, dialogue.commit_message(command_of(event.arguments))):
         state = _with_step(state, text, done)
     return msgspec.structs.replace(before, state=state)
 
 
-def _listed(before: Progress, event: Event, by: str, line: Line) -> Progress:
+def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Progress:
     """The state after a call that tells of the agent's list of tasks."""
     state, created = before.state, before.created
-    if tasks.is_whole(event.tool):
+    if tasks.is_list(event.tool):
         given = tasks.listed(event.arguments)
         if given is None:
             return before
-        dated = [_dated(step, event, by, line) for step in given if is_said(step.text)]
-        steps_now = listed(state.steps, dated)
+        dated = [_listed_step(step, event, by, line) for step in given if is_said(step.text)]
+        steps_now = take_list(state.steps, dated)
     elif (subject := tasks.created(event)) is not None:
         text = line(subject, LONGEST_LINE)
         created = (*created, text)
         planned = Step(text, PLANNED, evidence=TASK_LIST)
-        steps_now = reached(state.steps, text, planned) if is_said(text) else state.steps
+        steps_now = reach(state.steps, text, planned) if is_said(text) else state.steps
     else:
         number, status = tasks.updated(event)
         text = created[number - 1] if 0 < number <= len(created) else ""
         if not text or status is None:
             return before
         kept = tuple(one for one in state.steps if key(one.text) != key(text) or one.status == DONE)
-        step = _dated(Step(text, status), event, by, line) if status else None
+        step = _listed_step(Step(text, status), event, by, line) if status else None
         steps_now = kept if step is None else _in_place(state.steps, step)
-    state = msgspec.structs.replace(state, steps=fewest(steps_now))
+    state = msgspec.structs.replace(state, steps=limit_steps(steps_now))
     is_over = bool(state.steps) and all(step.status == DONE for step in state.steps)
     return Progress(_without_done(state), created, is_over)
+
+
+def tasks_of(events: Sequence[Event]) -> list[Step]:
+    """The tasks of the main agent as its lists have them, or else as a text last told them."""
+    made = Progress()
+    for event in events:
+        if event.kind == CALL and not event.agent and tasks.is_of_tasks(event.tool):
+            made = _after_task_call(made, event, "", plain_line)
+    return [*made.state.steps] or tasks.in_texts(events)
 
 
 def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
@@ -194,20 +203,20 @@ def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
     return tuple(found) if any(key(one.text) == key(step.text) for one in before) else (*found, step)
 
 
-def _dated(step: Step, event: Event, by: str, line: Line) -> Step:
+def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:
     text = line(step.text, LONGEST_LINE)
     if step.status == DONE:
         return Step(text, DONE, event.moment, by, TASK_LIST)
     return Step(text, step.status, evidence=TASK_LIST)
 
 
-def _claimed(before: Progress, event: Event, by: str, line: Line) -> Progress:
+def _after_answer(before: Progress, event: Event, by: str, line: Line) -> Progress:
     """The state after what an agent says it has done."""
     state = before.state
     claim = Step("-", CLAIMED, event.moment, by, "said")
     for sentence in _sentences(event.text):
-        what = _said_done(sentence)
-        known = _named(state, what) if what else []
+        what = _finished_thing(sentence)
+        known = _steps_named(state, what) if what else []
         # Of what was no step so far only a file alone is plainly a piece of work.
         bare = what.strip(" `'\"")
         for text in known or ([bare] if _PATH.fullmatch(bare) else []):
@@ -220,7 +229,7 @@ def _sentences(text: str) -> list[str]:
     return [sentence.replace("**", "") for sentence in found if len(sentence) <= _LONGEST_CLAIM]
 
 
-def _said_done(sentence: str) -> str:
+def _finished_thing(sentence: str) -> str:
     """What a sentence says is done, "" if it says so of nothing, or not plainly."""
     match = _IS_DONE.search(sentence) or _HAS_DONE.search(sentence)
     if match is None or _HEDGED.search(match[0]):
@@ -228,7 +237,7 @@ def _said_done(sentence: str) -> str:
     return match["what"].strip()
 
 
-def _named(state: TaskState, text: str) -> list[str]:
+def _steps_named(state: TaskState, text: str) -> list[str]:
     """The steps not done that a text names, or else the next actions, which may be a step in other words."""
     for wanted in (state.having(PLANNED, IN_PROGRESS, CLAIMED), state.next_actions):
         if found := [one for one in wanted if names(text, one)]:
@@ -237,10 +246,10 @@ def _named(state: TaskState, text: str) -> list[str]:
 
 
 def names(text: str, step: str) -> bool:
-    """Whether a text names a step: all paths of the step stand in it, or else all its words but for its verb."""
+    """Whether a text names a step: it has all paths of the step, or else all words but the verb."""
     if paths := {match[0] for match in _PATH.finditer(step)}:
-        told = {match[0] for match in _PATH.finditer(text)}
-        return all(any(other == path or other.endswith(f"/{path}") for other in told) for path in paths)
+        paths_named = {match[0] for match in _PATH.finditer(text)}
+        return all(any(other == path or other.endswith(f"/{path}") for other in paths_named) for path in paths)
     words = stems(step)
     object_words = stems(_LEADING_VERB.sub("", step, count=1))
     wanted = object_words if len(object_words) > 1 else words
@@ -248,7 +257,7 @@ def names(text: str, step: str) -> bool:
 
 
 def _with_step(state: TaskState, text: str, step: Step) -> TaskState:
-    return _without_done(msgspec.structs.replace(state, steps=reached(state.steps, text, step)))
+    return _without_done(msgspec.structs.replace(state, steps=reach(state.steps, text, step)))
 
 
 def _without_done(state: TaskState) -> TaskState:
@@ -259,15 +268,15 @@ def _without_done(state: TaskState) -> TaskState:
 
 
 def _next(before: Progress, texts: Sequence[str]) -> Progress:
-    """The state after something was said to come next: it takes the place of what was, and what is done stays done.
+    """Return the state after texts named what comes next: it replaces the next actions, and what is done stays done.
 
     What was claimed and comes next all the same is not done.
     """
     state = before.state
-    said = {key(text) for text in texts}
+    named = {key(text) for text in texts}
     again = tuple(
         msgspec.structs.replace(step, status=PLANNED, at="", by="", evidence="")
-        if step.status == CLAIMED and key(step.text) in said
+        if step.status == CLAIMED and key(step.text) in named
         else step
         for step in state.steps
     )
@@ -280,27 +289,27 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
     return msgspec.structs.replace(before, state=state)
 
 
-def _checked(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -> TaskState:
+def _with_checks(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -> TaskState:
     """The state after some steps of the session came right: a step that names a check which passed is done."""
     good = {steps.key(one): one for one in succeeded if steps.program(one)}
     for step in state.steps if good else ():
         if step.status in (PLANNED, DONE):
             continue  # what was not begun is not done by a check that passed beside it
-        told = key(step.text).replace("`", "")
-        passed = next((one for name, one in good.items() if name.casefold() in told), "")
+        words = key(step.text).replace("`", "")
+        passed = next((one for name, one in good.items() if name.casefold() in words), "")
         if passed:
             evidence = cut_at_word(f"check `{one_line(passed)}`", LONGEST_LINE)
             state = _with_step(state, step.text, Step("-", DONE, moment, by, evidence))
     return state
 
 
-def _noted(state: TaskState, part: Part, line: Line) -> TaskState:
+def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
     """The state with what a part found: decisions, issues, blockers, lessons, errors, files, and what was said last."""
 
     def texts(kind: str) -> list[str]:
         # What a comment in code says is no agent's word.
-        told = (line(one.with_reasons, LONGEST_LINE) for one in part.found if one.label == kind and not one.path)
-        return [text for text in told if is_said(text)]
+        texts = (line(one.with_reasons, LONGEST_LINE) for one in part.found if one.label == kind and not one.path)
+        return [text for text in texts if is_said(text)]
 
     return msgspec.structs.replace(
         state,
@@ -310,7 +319,7 @@ def _noted(state: TaskState, part: Part, line: Line) -> TaskState:
         lessons=newest(state.lessons, texts(labels.LEARNING), MOST_LESSONS),
         errors=_errors(state.errors, part, line),
         files=newest_files(part.files, state.files),
-        summary=_came_to(state, part, line),
+        summary=_outcomes(state, part, line),
     )
 
 
@@ -323,17 +332,17 @@ def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
     return newest(old, new, MOST_ERRORS)
 
 
-def _came_to(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
+def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
     """What came of the last turns: the commits made, and the agent's last words in each turn.
 
-    How much of the work is done the steps say, where there are any; else what was last said of it.
+    How much of the work is done, the steps say, or else the last text that does.
     """
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     found, last = [], ""
     for event in [*(one for one in part.events if not one.agent), Event(PROMPT)]:
         if event.kind == ANSWER and event.text.strip():
             last = "" if event.text.rstrip().endswith(":") else event.text
-        elif event.kind == CALL and (made := _committed(event, results.get(event.call))):
+        elif event.kind == CALL and (made := _commit_of(event, results.get(event.call))):
             found.append(line(f"Committed {made[0]}: {made[1]}".replace(" :", ":"), LONGEST_LINE))
         elif event.kind == PROMPT and last:
             found.append(line(last, LONGEST_LINE))
@@ -344,7 +353,7 @@ def _came_to(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
     return newest(before, [*found, *told], MOST_CAME_OF)
 
 
-def _committed(call: Event, result: Event | None) -> tuple[str, str] | None:
+def _commit_of(call: Event, result: Event | None) -> tuple[str, str] | None:
     """The commit that a call made, as far as its result names it, and its subject; None if it made none."""
     if result is None or result.is_error:
         return None

@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.record import timestamps
 from memctl.record.task_state import CREATED, DELETED, DONE, MODIFIED, Step, TaskState
-from memctl.session import extraction, failures, tasks
+from memctl.session import extraction, failures, progress
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.trail import Trail
@@ -117,7 +117,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
         found=tuple(one for one in found if one.label != labels.SCOPE),
         failures=tuple(failures.of_events(session.events)),
         succeeded=failures.succeeded(session.events),
-        tasks=tuple(tasks.of_events(session.events)),
+        tasks=tuple(progress.tasks_of(session.events)),
         last_word=cut_at_word(one_line(said[-1].text), _LAST_WORD) if said else "",
         said=tuple(event.text for event in prompts[1:] if len(event.text) < SHORT_PROMPT),
         metrics=_metrics(session, prompts, trail),

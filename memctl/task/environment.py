@@ -41,12 +41,12 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
     items: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """It on one line, with some of the files or commits."""
         return f"{self.what}: {_named(self.items)}" if self.items else self.what
 
 
-def look(memory: Memory) -> Environment:
+def current(memory: Memory) -> Environment:
     """The environment now; the memory's own files don't count."""
     branch, head = memory.repository.branch()
     changed = differences.changed_in_worktree(memory.repository)

@@ -48,7 +48,7 @@ def workflow(memory: Memory, given: str) -> str:
 def slug(text: str) -> str:
     """A text as a name that serves in a path: small letters, digits, dots, dashes and underscores.
 
-    One that loses letters on the way gets a mark of its own, so that two of them never are the same workflow.
+    A text that loses letters gets a hash, so that two texts never name the same workflow.
     """
     name = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
     if len(name) > _LONGEST_NAME or any(c.isalnum() and not c.isascii() for c in text):
@@ -62,8 +62,8 @@ def slug(text: str) -> str:
 _SECTIONS = 8  # that an event names
 
 
-def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
-    """Add an event with the fields in `said` to the stream; raises MemctlError naming every one that is wrong."""
+def emit(memory: Memory, workflow: str, fields: dict[str, Any]) -> Stream:
+    """Add an event with some fields to the stream; raises MemctlError naming every field that is wrong."""
 
     def make(sequence: int) -> WorkflowEvent:
         values = {
@@ -73,7 +73,7 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
             "workflow_id": workflow,
             "source_agent": memory.actor,
             "session": memory.session,
-            **{name: _tidy(value) for name, value in said.items() if value not in (None, (), "")},
+            **{name: _tidy(value) for name, value in fields.items() if value not in (None, (), "")},
         }
         _refuse(values)
         return msgspec.convert(values, WorkflowEvent)
@@ -82,13 +82,13 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
 
 
 def note_handoff(
-    memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **said: Sequence[str]
+    memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str], **more: Sequence[str]
 ) -> Iterator[str]:
     """Note in the stream that a handoff was offered or answered, for whoever coordinates; yield a warning if it can't
-    be noted. `said` are other fields of the event, with which it is a complete context."""
-    more = [f"{len(sections) - _SECTIONS} more"] if len(sections) > _SECTIONS else []
+    be noted. `more` are other fields of the event, with which it is a complete context."""
+    rest = [f"{len(sections) - _SECTIONS} more"] if len(sections) > _SECTIONS else []
     about = about_handoff(identifier, became) + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
-    values = {"event_type": HANDED, "action_taken": " and ".join([about, *more]), "target_agent": target, **said}
+    values = {"event_type": HANDED, "action_taken": " and ".join([about, *rest]), "target_agent": target, **more}
     try:
         emit(memory, workflow(memory, ""), values)
     except MemctlError as error:
@@ -106,7 +106,7 @@ def _refuse(values: dict[str, Any]) -> None:
     fitting = {name: value for name, value in values.items() if name not in wrong}
     try:
         event = msgspec.convert(fitting, WorkflowEvent)
-    except msgspec.ValidationError:  # one that each event has does not fit
+    except msgspec.ValidationError:  # a field that every event has is wrong
         raise Wrong("this is no event:", list(wrong.items())) from None
     wrong |= {name: message for name, message in reversed(problems(event)) if name not in wrong}
     if wrong:
@@ -126,8 +126,8 @@ def since_checkpoint(events: Sequence[WorkflowEvent], workflow: str) -> list[Wor
     return found
 
 
-def told(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
-    """What happened, a line an event."""
+def lines(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
+    """Events as one line each: what happened."""
     abouts = ((event, event.action_taken or event.mission or "; ".join(event.deliverables)) for event in events)
     lines = [f"{event.event_type}: {about}" for event, about in abouts]
     return tuple(cut(line, LONGEST_LINE) for line in lines)
@@ -138,7 +138,7 @@ def is_due(events: list[WorkflowEvent]) -> bool:
     return len(events) > MOST_EVENTS
 
 
-# "is" is what events said before; checkpoints keep them.
+# Older events have "is", and checkpoints keep them.
 _HANDED = re.compile(rf"{HANDED}: (HND-[\d-]+) (?:is|was) ({'|'.join(HANDOFF.statuses)})\b")
 
 
@@ -147,17 +147,17 @@ def about_handoff(identifier: str, became: str) -> str:
     return f"{identifier} was {became}"
 
 
-def up_to_date(lines: Iterable[str], snapshot: Snapshot) -> tuple[str, ...]:
-    """Lines about events, each of a handoff with the status that its record has, if that is another by now."""
-    return tuple(_up_to_date(line, snapshot) for line in lines)
+def with_current_status(lines: Iterable[str], snapshot: Snapshot) -> tuple[str, ...]:
+    """Lines about events; one about a handoff gets the status that its record has now, if that has changed."""
+    return tuple(_with_current_status(line, snapshot) for line in lines)
 
 
-def _up_to_date(line: str, snapshot: Snapshot) -> str:
+def _with_current_status(line: str, snapshot: Snapshot) -> str:
     match = _HANDED.match(line)
     if match is None:
         return line
-    said = f"{HANDED}: {about_handoff(match[1], match[2])}{line[match.end() :]}"
+    then = f"{HANDED}: {about_handoff(match[1], match[2])}{line[match.end() :]}"
     record = snapshot.find(match[1])
-    if snapshot.once_called(match[1]):  # two clones gave out the id, and which handoff was meant can't be told
-        return said
-    return f"{said}; it is {record.status} now" if record and record.status != match[2] else said
+    if snapshot.once_called(match[1]):  # two clones gave out the id, and nobody knows which handoff was meant
+        return then
+    return f"{then}; it is {record.status} now" if record and record.status != match[2] else then

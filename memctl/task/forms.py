@@ -75,3 +75,8 @@ def add_state(parent: Element, state: TaskState) -> None:
             element = SubElement(parent, part.tag)
             for line in part.lines:
                 add(element, part.item, line.text, **line.facts)
+    where = state.environment
+    if where.branch or where.head:
+        element = SubElement(parent, "environment")
+        add_texts(element, {"branch": where.branch, "head": where.head})
+        add_list(element, "not_committed", "file", [one.path for one in where.dirty])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.task_state import Noted, TaskState
+from memctl.record.task_state import RecordReference, TaskState
 from memctl.text.markdown import one_line
 
 # Of what is read or changed next after a compaction, the last 30 files touched had all (70 of 279 sessions).
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 def parts(state: TaskState) -> list[Part]:
     """The parts of a state that have lines, the most important first: what is good to know comes last."""
     blocking = state.blocking
-    issues = (one for one in state.noted("ISS") if one not in blocking)
+    issues = (one for one in state.records_of("ISS") if one not in blocking)
     events = state.event_stream_summary if isinstance(state, Checkpoint) else ()
     files = [Line(one.path, {"action": one.action} if one.action else {}) for one in state.files]
     found = [
@@ -63,7 +63,7 @@ def parts(state: TaskState) -> list[Part]:
             "Decisions",
             "critical_decisions",
             "decision",
-            [*_plain(state.decisions), *_noted(state.noted("DEC"))],
+            [*_plain(state.decisions), *_noted(state.records_of("DEC"))],
             from_end=True,
         ),
         Part("Files of this work, the latest first", "files_touched", "file", files, sure=FILES),
@@ -71,7 +71,13 @@ def parts(state: TaskState) -> list[Part]:
         _of_steps("Done, the latest last", state, "done", from_end=True),
         Part("Inputs", "required_inputs", "input", _plain(state.inputs)),
         Part("Tasks before, finished", "earlier_missions", "mission", _plain(state.earlier_goals), from_end=True),
-        Part("Learned", "learnings", "learning", [*_plain(state.lessons), *_noted(state.noted("LRN"))], from_end=True),
+        Part(
+            "Learned",
+            "learnings",
+            "learning",
+            [*_plain(state.lessons), *_noted(state.records_of("LRN"))],
+            from_end=True,
+        ),
         Part("What came of the last turns", "summary", "line", _plain(state.summary), from_end=True),
         Part("Since the checkpoint before", "event_stream_summary", "event", _plain(events)),
     ]
@@ -93,5 +99,5 @@ def _of_steps(title: str, state: TaskState, status: str, *, from_end: bool = Fal
     return Part(title, status, "step", lines, from_end, mark="[x] " if status == "done" else "[ ] ")
 
 
-def _noted(records: Iterable[Noted]) -> list[Line]:
+def _noted(records: Iterable[RecordReference]) -> list[Line]:
     return [Line(one.title, {"id": one.id, "weight": one.weight} if one.weight else {"id": one.id}) for one in records]

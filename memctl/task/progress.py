@@ -25,8 +25,8 @@ from memctl.record.task_state import (
     Step,
     TaskState,
     TouchedFile,
+    conflicting,
     key,
-    mixed,
 )
 from memctl.text.fit import cut
 
@@ -38,27 +38,27 @@ _ADDED = ("phases", "said", "decisions", "lessons", "earlier_goals")
 _TAKEN = ("task_id", "section", "goal")
 
 
-def added(before: TaskState | None, said: TaskState, dropped: Sequence[str] = ()) -> TaskState:
-    """The state after somebody said some of it by a command: what they left out stays as it was before.
+def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ()) -> TaskState:
+    """Return the state after a command gave some of it; what the command leaves out stays as it was.
 
-    Of errors, issues and blockers "none" says that none is open. Raises MemctlError for a step that is given twice,
+    For errors, issues and blockers "none" empties the list. Raises MemctlError for a step that is given twice,
     that is done already, or that is dropped and not there.
     """
     before = before or TaskState()
-    values = {name: getattr(said, name) or getattr(before, name) for name in (*_TAKEN, *_REPLACED)}
+    values = {name: getattr(given, name) or getattr(before, name) for name in (*_TAKEN, *_REPLACED)}
     values |= {name: () for name in _OPEN if list(map(key, values[name])) == ["none"]}
-    values |= {name: newest(getattr(before, name), getattr(said, name)) for name in _ADDED}
-    steps = moved(before.steps, said.steps, dropped)
+    values |= {name: newest(getattr(before, name), getattr(given, name)) for name in _ADDED}
+    steps = move_steps(before.steps, given.steps, dropped)
     is_ahead = any(step.status != DONE for step in steps)
-    if before.is_finished and not said.next_actions and is_ahead:
-        values["next_actions"] = ()  # it said that nothing is left to do, and now something is
-    files = newest_files(said.files, before.files)
+    if before.is_finished and not given.next_actions and is_ahead:
+        values["next_actions"] = ()  # "none" was the next action, and now there is one
+    files = newest_files(given.files, before.files)
     return msgspec.structs.replace(before, **values, steps=steps, files=files)
 
 
-def moved(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
+def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
     """The steps after a command gave some of them and dropped others; raises MemctlError."""
-    if twice := mixed(given):
+    if twice := conflicting(given):
         raise MemctlError(f"{twice[0]!r} is given for two of {', '.join(PROGRESS)}", exit_code=USAGE)
     known = {key(step.text): step for step in before}
     gone = set(map(key, dropped))
@@ -75,10 +75,10 @@ def moved(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] 
     for step in given:
         old = kept.pop(key(step.text), None)
         kept[key(step.text)] = old if old and old.status == DONE else step
-    return fewest(kept.values())
+    return limit_steps(kept.values())
 
 
-def fewest(steps: Iterable[Step]) -> tuple[Step, ...]:
+def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
     """As many steps as a state holds; of those that are done the oldest go first."""
     steps = tuple(steps)
     over = len(steps) - MOST_LINES
@@ -89,16 +89,16 @@ def fewest(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(kept[:MOST_LINES])
 
 
-def listed(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
+def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
     """The steps after a task list that is whole: it takes the place of the list before, and done steps stay done."""
     known = {key(step.text): step for step in before}
     named = {key(step.text) for step in given}
     kept = [one for one in before if key(one.text) not in named and (one.status == DONE or one.evidence != TASK_LIST)]
     found = {key(one.text): old if (old := known.get(key(one.text))) and old.status == DONE else one for one in given}
-    return fewest([*kept, *found.values()])
+    return limit_steps([*kept, *found.values()])
 
 
-def reached(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
+def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
     """The steps after one of them, or a new one, has come as far as `step` says; none goes back."""
     found = []
     is_new = True
@@ -109,10 +109,10 @@ def reached(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
             found.append(msgspec.structs.replace(step, text=one.text) if is_ahead else one)
         else:
             found.append(one)
-    return fewest([*found, msgspec.structs.replace(step, text=text)] if is_new else found)
+    return limit_steps([*found, msgspec.structs.replace(step, text=text)] if is_new else found)
 
 
-def lacking(stored: TaskState, given: TaskState) -> list[Step]:
+def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
     """The steps of a stored state that another one does not have, or not as done."""
     statuses = {key(step.text): step.status for step in given.steps}
     return [
@@ -122,7 +122,7 @@ def lacking(stored: TaskState, given: TaskState) -> list[Step]:
     ]
 
 
-def retained(stored: TaskState | None, given: TaskState) -> TaskState:
+def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
     """A whole state that takes the place of a stored one of its task: what was done there is done."""
     if stored is None:
         return given
@@ -131,22 +131,22 @@ def retained(stored: TaskState | None, given: TaskState) -> TaskState:
     steps = [step for name, step in done.items() if name not in own]
     steps += [done.get(key(step.text), step) for step in given.steps]
     ahead = tuple(item for item in given.next_actions if key(item) not in done)
-    return msgspec.structs.replace(given, steps=fewest(steps), next_actions=ahead)
+    return msgspec.structs.replace(given, steps=limit_steps(steps), next_actions=ahead)
 
 
-def merged(stored: TaskState, given: TaskState) -> TaskState:
+def merge(stored: TaskState, given: TaskState) -> TaskState:
     """Both states in one: every step of either, as far as either has it; of all else what was given is newer."""
     steps = stored.steps
     for step in given.steps:
-        steps = reached(steps, step.text, step)
-    made = added(stored, msgspec.structs.replace(given, steps=()))
-    return retained(
+        steps = reach(steps, step.text, step)
+    made = add(stored, msgspec.structs.replace(given, steps=()))
+    return take_whole(
         stored, msgspec.structs.replace(made, steps=steps, window_id=max(stored.window_id, given.window_id))
     )
 
 
 def newest(old: Iterable[str], new: Iterable[str], most: int = MOST_LINES) -> tuple[str, ...]:
-    """Two lists as one, each item once, the newest last; what is said again is new."""
+    """Two lists as one, each item once, the newest last; an item of both is new."""
     again = {key(item): item for item in new}
     return (*(item for item in dict.fromkeys(old) if key(item) not in again), *again.values())[-most:]
 
@@ -174,7 +174,7 @@ def after(before: str, action: str) -> str:
     return action
 
 
-def finished(state: TaskState) -> TaskState:
+def finish(state: TaskState) -> TaskState:
     """The state of a task that is over: what was not done is no step of it any more, and nothing comes next."""
     done = tuple(step for step in state.steps if step.status == DONE)
     whole = Step(cut(state.goal, LONGEST_LINE), DONE, evidence=COMMAND)
@@ -184,13 +184,13 @@ def finished(state: TaskState) -> TaskState:
 def set_steps(
     state: TaskState, done: Iterable[str], current: str, planned: Iterable[str] | None, now: str, by: str
 ) -> TaskState:
-    """The state after a program said how far it is: what is done, on what it works, and what is planned besides.
+    """Return the state after a program reported its progress: steps done, the current one, and those planned besides.
 
     Steps that were planned and are not named any more are dropped if `planned` is given (None: they stay).
     """
     steps = state.steps
     for text in done:
-        steps = reached(steps, text, Step(text, DONE, now, by, COMMAND))
+        steps = reach(steps, text, Step(text, DONE, now, by, COMMAND))
     wanted = None if planned is None else {key(text): text for text in planned}
     begun = {key(current)} if current else set()
     if begun or wanted is not None:
@@ -200,9 +200,9 @@ def set_steps(
             if step.status in (DONE, CLAIMED) or wanted is None or key(step.text) in {*wanted, *begun}
         )
     for text in (wanted or {}).values():
-        steps = reached(steps, text, Step(text, PLANNED))
+        steps = reach(steps, text, Step(text, PLANNED))
     if current:
-        steps = reached(steps, current, Step(current, IN_PROGRESS))
+        steps = reach(steps, current, Step(current, IN_PROGRESS))
     ahead = [step.text for step in steps if step.status in (IN_PROGRESS, PLANNED)]
     first = sorted(ahead, key=lambda text: key(text) not in begun)[:1]
-    return msgspec.structs.replace(state, steps=fewest(steps), next_actions=tuple(first))
+    return msgspec.structs.replace(state, steps=limit_steps(steps), next_actions=tuple(first))

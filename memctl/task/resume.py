@@ -48,39 +48,23 @@ def missing(state: TaskState) -> list[Missing]:
     if state.next_actions and state.is_finished:
         return []
     begun = (*state.next_actions, *state.in_progress, *state.claimed, *state.said[-1:])
-    # The files worked on are inputs, too.
-    given = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
-    found = []
-    if not is_said(state.goal):
-        found.append(Missing("goal", _WHY["goal"], essential=True))
+    found = [] if is_said(state.goal) else [Missing("goal", _WHY["goal"], essential=True)]
     if not any(map(is_said, (*begun, *state.planned))):
-        found.append(
-            Missing(
-                "next_actions", "what comes next (--next); nothing is planned or in progress either", essential=True
-            )
-        )
+        why = "what comes next (--next); nothing is planned or in progress either"
+        found.append(Missing("next_actions", why, essential=True))
     elif not any(map(is_said, begun)):
         found.append(Missing("in_progress", "where to begin (--doing, --next): there are only plans"))
-    for name, values in (
-        ("inputs", given),
-        ("success_criteria", state.success_criteria),
-        ("constraints", state.constraints),
-    ):
-        if not any(map(is_said, values)):
-            found.append(Missing(name, _WHY[name]))
+    # The files worked on are inputs, too.
+    inputs = (*state.inputs, *(one.path for one in state.files if one.action != DELETED))
+    needed = {"inputs": inputs, "success_criteria": state.success_criteria, "constraints": state.constraints}
+    found += [Missing(name, _WHY[name]) for name, texts in needed.items() if not any(map(is_said, texts))]
     return [*found, *_hidden(state)]
 
 
 def _hidden(state: TaskState) -> Iterator[Missing]:
-    said = {
-        "goal": (state.goal,),
-        "inputs": state.inputs,
-        "success_criteria": state.success_criteria,
-        "constraints": state.constraints,
-        "next_actions": state.next_actions,
-    }
-    for name, texts in said.items():
-        for text in texts:
+    for name in ("goal", "inputs", "success_criteria", "constraints", "next_actions"):
+        value = getattr(state, name)
+        for text in (value,) if isinstance(value, str) else value:
             if words := hidden_reference(text):
                 yield Missing(name, f"what {words!r} refers to")
 
@@ -125,20 +109,21 @@ class Resumption(msgspec.Struct, frozen=True):
         return found
 
 
-def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
-    """What can be said of resuming from the checkpoint that a reference names, or the newest of a workflow.
+def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
+    """Return what speaks for and against resuming from a checkpoint: the one that `reference` names, or the newest of
+    the workflow.
 
     Raises MemctlError if there is none, or if it can't be read. One named by its whole id has no twins to mind.
     """
     saved, closed = versions.readable(snapshot, versions.resolve(snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
-    drift = drifted(memory, snapshot, saved)
+    drift = drift_since(memory, snapshot, saved)
     return Resumption(
         checkpoint=saved,
         missing=lacking,
         drift=drift,
-        newer=versions.newer(versions.known(memory, snapshot, saved.workflow_id), saved.number),
+        newer=versions.newer(versions.everywhere(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
         text=text(memory, snapshot, saved, drift),
         closed=closed,
@@ -154,16 +139,18 @@ def text(
 ) -> ResumeText:
     """The text with which work goes on from a checkpoint, with what is known of its handoffs by now.
 
-    Of what is missing it has what only somebody who was there can know; the rest is told when it is saved.
+    It names references that only somebody who was there understands; what else is missing, the commands say.
     """
-    told = msgspec.structs.replace(saved, event_stream_summary=events.up_to_date(saved.event_stream_summary, snapshot))
-    lines = [one.told for one in drift], [str(one) for one in _hidden(saved)]
-    return resume_text.write(told, *lines, is_trusted=memory.is_trusted, limit=limit)
+    saved = msgspec.structs.replace(
+        saved, event_stream_summary=events.with_current_status(saved.event_stream_summary, snapshot)
+    )
+    lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
+    return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)
 
 
-def drifted(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:
+def drift_since(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:
     """How the environment and the events have gone on since a checkpoint."""
-    now = environment.look(memory)
+    now = environment.current(memory)
     withheld = snapshot.withheld.among(one.path for one in now.dirty)
     now = msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in withheld))
     return [*environment.drift(memory, saved, now), *_of_events(memory, snapshot, saved)]
@@ -176,9 +163,9 @@ def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterato
     """
     stream = event_stream.read(memory)
     waiting = events.since_checkpoint(stream.events, saved.workflow_id)
-    if since := events.told([event for event in waiting if event.timestamp >= saved.saved_at]):
+    if since := events.lines([event for event in waiting if event.timestamp >= saved.saved_at]):
         more = f"{len(since)} event{'s' if len(since) > 1 else ''} since"
-        yield EnvironmentDrift("events", more, events.up_to_date(since, snapshot))
+        yield EnvironmentDrift("events", more, events.with_current_status(since, snapshot))
     numbers = [event.sequence for event in stream.events]
     if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
         yield EnvironmentDrift("event_stream", "lines of the event stream are unreadable or missing")

@@ -1,9 +1,8 @@
 """The text with which a task goes on, wherever that is: after a compaction, in a new session, by another agent.
 
-Labels of memctl's begin in the first column; what people and agents recorded stands behind them or behind a dash, each
-on one line, so that it can't pose as another label. Lines are whole or left out, and none says what an earlier one has
-said. The most important stand first (rules.md#checkpoints); the room is filled, and each part has some lines of its own
-before one has all.
+Labels of memctl's begin in the first column; what people and agents recorded follows a label or a dash, each text on
+one line, so that it can't pose as another label. Lines are whole or left out, and none repeats an earlier one. The most
+important come first (rules.md#checkpoints). The room is filled; each part has a few lines before any part has all.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def write(
     more = "LEFT OUT: {:,} lines"
     more += f"; memctl checkpoint show {state.checkpoint_id}" if isinstance(state, Checkpoint) else ""
     room = limit - length("\n".join([*head, *tail, more.format(10**6), ""]))
-    body, left = _fitting(_told_once(_parts(state, drift, missing), [state.goal]), room)
+    body, left = _fitting(_without_repeats(_parts(state, drift, missing), [state.goal]), room)
     lines = [*head, *body, *tail, *([more.format(left)] if left else [])]
     text = "\n".join(lines) + "\n"
     return ResumeText(text, length(text), left)
@@ -91,7 +90,7 @@ def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> It
         elif part.item == "file":
             part = part._replace(lines=part.lines[:FILES])
         elif part.item == "step":
-            part = part._replace(lines=[_told_step(line) for line in part.lines])
+            part = part._replace(lines=[_step_line(line) for line in part.lines])
         elif part.tag == "critical_decisions":
             yield Part("Drift, the environment is not as it was", "", "", [Line(text) for text in drift])
             drift = ()
@@ -100,15 +99,15 @@ def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> It
     yield Part("The user said before that", "", "", early, from_end=True)
 
 
-def _told_step(line: Line) -> Line:
-    """A step with a commit or check that shows that it is done; what else is known of it stands in the checkpoint."""
+def _step_line(line: Line) -> Line:
+    """A step with a commit or check that shows that it is done; the checkpoint has the rest."""
     evidence = line.facts.get("evidence", "")
     return Line(line.text, {"evidence": evidence} if evidence.startswith(("commit", "check")) else {})
 
 
-def _told_once(given: Iterable[Part], before: Sequence[str]) -> Iterator[Part]:
+def _without_repeats(given: Iterable[Part], before: Sequence[str]) -> Iterator[Part]:
     """The parts without lines that say what an earlier one has said, or the head. A file may be a step, too."""
-    told = [_words(text) for text in before]
+    known = [_words(text) for text in before]
     for part in given:
         if part.item == "file":
             yield part
@@ -116,8 +115,8 @@ def _told_once(given: Iterable[Part], before: Sequence[str]) -> Iterator[Part]:
         lines = []
         for line in part.lines:
             words = _words(line.text)
-            if words and not _is_told(words, told):
-                told.append(words)
+            if words and not _is_repeated(words, known):
+                known.append(words)
                 lines.append(line)
         yield part._replace(lines=lines)
 
@@ -127,10 +126,10 @@ def _words(line: str) -> str:
     return key(one_line(line).removesuffix("…").partition(_REASON)[0])
 
 
-def _is_told(words: str, told: Sequence[str]) -> bool:
+def _is_repeated(words: str, known: Sequence[str]) -> bool:
     if len(words) < _TELLING:
-        return words in told
-    return any(words in other or (words.startswith(other) and len(words) < len(other) + _TELLING) for other in told)
+        return words in known
+    return any(words in other or (words.startswith(other) and len(words) < len(other) + _TELLING) for other in known)
 
 
 def _fitting(parts: Iterable[Part], room: int) -> tuple[list[str], int]:

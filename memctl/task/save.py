@@ -1,4 +1,4 @@
-"""Save a checkpoint: what was said, what the checkpoint before it had, and what memory, Git and events know.
+"""Save a checkpoint: what was given, what the checkpoint before it had, and what memory, Git and events know.
 
 A plan that was interrupted must not read like finished work to the next window (rules.md#checkpoints), and what was
 done must not read like a plan: `progress` says which step may become what.
@@ -20,7 +20,7 @@ from memctl.record.event import WorkflowEvent
 from memctl.record.kinds import ISSUE, STATE
 from memctl.record.required_text import LONGEST_LINE, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
-from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, Noted, Step, TaskState
+from memctl.record.task_state import BLOCKS, DONE, EVERYBODY, LISTS, RecordReference, Step, TaskState
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
@@ -60,28 +60,28 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
     aws_size: int | None = None
 
 
-def save(memory: Memory, snapshot: Snapshot, said: TaskState, options: SaveOptions) -> Change:
-    """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if something said is wrong."""
-    said = on_lines(said)
-    workflow = options.workflow or versions.workflow_for(memory, snapshot, said.goal)
+def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOptions) -> Change:
+    """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if a value is wrong."""
+    given = on_lines(given)
+    workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
     options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
     found = versions.read(snapshot, workflow)
     versions.refuse_broken(snapshot, found)
     last = _last(found, options)
-    before = last if last and (not said.goal or said.goal == last.goal) else None  # else it is another task
-    if not is_said(said.goal or (last.goal if last else "")):
-        wrong = f"{said.goal!r} says nothing" if said.goal else "is needed: the first checkpoint of a workflow has it"
+    before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
+    if not is_said(given.goal or (last.goal if last else "")):
+        wrong = f"{given.goal!r} says nothing" if given.goal else "is needed: the first checkpoint of a workflow has it"
         raise Wrong("this is no checkpoint yet:", [("goal", wrong)], "say what the task is", USAGE)
     number = _number(memory, snapshot, options, last, found.checkpoints)
     events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
-    if not said.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
-        said = msgspec.structs.replace(said, phases=(*(before.phases if before else ()), named))
+    if not given.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
+        given = msgspec.structs.replace(given, phases=(*(before.phases if before else ()), named))
     made = _made(
         memory,
         number,
         {
-            **msgspec.structs.asdict(_state(memory, snapshot, said, before, last, options)),
-            "event_stream_summary": task_events.told(events)[-_EVENTS_TOLD:],
+            **msgspec.structs.asdict(_state(memory, snapshot, given, before, last, options)),
+            "event_stream_summary": task_events.lines(events)[-_EVENTS_TOLD:],
             "context_metrics": _metrics(options, events, last),
         },
     )
@@ -101,33 +101,33 @@ def on_lines(state: TaskState) -> TaskState:
 def _state(
     memory: Memory,
     snapshot: Snapshot,
-    said: TaskState,
+    given: TaskState,
     before: TaskState | None,
     last: Checkpoint | None,
     options: SaveOptions,
 ) -> TaskState:
-    """The state to save: what was said with what was known before, what the memory has, and where the work is done."""
-    now = environment.look(memory)
+    """Return the state to save: what is given, on top of the state before, with records, files and environment."""
+    now = environment.current(memory)
     steps = tuple(
         Step(step.text, DONE, step.at or memory.now, step.by or memory.actor, step.evidence or progress.COMMAND)
         if step.status == DONE
         else step
-        for step in said.steps
+        for step in given.steps
     )
-    said = msgspec.structs.replace(said, steps=steps)
-    state = progress.retained(before, said) if options.is_whole else progress.added(before, said, options.dropped)
-    is_told = options.knows_files or (options.is_whole and said.files)
+    given = msgspec.structs.replace(given, steps=steps)
+    state = progress.take_whole(before, given) if options.is_whole else progress.add(before, given, options.dropped)
+    knows_files = options.knows_files or (options.is_whole and given.files)
     return msgspec.structs.replace(
         state,
-        files=state.files if is_told else environment.touched_since(memory, now, last, state.files),
+        files=state.files if knows_files else environment.touched_since(memory, now, last, state.files),
         records=(*_blocking(memory, snapshot), *_records(snapshot)),
         environment=msgspec.structs.replace(now, dirty=now.dirty[: environment.MOST_DIRTY]),
     )
 
 
-def _last(found: Checkpoints, said: SaveOptions) -> Checkpoint | None:
+def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
     """The checkpoint whose state is taken over; raises MemctlError if two clones left one each of that version."""
-    named = next((one for one in found.checkpoints if one.checkpoint_id == said.base), None)
+    named = next((one for one in found.checkpoints if one.checkpoint_id == options.base), None)
     if named is not None or not found.checkpoints:
         return named
     last = found.checkpoints[0]
@@ -140,30 +140,30 @@ def _last(found: Checkpoints, said: SaveOptions) -> Checkpoint | None:
 
 
 def _number(
-    memory: Memory, snapshot: Snapshot, said: SaveOptions, last: Checkpoint | None, here: Sequence[Checkpoint]
+    memory: Memory, snapshot: Snapshot, options: SaveOptions, last: Checkpoint | None, here: Sequence[Checkpoint]
 ) -> Version:
     """The next version of a workflow; raises MemctlError if what it goes on from is not the newest there is."""
     base = last.version if last else 0
-    if said.base.isdecimal():
-        base = int(said.base)
-    elif said.base and (last is None or last.checkpoint_id != said.base):
-        raise MemctlError(f"{said.workflow} has no checkpoint {said.base!r}", "`memctl checkpoint list`", USAGE)
-    window = _window(memory, said, here)
-    known = versions.known(memory, snapshot, said.workflow)
-    newest = versions.newer(known, Version(base, window, workflow=said.workflow))
+    if options.base.isdecimal():
+        base = int(options.base)
+    elif options.base and (last is None or last.checkpoint_id != options.base):
+        raise MemctlError(f"{options.workflow} has no checkpoint {options.base!r}", "`memctl checkpoint list`", USAGE)
+    window = _window(memory, options, here)
+    known = versions.everywhere(memory, snapshot, options.workflow)
+    newest = versions.newer(known, Version(base, window, workflow=options.workflow))
     if newest is not None:
         mine = f"this goes on from version {base} in window {window}"
         raise _stale(memory, newest, here, mine if newest.version > base else f"window {window} is over")
     highest = max((one.version for one in known), default=0)
     if base > highest:
-        raise MemctlError(f"there is no version {base} of {said.workflow}", f"the newest is {highest}", USAGE)
-    return Version(base + 1, window, workflow=said.workflow)
+        raise MemctlError(f"there is no version {base} of {options.workflow}", f"the newest is {highest}", USAGE)
+    return Version(base + 1, window, workflow=options.workflow)
 
 
-def _window(memory: Memory, said: SaveOptions, here: Sequence[Checkpoint]) -> int:
+def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) -> int:
     """The window as given; else the session's own, if it has saved before; else a new session opens a new one."""
-    if said.window is not None:
-        return said.window
+    if options.window is not None:
+        return options.window
     if not here:
         return 1
     newest = max(one.window_id for one in here)
@@ -183,7 +183,7 @@ def _stale(memory: Memory, newest: Version, here: Sequence[Checkpoint], mine: st
     )
 
 
-def _records(snapshot: Snapshot) -> tuple[Noted, ...]:
+def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
     """What of the memory bears on any task: weighty decisions, open issues from the worst on, learnings."""
     issues = sorted(
         (r for r in snapshot.records if r.memory_type == "issue" and r.is_open),
@@ -194,31 +194,35 @@ def _records(snapshot: Snapshot) -> tuple[Noted, ...]:
         *((r, r.severity or "") for r in issues[:ISSUES]),
         *((r, f"importance {r.importance}") for r in snapshot.catalogue.top("learning", None, LEARNINGS)),
     ]
-    return tuple(Noted(record.id, one_line(record.title), weight) for record, weight in weighty)
+    return tuple(RecordReference(record.id, one_line(record.title), weight) for record, weight in weighty)
 
 
-def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[Noted]:
-    """What stands in the way of work, whoever noted it: to everybody, as an issue that blocks work, in a state."""
+def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
+    """What stands in the way of work, whoever recorded it: for everybody, as an issue that blocks work, in a state."""
     for one in ref_state.read(memory).state.global_blockers.values():
-        yield Noted(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
+        yield RecordReference(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
     for record in snapshot.open_records:
         if record.memory_type == ISSUE.name and record.blocks:
-            yield Noted(record.id, one_line(record.title), f"{BLOCKS} {', '.join(record.blocks)}"[:LONGEST_LINE])
+            yield RecordReference(
+                record.id, one_line(record.title), f"{BLOCKS} {', '.join(record.blocks)}"[:LONGEST_LINE]
+            )
         elif record.memory_type == STATE.name:
             for text in task_state_of(snapshot, record).blockers:
-                yield Noted(record.id, cut(one_line(text), LONGEST_LINE), f"{BLOCKS} {record.title}"[:LONGEST_LINE])
+                yield RecordReference(
+                    record.id, cut(one_line(text), LONGEST_LINE), f"{BLOCKS} {record.title}"[:LONGEST_LINE]
+                )
 
 
-def _metrics(said: SaveOptions, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
-    """Sizes as they were said, or as the latest event has them."""
+def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Checkpoint | None) -> Metrics:
+    """Sizes as given, or as the latest event has them."""
     old = before.context_metrics if before else Metrics()
 
-    def latest(said: int | None, sizes: Iterable[Any]) -> Any:
-        return next((size for size in (said, *sizes) if size is not None), None)
+    def latest(given: int | None, sizes: Iterable[Any]) -> Any:
+        return next((size for size in (given, *sizes) if size is not None), None)
 
     return Metrics(
-        scs_size=latest(said.scs_size, (event.after_state.scs_size for event in reversed(events))),
-        aws_size=latest(said.aws_size, (event.after_state.aws_size for event in reversed(events))),
+        scs_size=latest(options.scs_size, (event.after_state.scs_size for event in reversed(events))),
+        aws_size=latest(options.aws_size, (event.after_state.aws_size for event in reversed(events))),
         compression_ratio=latest(None, (event.compression_ratio for event in reversed(events))),
         compressions=old.compressions + sum(event.event_type == "compression" for event in events),
         events=old.events + len(events),
@@ -247,29 +251,23 @@ def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint
 def note(memory: Memory, made: Checkpoint) -> None:
     """Put the event of a saved checkpoint into the stream, so that the events before it count as taken up."""
     name = made.checkpoint_id
-    said = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
-    task_events.emit(memory, made.workflow_id, said)
+    fields = {"event_type": "checkpoint", "action_taken": f"saved {name}", "checkpoint_id": name}
+    task_events.emit(memory, made.workflow_id, fields)
 
 
-class SavedCheckpoint(msgspec.Struct, frozen=True):
-    """A checkpoint that was saved, what came of the change, and why the event stream does not tell of it ("": it does).
+def save(memory: Memory, given: TaskState, how: SaveOptions, options: WriteOptions) -> tuple[Checkpoint, Outcome]:
+    """Save the state of a task; raises MemctlError if it is stale, or refused otherwise.
 
-    With `options.dry_run` it is the checkpoint that would have been saved.
+    With `options.dry_run` the checkpoint is the one that would be saved. The outcome has a warning if the event stream
+    does not have it.
     """
-
-    checkpoint: Checkpoint
-    outcome: Outcome
-    untold: str = ""
-
-
-def keep(memory: Memory, said: TaskState, how: SaveOptions, options: WriteOptions) -> SavedCheckpoint:
-    """Save what is said of a task; raises MemctlError if it is stale, or refused otherwise."""
-    outcome = transaction.carry_out(memory, lambda _: save(memory, load.disk(memory), said, how), options)
+    outcome = transaction.carry_out(memory, lambda _: change(memory, load.disk(memory), given, how), options)
     write = outcome.change.writes[0]
     made = checkpoint.parse(write.text, write.path)
     if not options.dry_run:
         try:
             note(memory, made)
         except MemctlError as error:  # the checkpoint is saved all the same
-            return SavedCheckpoint(made, outcome, error.message)
-    return SavedCheckpoint(made, outcome)
+            why = f"the event stream does not tell of it: {error.message}"
+            outcome = msgspec.structs.replace(outcome, warning="; ".join(filter(None, (outcome.warning, why))))
+    return made, outcome

@@ -67,9 +67,9 @@ def of_values(values: Mapping[str, Any]) -> TaskState:
 
 
 def update(
-    snapshot: Snapshot, reference: str, said: TaskState, saved: TaskState | None, completion: int | None
+    snapshot: Snapshot, reference: str, given: TaskState, saved: TaskState | None, completion: int | None
 ) -> Change:
-    """The Change that brings the record of a state up to date: what was said, and the progress of a checkpoint.
+    """The Change that brings the record of a state up to date: what is given, and the progress of a checkpoint.
 
     Steps move as in a checkpoint, and next actions replace those of before; a field of the text that does not change
     stays to the letter. How far it is follows from its steps, unless `completion` (percent) is given. Raises
@@ -79,8 +79,8 @@ def update(
     if record.memory_type != STATE.name:
         raise MemctlError(f"{record.id} is no state", f"`memctl edit {record.id}` changes it", USAGE)
     before = of_record(snapshot, record)
-    made = before if saved is None else progress.merged(before, _progress_of(saved))
-    made = progress.added(made, said)
+    made = before if saved is None else progress.merge(before, _progress_of(saved))
+    made = progress.add(made, given)
     percent = made.completion if completion is None else completion
     front = {} if percent is None else {"completion_percentage": percent}
     title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"

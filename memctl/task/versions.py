@@ -47,7 +47,7 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     return Checkpoints(tuple(newest), tuple(faults))
 
 
-def known(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
+def everywhere(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
     """All versions of a workflow: in this worktree, and those that any commit of any branch, local or remote, added."""
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
@@ -68,17 +68,13 @@ def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
     first, mine = newest_of(snapshot, branch), newest_of(snapshot, own)
     if mine is not None and (not goal or goal == mine.goal or first is None or goal != first.goal):
         return own
-    if first is None or first.is_finished or not goal or goal == first.goal or is_by(memory, first):
+    if first is None or first.is_finished or goal in ("", first.goal):
         return branch
+    # Of the same session, or without sessions of the same agent, it is one's own task that changes.
+    has_sessions = memory.session and first.session
+    is_own = memory.session == first.session if has_sessions else memory.actor == first.saved_by
     pause = timestamps.days_between(first.saved_at, memory.now) * 86_400
-    return own if pause < snapshot.config.session_pause else branch
-
-
-def is_by(memory: Memory, saved: Checkpoint) -> bool:
-    """Whether a checkpoint is of who is at work: of the same session, or without sessions of the same agent."""
-    if memory.session and saved.session:
-        return memory.session == saved.session
-    return memory.actor == saved.saved_by
+    return branch if is_own or pause >= snapshot.config.session_pause else own
 
 
 def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:

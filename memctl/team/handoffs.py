@@ -22,10 +22,10 @@ from memctl.team import agents
 from memctl.team.ref_state import Plan, Step
 from memctl.team.state import Ownership, State, Work, agent_name
 
-_REASON = re.compile(r"Handoff (HND-[\d-]+) from .*|Given back: handoff (HND-[\d-]+)")
+_REASON = re.compile(r"Handoff (HND-[\d-]+) from .*|Transfer back: handoff (HND-[\d-]+)")
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     """What changes hands: which handoff (its id), from whom to whom, which sections, and when.
 
     `unowned` are those of the sections that nobody owned before. `aliases` are ids that the handoff had when ownership
@@ -51,27 +51,27 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
     def why_back(self, name: str = "") -> str:
         """The reason that an ownership has which came back."""
-        return f"Given back: handoff {name or self.handoff}"
+        return f"Transfer back: handoff {name or self.handoff}"
 
     def is_about(self, held: Ownership, name: str = "") -> bool:
         """Whether an ownership has this handoff as its reason, under one of its ids, whoever has it by now."""
         return held.section_id in self.sections and held.lock_reason in (self.why(name), self.why_back(name))
 
 
-def named_in(reason: str) -> str:
+def handoff_in(reason: str) -> str:
     """The handoff that an ownership has as its reason, "" if there is none."""
     match = _REASON.fullmatch(reason)
     return match[1] or match[2] if match else ""
 
 
-def of(one: Handoff, now: str, taken: Collection[str]) -> Given:
+def transfer_of(one: Handoff, now: str, taken: Collection[str]) -> Transfer:
     """What changes hands by the handoff that a record tells of.
 
     `taken` are the ids that handoffs have. An alias that is another's id means that one, wherever it stands
     (`settling` has seen to what it meant before).
     """
     who = one.parties
-    return Given(
+    return Transfer(
         handoff=one.record.id,
         aliases=tuple(alias for alias in one.record.aliases if alias not in taken),
         giver=who.from_agent_id,
@@ -87,7 +87,7 @@ def unowned(state: State, sections: Sequence[str], now: str) -> tuple[str, ...]:
     return tuple(section for section in sections if state.live(section, now) is None)
 
 
-def offer(given: Given) -> Plan:
+def offer(given: Transfer) -> Plan:
     """All sections become the taker's, or none: each must be the giver's or nobody's.
 
     The way of owning, its end and its readers stay as they are; a section that nobody owned becomes exclusive.
@@ -114,7 +114,7 @@ def offer(given: Given) -> Plan:
     return plan
 
 
-def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
+def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
     """The taker is at work, at the task of the handoff; sections that it declines go back.
 
     Raises MemctlError if the handoff was withdrawn or declined elsewhere, which this clone's record does not say yet.
@@ -125,7 +125,7 @@ def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
         back = [s for s in given.sections if (held := state.section_ownership_map.get(s)) and is_back(held, given)]
         if back:
             raise _answered(given, f"{', '.join(back)} went back to {given.giver}")
-        state = join(given_back(state, given, declined)).state
+        state = join(give_back_sections(state, given, declined)).state
         accepted = tuple(s for s in given.sections if (held := state.live(s, given.now)) and is_by(held, given))
         begun = Work(since=given.now, task=state.active_agents[taker].task, sections=accepted)
         state = agents.begin_work(agents.only_working(state, accepted, taker), taker, given.handoff, begun)
@@ -135,7 +135,7 @@ def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
     return plan
 
 
-def give_back(given: Given, op: str) -> Plan:
+def give_back(given: Transfer, op: str) -> Plan:
     """All sections go back, as far as the taker has them still by this handoff.
 
     Raises MemctlError if the taker accepted it elsewhere, which this clone's record does not say yet.
@@ -145,25 +145,25 @@ def give_back(given: Given, op: str) -> Plan:
         active = state.active_agents.get(given.taker)
         if active and any(name in active.handoffs for name in given.names):
             raise _answered(given, f"{given.taker} is at work by it")
-        return Step(given_back(state, given, given.sections), op, given.handoff)
+        return Step(give_back_sections(state, given, given.sections), op, given.handoff)
 
     return plan
 
 
-def _answered(given: Given, why: str) -> MemctlError:
+def _answered(given: Transfer, why: str) -> MemctlError:
     return MemctlError(
         f"{given.handoff} was answered in another clone or on another branch: {why}",
         "`memctl sync` brings the answer here, or merge the branch that has it",
     )
 
 
-def kept(state: State, given: Given) -> list[Ownership]:
+def moved_on(state: State, given: Transfer) -> list[Ownership]:
     """The ownerships of the sections that are no longer what the handoff made them: these don't go back."""
     found = (state.live(section, given.now) for section in given.sections)
     return [held for held in found if held is not None and not is_by(held, given)]
 
 
-def given_back(state: State, given: Given, sections: Collection[str]) -> State:
+def give_back_sections(state: State, given: Transfer, sections: Collection[str]) -> State:
     """The sections are the giver's again, as far as the taker has them still by this handoff.
 
     What nobody owned before is over at once: so nobody owns it, and the state tells that it was not taken.
@@ -181,7 +181,7 @@ def given_back(state: State, given: Given, sections: Collection[str]) -> State:
     return state.with_(section_ownership_map=owned)
 
 
-def _given_anew(state: State, given: Given, section: str) -> State:
+def _give_again(state: State, given: Transfer, section: str) -> State:
     """The section is the taker's after all, as far as it went back by this handoff and nothing came since."""
     held = state.section_ownership_map.get(section)
     if held is None or not is_back(held, given):
@@ -191,12 +191,12 @@ def _given_anew(state: State, given: Given, section: str) -> State:
     return state.with_(section_ownership_map={**state.section_ownership_map, section: anew})
 
 
-def is_by(held: Ownership, given: Given) -> bool:
+def is_by(held: Ownership, given: Transfer) -> bool:
     """Whether the taker owns a section by this handoff, and not by something since."""
     return held.owner_agent_id == given.taker and held.lock_reason in map(given.why, given.names)
 
 
-def is_back(held: Ownership, given: Given) -> bool:
+def is_back(held: Ownership, given: Transfer) -> bool:
     """Whether the giver owns a section, or did to the end, because it came back of this handoff."""
     return held.owner_agent_id == given.giver and held.lock_reason in map(given.why_back, given.names)
 
@@ -206,9 +206,9 @@ class Contradiction(msgspec.Struct, frozen=True):
     and what makes a state follow the answer."""
 
     handoff: Handoff
-    told: str
-    done: str
-    settled: Callable[[State], State]
+    problem: str
+    effect: str
+    settle: Callable[[State], State]
 
 
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> list[Contradiction]:
@@ -217,7 +217,7 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> list[
     Only what stands in the state by the very handoff counts: a section that was given to somebody else since, or taken
     anew, has gone on. A handoff that waits for its answer may have one on another branch.
     """
-    return [found for one, given in _given_by(handoffs, now).values() for found in _contradicting(one, given, state)]
+    return [found for one, given in _transfers(handoffs, now).values() for found in _contradicting(one, given, state)]
 
 
 def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
@@ -237,32 +237,32 @@ def describe(handoffs: Sequence[Handoff], state: State, now: str) -> list[str]:
 
 def _settled(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
     """A state after settling, and what that does, a line each."""
-    state, lines = _named_anew(handoffs, state, now)
+    state, lines = _rename(handoffs, state, now)
     for one in contradictions(handoffs, state, now):
-        state = one.settled(state)
-        lines.append(one.done)
+        state = one.settle(state)
+        lines.append(one.effect)
     return state, lines
 
 
 def concerns(state: State) -> bool:
     """Whether a state tells of any handoff; mostly none does, and then nobody needs to read their records."""
     reasons = (held.lock_reason for held in state.section_ownership_map.values())
-    return any(map(named_in, reasons)) or any(agent.handoffs for agent in state.active_agents.values())
+    return any(map(handoff_in, reasons)) or any(agent.handoffs for agent in state.active_agents.values())
 
 
-def _given_by(handoffs: Sequence[Handoff], now: str) -> dict[str, tuple[Handoff, Given]]:
+def _transfers(handoffs: Sequence[Handoff], now: str) -> dict[str, tuple[Handoff, Transfer]]:
     """Some handoffs and what changes hands by them, by their ids.
 
     Of those that have one id, until `renumber` tells them apart, nobody knows which the state means: they are left out.
     """
     count = Counter(one.record.id for one in handoffs)
-    return {one.record.id: (one, of(one, now, count)) for one in handoffs if count[one.record.id] == 1}
+    return {one.record.id: (one, transfer_of(one, now, count)) for one in handoffs if count[one.record.id] == 1}
 
 
-def _named_anew(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
+def _rename(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
     """The state with the ids that handoffs have now, where it has those that another clone had given out too."""
     named: list[str] = []
-    by_id = _given_by(handoffs, now)
+    by_id = _transfers(handoffs, now)
     for one, given in by_id.values():
         for old in one.record.aliases:
             _, other = by_id.get(old, (None, None))
@@ -278,14 +278,14 @@ def _named_anew(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[St
     return state, named
 
 
-def _is_at_work(state: State, given: Given) -> bool:
+def _is_at_work(state: State, given: Transfer) -> bool:
     """Whether what the taker is at work on under a handoff's id may be by that one: all its sections are of it."""
     active = state.active_agents.get(given.taker)
     found = active.handoffs.get(given.handoff) if active else None
     return found is not None and set(found.sections) <= set(given.sections)
 
 
-def _contradicting(one: Handoff, given: Given, state: State) -> Iterator[Contradiction]:
+def _contradicting(one: Handoff, given: Transfer, state: State) -> Iterator[Contradiction]:
     status, who = one.record.status, one.parties
     if status not in (ACCEPTED, DECLINED, WITHDRAWN):
         return
@@ -306,43 +306,43 @@ def _contradicting(one: Handoff, given: Given, state: State) -> Iterator[Contrad
         yield _of_work(one, given)
 
 
-def _of_ownership(one: Handoff, given: Given, held: Ownership, owner: str) -> Contradiction:
+def _of_ownership(one: Handoff, given: Transfer, held: Ownership, owner: str) -> Contradiction:
     """A section that is to be another's, or nobody's (`owner` is "")."""
     section, record = held.section_id, one.record
     is_declined = record.status == ACCEPTED and section in one.parties.declined
     answer = f"{record.id} is {record.status}" + (f" without {section}" if is_declined else "")
     # What nobody owned before went back to nobody, with an end that is its beginning.
     was = held.owner_agent_id if held.acquired_at != held.expires_at else ""
-    before = f", no longer {_whose(was)}" if was != owner else ""
+    before = f", no longer {_possessive(was)}" if was != owner else ""
 
-    def settled(state: State) -> State:
+    def settle_one(state: State) -> State:
         if is_back(held, given):
-            return _given_anew(state, given, section)
-        return agents.only_working(given_back(state, given, (section,)), (section,), owner)
+            return _give_again(state, given, section)
+        return agents.only_working(give_back_sections(state, given, (section,)), (section,), owner)
 
-    told = f"{answer}, and {held.told if was else f'nobody owns {section}'}"
-    return Contradiction(one, told, f"{answer}: {section} is {_whose(owner)}{before}", settled)
+    problem = f"{answer}, and {held.told if was else f'nobody owns {section}'}"
+    return Contradiction(one, problem, f"{answer}: {section} is {_possessive(owner)}{before}", settle_one)
 
 
-def _of_work(one: Handoff, given: Given, section: str = "", owner: str = "") -> Contradiction:
+def _of_work(one: Handoff, given: Transfer, section: str = "", owner: str = "") -> Contradiction:
     """A taker at work on a section that is another's, or without a section by a handoff that it has not accepted."""
     answer, taker = f"{one.record.id} is {one.record.status}", given.taker
-    where = f"on {section}, which is {_whose(owner)}" if section else "by it"
+    where = f"on {section}, which is {_possessive(owner)}" if section else "by it"
 
-    def settled(state: State) -> State:
+    def settle_one(state: State) -> State:
         if section:
             return agents.only_working(state, (section,), owner)
         return agents.end_work(state, taker, given.names)
 
-    told = f"{answer}, and {taker} is at work {where}"
-    return Contradiction(one, told, f"{answer}: {taker} is no longer at work {where}", settled)
+    problem = f"{answer}, and {taker} is at work {where}"
+    return Contradiction(one, problem, f"{answer}: {taker} is no longer at work {where}", settle_one)
 
 
-def _whose(agent: str) -> str:
+def _possessive(agent: str) -> str:
     return f"{agent}'s" if agent else "nobody's"
 
 
-def _is_gone(held: Ownership, given: Given) -> bool:
+def _is_gone(held: Ownership, given: Transfer) -> bool:
     """Whether a section is another's than the taker's, and was not only offered on by it."""
-    is_offered = held.previous_owner == given.taker and named_in(held.lock_reason)
+    is_offered = held.previous_owner == given.taker and handoff_in(held.lock_reason)
     return held.owner_agent_id != given.taker and not is_offered

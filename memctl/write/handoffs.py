@@ -15,7 +15,7 @@ from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.team import handoffs, ref_state, remote_state
-from memctl.team.handoffs import Given
+from memctl.team.handoffs import Transfer
 from memctl.team.ref_state import Terms
 from memctl.text.characters import printable_line
 from memctl.write import edit, transaction, two_phase
@@ -44,7 +44,7 @@ def answer(
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, options, force, declined)
-    given = handoffs.of(one, memory.now, {record.id for record in snapshot.records})
+    given = handoffs.transfer_of(one, memory.now, {record.id for record in snapshot.records})
     if status == ACCEPTED:
         task = printable_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
         plan = handoffs.accept(given, task or one.record.title, declined)
@@ -69,7 +69,7 @@ class HandoffAnswer(msgspec.Struct, frozen=True):
 
     done: Done
     handoff: Handoff
-    given: Given
+    given: Transfer
 
 
 class Settled(msgspec.Struct, frozen=True):

@@ -392,6 +392,7 @@ def test_a_checkpoint_is_written_in_the_names_of_the_seed(memctl: Memctl) -> Non
         "POST",
         "DELETE",
     ]
+    assert root.findtext(f"{state}/environment/branch") == "main"
     found = {one.get("id"): one.text for one in root.iterfind(f"{state}/critical_decisions/decision")}
     assert found == {None: "</mission>", decision: "Adopt <PostgreSQL>"}
     assert root.findtext("resumable_state/next_actions/action") == "Write the test"

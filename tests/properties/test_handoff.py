@@ -54,7 +54,7 @@ def test_what_must_stay_stands_in_every_package(memory: Memory, kind: str, form:
     package = made(memory, kind, form, family, BUDGETS[kind], ())
     if package is None:
         return
-    for record in handoff_scope.concerned(memory.snapshot, NOW, ()):
+    for record in handoff_scope.records_of(memory.snapshot, NOW, ()):
         is_weighty = record.memory_type == "decision" and record.importance >= 7 and record.status == "accepted"
         is_severe = record.memory_type == "issue" and record.severity in ("critical", "high")
         if record.is_open and (is_weighty or is_severe):

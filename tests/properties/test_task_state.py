@@ -78,14 +78,14 @@ def test_whatever_is_merged_or_kept_no_step_goes_back(given_steps: list[tuple[St
     for said in given_steps:
         before = {key(step.text): PROGRESS.index(step.status) for step in state.steps}
         other = TaskState(goal="x", steps=said)
-        merged = progress.merged(state, other)
+        merged = progress.merge(state, other)
         after = {key(step.text): PROGRESS.index(step.status) for step in merged.steps}
         assert all(after[name] >= rank for name, rank in before.items())
         assert {key(step.text) for step in said} <= set(after)
-        assert progress.lacking(state, merged) == []
-        kept = progress.retained(state, other)
+        assert progress.missing_steps(state, merged) == []
+        kept = progress.take_whole(state, other)
         assert done(state) <= done(kept)
-        assert {one.text for one in progress.lacking(state, kept) if key(one.text) in done(state)} == set()
+        assert {one.text for one in progress.missing_steps(state, kept) if key(one.text) in done(state)} == set()
         state = merged
 
 
@@ -96,11 +96,11 @@ def test_of_three_kinds_of_writers_to_a_memory_none_loses_a_done_step(repo: Path
 
     def command(**lists: str) -> None:
         said = TaskState(goal="x", steps=tuple(Step(text, status) for status, text in lists.items()))  # type: ignore[arg-type]
-        task_save.keep(memory, said, SaveOptions(workflow="main"), options)
+        task_save.save(memory, said, SaveOptions(workflow="main"), options)
 
     def hook(*steps: Step) -> None:
         how = SaveOptions(workflow="main", is_whole=True)
-        task_save.keep(memory, TaskState(goal="x", steps=steps), how, options)
+        task_save.save(memory, TaskState(goal="x", steps=steps), how, options)
 
     command(done="one", planned="two")
     with pytest.raises(MemctlError, match="never loaded"):

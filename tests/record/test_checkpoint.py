@@ -11,7 +11,7 @@ from memctl.record import checkpoint
 from memctl.record.checkpoint import Version
 from memctl.record.errors import InvalidRecord
 from memctl.record.required_text import is_said
-from memctl.record.task_state import Noted, TouchedFile
+from memctl.record.task_state import RecordReference, TouchedFile
 from tests.checkpoints import made, saved
 
 PATH = "checkpoints/main/w1-v1-0a0a0a.json"
@@ -21,7 +21,7 @@ def test_what_is_written_is_read_again() -> None:
     one = made(
         done=("GET",),
         files=(TouchedFile("a.py", "deleted"), TouchedFile("~/.claude/plans/p.md", "read")),
-        records=(Noted("ISS-1", "x", "high"),),
+        records=(RecordReference("ISS-1", "x", "high"),),
         goal='"quoted" \N{GRINNING FACE}',
     )
     assert checkpoint.parse(checkpoint.written(one), PATH) == one

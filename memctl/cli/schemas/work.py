@@ -7,7 +7,7 @@ from memctl.cli.schemas.shapes import Shape
 from memctl.record.checkpoint import Metrics
 from memctl.record.event import ContextSizes
 from memctl.record.record import Record
-from memctl.record.task_state import Environment, Noted, Step, TouchedFile
+from memctl.record.task_state import Environment, RecordReference, Step, TouchedFile
 from memctl.team.state import Ownership, State
 
 _LEFT_OUT = dict.fromkeys(("id", "title", "why", "kind", "section"), str)
@@ -60,7 +60,7 @@ _CHECKPOINT: dict[str, Shape] = {
         )
     },
     "steps": [Step],
-    "records": [Noted],
+    "records": [RecordReference],
     "files": [TouchedFile],
     "environment": Environment,
     "context_metrics": Metrics,

@@ -42,7 +42,7 @@ class CrossWindowStateManager(StoredState):
         """
         if self._read() is None:
             return ""
-        return resume.look(self._memory, load.disk(self._memory), "", self.workflow).text.text
+        return resume.prepare(self._memory, load.disk(self._memory), "", self.workflow).text.text
 
     @contextmanager
     def _alone(self, goal: str) -> Iterator[None]:
@@ -79,6 +79,6 @@ class CrossWindowStateManager(StoredState):
         inside = (msgspec.structs.replace(one, path=one.path.removeprefix(top)) for one in state.files)
         state = msgspec.structs.replace(state, files=tuple(inside))
         options = WriteOptions(reason="the state of a window", redact=True)
-        made = task_save.keep(self._memory, state, how, options).checkpoint
+        made, _ = task_save.save(self._memory, state, how, options)
         self._seen = made.version
         return made.checkpoint_id

@@ -1,4 +1,4 @@
-"""The state of a task in files of the project, for who has no memory (rules.md#window-state).
+"""The state of a task in files of the project, for a project without a memory (rules.md#window-state).
 
 A memory has checkpoints (`checkpoints`), which are in commits and tell how the environment has drifted; where there is
 one, these files are copies for other programs and for people, and are never read. A state that goes on from an older
@@ -24,6 +24,7 @@ from memctl.task import forms, progress, resume_text
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
 from memctl.window.state.task import NotCopied, StateKeeper, StoredState, refuse_lacking, sound, validate
 
+_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 
 
@@ -77,7 +78,7 @@ class StateFiles(StoredState):
             return identifier
         self._seen = 1 + (last.version if last else 0)
         same = last if last and last.goal == state.goal else None
-        made = progress.retained(same, state)
+        made = progress.take_whole(same, state)
         self._write(msgspec.structs.replace(made, version=self._seen, saved_at=self._now()))
         return f"w{state.window_id}-v{self._seen}"
 
@@ -100,9 +101,9 @@ class StateFiles(StoredState):
                 values = task_state_1.of_window(values)
             found = msgspec.convert(values, TaskState)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise MemctlError(f"{self._state_file} is no state: {error}", "mend it, or move it away") from None
+            raise MemctlError(f"{self._state_file} is no state: {error}", "repair it, or move it away") from None
         if wrong := validate(found).errors:
-            raise MemctlError(f"{self._state_file} is no state: {'; '.join(wrong)}", "mend it, or move it away")
+            raise MemctlError(f"{self._state_file} is no state: {'; '.join(wrong)}", "repair it, or move it away")
         return found
 
     def _write(self, state: TaskState) -> None:
@@ -137,9 +138,6 @@ def text_of(folder: Path, path: str) -> str | None:
         raise MemctlError(str(error)) from None
     except OSError as error:
         raise MemctlError(f"{path} can't be read: {error.strerror}") from None
-
-
-_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 
 
 def notes_in(folder: Path, path: str) -> Notes:

@@ -41,7 +41,7 @@ class StateKeeper(Protocol):
         same."""
 
     def load(self) -> TaskState | None:
-        """The state that was kept last, None if there is none."""
+        """Return the state that was kept last, None if there is none."""
 
     def bootstrap_prompt(self) -> str:
         """Return the text with which a new window takes the task up, "" if nothing was kept."""
@@ -72,14 +72,14 @@ class StoredState:
         with self._alone(state.goal):
             last = self._read()
             same = state if last is None else msgspec.structs.replace(state, goal=last.goal)
-            return self._put(last, same if last is None else sound(progress.merged(last, same)))
+            return self._put(last, same if last is None else sound(progress.merge(last, same)))
 
     def archive(self) -> None:
         """Put the state that was kept last aside: its task is over, and no later run takes it up."""
         last = self.load()
         if last is not None:
             with self._alone(last.goal):
-                self._put(last, sound(progress.finished(last)))
+                self._put(last, sound(progress.finish(last)))
 
     def load(self) -> TaskState | None:
         """The newest state, None if nothing was kept; raises MemctlError if it can't be read."""
@@ -132,7 +132,7 @@ def sound(state: TaskState) -> TaskState:
         for step in state.steps:
             if is_said(text := _line(step.text)):
                 steps.setdefault(key(text), msgspec.structs.replace(step, text=text))
-        values["steps"] = progress.fewest(steps.values())
+        values["steps"] = progress.limit_steps(steps.values())
     if _holds(state.files, TouchedFile):
         values["files"] = tuple(one for one in state.files if is_outside(one.path) or not leads_out(one.path))
     try:
@@ -153,7 +153,7 @@ def _line(text: str) -> str:
 
 
 def validate(state: TaskState) -> Validation:
-    """What makes a state useless, and what may lead astray (rules.md#checkpoints)."""
+    """Return what makes a state useless, and what may lead astray (rules.md#checkpoints)."""
     errors, warnings = [], []
     if not is_said(state.goal):
         errors.append("Missing goal: the agent will have no objective")
@@ -168,19 +168,19 @@ def validate(state: TaskState) -> Validation:
 
 def refuse_lacking(stored: TaskState, given: TaskState, name: str, workflow: str = "") -> None:
     """Raise MemctlError if a writer that never loaded what is stored lacks steps of it, with what merges the two."""
-    lacks = progress.lacking(stored, given)
+    lacks = progress.missing_steps(stored, given)
     if not lacks:
         return
-    told = ", ".join(f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks[:_NAMED])
+    named = ", ".join(f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks[:_NAMED])
     more = f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
     raise MemctlError(
-        f"the state is stale: {name} was never loaded, and has steps that it lacks: {told}{more}",
+        f"the state is stale: {name} was never loaded, and has steps that it lacks: {named}{more}",
         merge_command(stored, given, workflow) if workflow else "`merge(state)` instead of `save(state)` keeps both",
     )
 
 
 def merge_command(stored: TaskState, given: TaskState, workflow: str) -> str:
-    """The command that adds the steps of a state to what is stored."""
+    """Return the command that adds the steps of a state to what is stored."""
     words = ["memctl", "checkpoint", "save", "--workflow", workflow, "--base", str(stored.version)]
     words += ["--window", str(max(stored.window_id, given.window_id))]
     statuses = {key(step.text): step.status for step in stored.steps}

@@ -12,7 +12,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.record.task_state import DONE, Step, TaskState, steps
 from memctl.store.memory import Memory, open_memory
-from memctl.task.progress import fewest
+from memctl.task.progress import limit_steps
 from memctl.text.fit import LIMIT, length
 from memctl.window import CrossWindowStateManager
 from memctl.window.state.task import StateKeeper
@@ -62,7 +62,7 @@ def test_the_example_comes_back_whole(memory: Memory) -> None:
 
 def test_a_new_window_is_told_all_of_it_within_its_limit(memory: Memory) -> None:
     many = tuple(f"Step {number}: {'word ' * 60}" for number in range(190))
-    full = msgspec.structs.replace(EXAMPLE, steps=fewest([*EXAMPLE.steps, *steps(planned=many)]), summary=many)
+    full = msgspec.structs.replace(EXAMPLE, steps=limit_steps([*EXAMPLE.steps, *steps(planned=many)]), summary=many)
     keeper = manager(memory)
     for state in (EXAMPLE, full):
         keeper.save(state)

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.text.words import STOP_WORDS, words_of
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import ANSWER, PROMPT
 
 ARCHIVE = "transcripts-dev.tar.xz"
@@ -66,7 +66,7 @@ def read(folder: str) -> tuple[list[Conversation], list[Conversation]]:
             file = packed.extractfile(member) if member.name.endswith(".jsonl") else None
             if file is None:
                 continue
-            session = reading.read(file.read())
+            session = reader.read(file.read())
             said = [event for event in session.events if event.kind in (PROMPT, ANSWER) and not event.agent]
             turns = tuple((event.kind, event.text) for event in said)
             half = sha256(session.id.encode()).digest()[-1] % 2

@@ -27,7 +27,7 @@ from memctl.session.proposals import propose
 from memctl.session.summary import summarize
 from memctl.session.trail import Places
 from memctl.store.session_dir import SessionDir
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import CALL, Session
 
 _ARCHIVE = "transcripts-dev.tar.xz"
@@ -99,7 +99,7 @@ def _sessions(archive: Path) -> Iterator[Session]:
         for member in packed:
             file = packed.extractfile(member) if member.name.endswith(".jsonl") else None
             if file is not None:
-                session = reading.read(file.read())
+                session = reader.read(file.read())
                 if session.cwd:
                     yield session
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memctl.pack import filling
+from memctl.pack import budget_fill
+from memctl.pack.budget_fill import fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
-from memctl.pack.filling import fill
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.tokens.count import Counter
@@ -31,7 +31,7 @@ def main() -> None:
     documents = [json.loads(line) for line in options.documents.read_text(encoding="utf-8").splitlines()]
     count = Counter(FAMILIES["gpt"]).tokens
     print("tokens of o200k; less than JSON messages with fields / with text\n")
-    print("records  JSON fields  JSON text  " + "".join(f"{name:>22}" for name in filling.FORMATS))
+    print("records  JSON fields  JSON text  " + "".join(f"{name:>22}" for name in budget_fill.FORMATS))
     for size in _SIZES:
         if size <= len(documents):
             _print(size, [_item(document) for document in documents[:size]], count)
@@ -41,7 +41,7 @@ def _print(size: int, items: Sequence[Item], count: Any) -> None:
     fields = count(_messages([json.dumps(_fields(item), ensure_ascii=False) for item in items]))
     texts = count(_messages([markdown.markdown_item(item) for item in items]))
     cells = []
-    for name in filling.FORMATS:
+    for name in budget_fill.FORMATS:
         tokens = fill(_draft(items), name, _AMPLE, count).tokens
         cells.append(f"{tokens:>8,} {1 - tokens / fields:>+5.0%} / {1 - tokens / texts:>+4.0%}")
     print(f"{size:>7}  {fields:>11,}  {texts:>9,}  " + "  ".join(cells))

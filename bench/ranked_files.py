@@ -11,9 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memctl.cli import counting
+from memctl.cli import token_counter
 from memctl.record import timestamps
-from memctl.sources.loading import Room
+from memctl.sources.load_plan import Room
 from memctl.sources.priorities import FileRequest, priorities
 from memctl.store import load
 from memctl.store.memory import open_memory
@@ -30,7 +30,7 @@ def main() -> None:
         task = json.loads(line)
         subprocess.run(["git", "checkout", "-q", "-f", "--detach", task["parent"]], cwd=clone, check=True)
         memory = open_memory(clone, {**os.environ, "MEMCTL_NOW": timestamps.from_epoch(task["moment"])})
-        counter = counting.counter(counting.model_of("", memory), memory)
+        counter = token_counter.counter(token_counter.model_of("", memory), memory)
         found = priorities(memory, load.disk(memory), FileRequest(task["subject"]), _ROOM, counter)
         print(json.dumps([file.path for file in found.files if file.score.score > 0][:1_000]), flush=True)
 

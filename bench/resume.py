@@ -24,7 +24,7 @@ from memctl.session.summary import summarize
 from memctl.session.trail import Places
 from memctl.task import resume_text
 from memctl.text.fit import LIMIT
-from memctl.transcript import reading
+from memctl.transcript import reader
 
 _ARCHIVE = "transcripts-dev.tar.xz"
 _CALLS = 25  # file operations after a compaction
@@ -98,7 +98,7 @@ def judged(name: str, content: bytes) -> Iterator[Verdict]:
 
 
 def _advanced(before: Progress, content: bytes, cwd: str) -> Progress:
-    session = reading.read(content)
+    session = reader.read(content)
     places = Places(Path(cwd or "/nowhere"), cwd)
     made = trail.of_session(session, places, (), ())
     summary = summarize(session, made, "s-1", "bench")

@@ -23,7 +23,7 @@ from memctl.session import failures, page_builder, trail
 from memctl.session.proposals import Proposal, propose
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import COMPACTION, PROMPT, Session
 from memctl.transcript.messages import decode_json
 
@@ -131,7 +131,7 @@ def _open_errors(archive: Path) -> None:
     verdicts = Counter[str]()
     prompts = kept = 0
     for name, content in _of(archive, known):
-        session = reading.read(content)
+        session = reader.read(content)
         judged = {(one.quarter, one.line): one.is_open for one in known[name].judged}
         for quarter in (1, 2, 3, 4):
             part = [event for event in session.events if event.line <= known[name].events * quarter / 4]
@@ -177,7 +177,7 @@ def _verdicts(labelled: LabelledTranscript, content: bytes) -> Iterator[Verdict]
 
 
 def _summary(content: bytes) -> SessionSummary:
-    session = reading.read(content)
+    session = reader.read(content)
     nowhere = Places(Path("/nowhere"), session.cwd)
     return summarize(session, trail.of_session(session, nowhere, (), ()), "s-1", "bench")
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from memctl.check.findings import Finding
     from memctl.history import Entry
-    from memctl.pack.filling import Pack
+    from memctl.pack.budget_fill import Pack
     from memctl.record.change import Change
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
@@ -321,11 +321,11 @@ class Memory:
 
         What bears on the `task` comes first; with a `section`, such as "2.1", only that one is packed.
         """
-        from memctl.pack import filling, last_work, rehydrate, supply
+        from memctl.pack import budget_fill, last_work, rehydrate, supply
         from memctl.pages.links import known_section
         from memctl.store import access
 
-        _require("form", form, (*filling.FORMATS, filling.AUTO))
+        _require("form", form, (*budget_fill.FORMATS, budget_fill.AUTO))
         if budget is not None and budget < 1:
             raise MemctlError(f"a budget of {budget} tokens holds nothing", "give 1 or more")
         memory, snapshot = self._memory, self._read(at)
@@ -334,7 +334,7 @@ class Memory:
         wanted = rehydrate.Wanted(task=task, section=known_section(snapshot, section), reader=memory.actor)
         sources = supply.sources(memory, snapshot, at)
         draft = rehydrate.draft(snapshot, memory.now, wanted, sources, count, last_work.room(most))
-        pack = filling.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
+        pack = budget_fill.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
         if snapshot.source == "disk":
             shown = (record for name in set(pack.included()) for record in snapshot.catalogue.named(name))
             access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)

@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from memctl.pack import items, last_work, rehydrate
+from memctl.pack.budget_fill import Pack, fill
 from memctl.pack.draft import Item, PackDraft
-from memctl.pack.filling import Pack, fill
 from memctl.record import frontmatter
 from memctl.record.config import Config
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind

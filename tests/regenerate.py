@@ -17,7 +17,7 @@ from memctl.check.findings import Finding
 from memctl.cli.command_list import all_commands
 from memctl.cli.main import cli
 from memctl.history import Entry
-from memctl.pack.filling import Pack
+from memctl.pack.budget_fill import Pack
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.search.ranking import Result

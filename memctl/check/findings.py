@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from memctl.check.rendering import Remembering
+from memctl.check.render_digest import Remembering
 from memctl.check.rules import RULES, Rule
 from memctl.pages.render import Renderer
 from memctl.record import frontmatter, ids, pages

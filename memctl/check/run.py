@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from memctl.check import ageing, credentials, inventory, ownership, records, references, sessions, structure
+from memctl.check import credentials, inventory, lifecycle, ownership, records, references, sessions, structure
 from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
@@ -46,11 +46,11 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (structure.contents, ("MEM311", "MEM312")),
     (structure.lengths, ("MEM306", "MEM307")),
     (structure.rendered, ("MEM308", "MEM309", "MEM310", "MEM313", "MEM314")),
-    (ageing.expiry, ("MEM401", "MEM404")),
-    (ageing.superseding, ("MEM402", "MEM403")),
-    (ageing.finishing, ("MEM406", "MEM407")),
-    (ageing.declared, ("MEM405",)),
-    (ageing.overview, ("MEM408",)),
+    (lifecycle.expiry, ("MEM401", "MEM404")),
+    (lifecycle.superseding, ("MEM402", "MEM403")),
+    (lifecycle.finishing, ("MEM406", "MEM407")),
+    (lifecycle.declared, ("MEM405",)),
+    (lifecycle.overview, ("MEM408",)),
     (inventory.foreign, ("MEM501", "MEM502", "MEM511")),
     (inventory.unused_settings, ("MEM512",)),
     (inventory.overdue, ("MEM513",)),
@@ -65,7 +65,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
 _SETTLED: tuple[object, ...] = (
     *(records.identities, records.links, records.circles, records.contents),
     *(references.sections, references.mentions_of_records),
-    *(ageing.superseding, ageing.finishing),
+    *(lifecycle.superseding, lifecycle.finishing),
 )
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli import counting, opening, output, window_limit
+from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import reading
-from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
+from memctl.cli.token_counter import Several, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.text.phrases import quantity
 from memctl.window import limits, profiles
@@ -90,14 +90,14 @@ def budget_command(
     the whole window is: plan a compaction from 80 % on, compact from 90, in an emergency from 95. Within a memory, what
     memctl itself has to load is listed.
     """
-    memory = opening.memory_if_any(ctx)
+    memory = memory_access.memory_if_any(ctx)
     limit = window_limit.of_model(model, window, host, memory)
     window = limit.window
     portions = profiles.allocate(window, profile)
     known = {portion.share.name for portion in portions}
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
         raise MemctlError(f"--{wrong} has no share in the profile {profile.name}", "use --profile multi-agent", USAGE)
-    around = counting.surroundings(ctx, model, at)
+    around = token_counter.surroundings(ctx, model, at)
     count = around.counter.tokens_of
     texts = {kind: [(name, read(name)) for name in given.get(kind, ())] for kind in known}
     counted = {kind: sum(count(*one) for one in found if one[1]) for kind, found in texts.items()}

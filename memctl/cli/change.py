@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output, record_options, report
+from memctl.cli import memory_access, output, record_options, report
 from memctl.cli.command import command, complete, complete_id
 from memctl.cli.report import discard_option, not_empty, strict_option, take_flags, writing
 from memctl.cli.source import kept_if_refused, open_editor, read
@@ -81,7 +81,7 @@ def edit_command(
     `show --json`. Everything else stays exactly as it is.
     """
     flags = take_flags(given)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     named = {name: value for name, value in given.items() if value is not None and value != ()}
     if assignments or additions or removals or named:
         if source:
@@ -136,7 +136,7 @@ edit_command.params[4:4] = record_options.of_any_type()
 def link_command(ctx: click.Context, /, source: str, target: str, relation: str, remove: bool, **flags: Any) -> None:
     """Link two records, at both ends, in one commit."""
     _carry_out(
-        opening.memory(ctx),
+        memory_access.memory(ctx),
         lambda snapshot: links.link(snapshot, source, target, relation, remove=remove),
         flags,
         source,
@@ -154,7 +154,7 @@ def link_command(ctx: click.Context, /, source: str, target: str, relation: str,
 @click.pass_context
 def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -> None:
     """Replace one record by another of its type: both ends change in one commit."""
-    _carry_out(opening.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags, old, new)
+    _carry_out(memory_access.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags, old, new)
 
 
 @command(
@@ -170,7 +170,7 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
 @click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:
     """Resolve issues, or finish states."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution), flags, *ids)
+    _carry_out(memory_access.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution), flags, *ids)
 
 
 @command("reopen", ('memctl reopen ISS-2025-11-04-001 --reason "Came back under load"', "Open an issue again."))
@@ -179,7 +179,7 @@ def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str
 @click.pass_context
 def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Open resolved issues or finished states again."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids), flags, *ids)
+    _carry_out(memory_access.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids), flags, *ids)
 
 
 @command("archive", ('memctl archive LRN-2025-11-04-001 --reason "Holds no longer"', "Archive a record."))
@@ -188,7 +188,7 @@ def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) ->
 @click.pass_context
 def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Archive records. They keep their files; `list --archived` shows them."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now), flags, *ids)
 
 
@@ -198,7 +198,7 @@ def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -
 @click.pass_context
 def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Bring archived records back."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids), flags, *ids)
+    _carry_out(memory_access.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids), flags, *ids)
 
 
 @command(
@@ -213,7 +213,7 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
 @click.pass_context
 def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:
     """Delete records; Git keeps them. `restore` brings them back."""
-    _carry_out(opening.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, unlink=unlink), flags, *ids)
+    _carry_out(memory_access.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, unlink=unlink), flags, *ids)
 
 
 @command(
@@ -229,7 +229,7 @@ def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **
 @click.pass_context
 def restore_command(ctx: click.Context, /, id: str, at: str | None, **flags: Any) -> None:
     """Bring back a deleted record or checkpoint, or an earlier version of a record."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     _carry_out(memory, lambda snapshot: remove.restore(memory, snapshot, id, at), flags)
 
 

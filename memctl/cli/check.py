@@ -13,7 +13,7 @@ from memctl.check import formats, run, subject
 from memctl.check.findings import Finding
 from memctl.check.rules import DOCUMENTS, ERROR, INFO, RULES, WARNING
 from memctl.check.run import Report
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import git, hook_commits
@@ -83,7 +83,7 @@ def check_command(
         return
     if fix and (staged or at):
         raise MemctlError("--fix mends what is on the disk; --staged and --at only read", exit_code=USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     if fix and not dry_run:
         memory.grant_trust()
     found = _check(memory, staged, at, select, ignore)
@@ -98,7 +98,7 @@ def check_command(
 def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...], ignore: tuple[str, ...]) -> Report:
     if staged and at:
         raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
-    snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
+    snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
     if staged and (git.committing() or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading, text_options
 from memctl.cli.event import workflow_option
 from memctl.cli.report import naming_options, not_empty, said, take_flags, write_options, writing
@@ -78,7 +78,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     step is done, `--next none` says that the task is finished.
     """
     flags = take_flags(given)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     how = SaveOptions(
         workflow=events.workflow(memory, workflow) if workflow else "",
         **{name: given.pop(name) for name in ("window", "base", "dropped", "scs_size", "aws_size")},
@@ -114,7 +114,7 @@ def list_command(
     """
     if everything and at is not None:
         raise MemctlError("--all is about the worktree, and goes without --at", exit_code=USAGE)
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
     found = versions.read(snapshot, workflow)
     shown = found.checkpoints[: limit or None]
@@ -151,7 +151,7 @@ def list_command(
 @click.pass_context
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, _workflow(memory, snapshot, workflow)))
     if as_json:
         output.json("checkpoint", _data(memory, found))
@@ -182,8 +182,8 @@ def resume_command(
     It says what the checkpoint lacks, and how branch, commits and files have changed since. Exit code 1: it can't be
     resumed, since it is stale or lacks the task or the next step.
     """
-    memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, None)
+    memory = memory_access.memory(ctx)
+    snapshot = memory_access.readable(memory, None)
     found = resume.prepare(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output
+from memctl.cli import memory_access, output, token_counter
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -35,7 +35,7 @@ _DECIDE = "say it as --decision, or in the text as a line such as `Decision: PRO
     "--decision", type=click.Choice(DECISIONS, case_sensitive=False), help="The decision. [default: the text's]"
 )
 @click.option("--budget", type=click.IntRange(min=10), default=BUDGET, show_default=True, help="Tokens at most.")
-@counting.model_option
+@token_counter.model_option
 @click.option("--check", "checking", is_flag=True, help="Print what is against the rules; exit 1 if anything is.")
 @json_option
 @click.pass_context
@@ -56,8 +56,8 @@ def context_summary_command(
     reason. Without a file, the memory is summed up: STOP while a critical issue is open; CLARIFY while a high one is
     open, something blocks the work or a decision is only proposed; else PROCEED.
     """
-    memory = opening.memory_if_any(ctx) if source else opening.memory(ctx)
-    counter = counting.counter(counting.model_of(model, memory), memory)
+    memory = memory_access.memory_if_any(ctx) if source else memory_access.memory(ctx)
+    counter = token_counter.counter(token_counter.model_of(model, memory), memory)
     if not source:
         assert memory is not None
         if checking:
@@ -86,7 +86,7 @@ def context_summary_command(
 
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
-    snapshot = opening.readable(memory, None)
+    snapshot = memory_access.readable(memory, None)
     from memctl.pack.supply import sources
 
     given = sources(memory, snapshot, None)

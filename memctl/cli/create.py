@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output, record_options, report
+from memctl.cli import memory_access, output, record_options, report
 from memctl.cli.command import Command, complete_id, for_people
 from memctl.cli.report import strict_option, take_flags, write_options, writing
 from memctl.errors import USAGE, MemctlError
@@ -98,7 +98,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     """Update the record of a state."""
     from memctl.task import state, versions
 
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     flags, reference, named = take_flags(given), given["update"], given["checkpoint"]
     said = {field.name: list(v) if isinstance(v := given[field.name], tuple) else v for field in STATE.fields}
     other = [name for name, value in given.items() if value not in (None, (), False) and name not in (*said, *_UPDATES)]
@@ -110,7 +110,7 @@ def _update(ctx: click.Context, given: dict[str, Any]) -> None:
     def change(snapshot: Snapshot) -> Change:
         saved = None
         if named:
-            reading = opening.readable(memory, None)
+            reading = memory_access.readable(memory, None)
             one = "" if named == "newest" else named
             saved = versions.resolve(reading, one, versions.workflow_for(memory, reading))
         return state.update(snapshot, reference, state.of_values(said), saved, given["completion_percentage"])
@@ -126,7 +126,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         return
     if given.pop("update", None) is None and given.pop("checkpoint", None):
         raise MemctlError("--checkpoint goes with --update ID", exit_code=USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     flags = take_flags(given)
     source, use_editor = given.pop("file"), given.pop("edit")
     draft = create.Draft(kind=kind, values={})

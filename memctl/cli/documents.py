@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, complete, json_option, section_named
 from memctl.cli.report import writing
 from memctl.errors import REFUSED
@@ -50,9 +50,9 @@ def render_command(
     Every write of memctl renders the documents it touches. This command renders all of them, and refreshes the size,
     tokens and last change of each source file. --check ignores those three, since every commit of code changes them.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     if only_check or dry_run:
-        found = documents.compare(memory, opening.snapshot(memory, None), force=force)
+        found = documents.compare(memory, memory_access.snapshot(memory, None), force=force)
         _tell(memory, found, as_json)
         ctx.exit(REFUSED if found.broken or (only_check and (found.by_hand or _differing(found))) else 0)
     memory.grant_trust()
@@ -95,7 +95,7 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
     A page stores the content id of each file it refers to. When such a file changes, `check` and `impact` call the page
     suspect until somebody reads it again and confirms it with this command.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
     report.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), flags)
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, json_option, limit_option, options, text_options
 from memctl.cli.report import naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -79,7 +79,7 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
 
     An event is complete in itself: if something that its type needs is missing, the command names it and notes nothing.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     before, after = (ContextSizes(*(given.pop(f"{name}_{when}") for name in _SIZES)) for when in _WHEN)
     name = task_events.workflow(memory, workflow)
     with naming_options(ctx):
@@ -108,7 +108,7 @@ def list_command(
     ctx: click.Context, /, types: tuple[str, ...], workflow: str, since: str, limit: int, as_json: bool
 ) -> None:
     """List events, newest first."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     stream = event_stream.read(memory)
     name = task_events.workflow(memory, workflow)
     earliest = timestamps.parse_option(since, memory.now) if since else ""
@@ -149,7 +149,7 @@ def list_command(
 @click.pass_context
 def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:
     """Print one event, the latest if no number is given."""
-    stream = event_stream.read(opening.memory(ctx))
+    stream = event_stream.read(memory_access.memory(ctx))
     event = next((one for one in reversed(stream.events) if number in (None, one.sequence)), None)
     if event is None:
         told = f"there is no event {number}" if number else "there are no events"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.report import write_options, writing
 from memctl.cli.source import read
@@ -71,7 +71,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
     format_, source = _format_and_place("import", first, second, (*_FORMATS, *_TRACKERS))
     if source is None:
         raise MemctlError("the file or folder to import is missing", "`memctl import -h` shows how", USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     if format_ == "adr":
         _import_adr(memory, Path(source), flags, is_strict=strict)
         return
@@ -153,8 +153,8 @@ def export_command(
         raise MemctlError("a folder, --form, --force and --dry-run go with `memctl export adr DIR`", exit_code=USAGE)
     if format_ == "adr" and out:
         raise MemctlError("--out is for JSON Lines", "`memctl export adr DIR` writes to the folder", USAGE)
-    memory, snapshot = opening.read(ctx, at)
-    records = select(snapshot.records, opening.filters(memory, **given), "id")
+    memory, snapshot = memory_access.read(ctx, at)
+    records = select(snapshot.records, memory_access.filters(memory, **given), "id")
     if format_ == "adr":
         exported = _export_adr(memory, snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
         _report_adr(memory, snapshot, exported, as_json=as_json, dry_run=dry_run)
@@ -165,7 +165,7 @@ def export_command(
 
 def _with_progress(lines: Sequence[str]) -> Iterator[str]:
     """The lines of an import, with a progress bar on a terminal."""
-    show = opening.progress("importing")
+    show = memory_access.progress("importing")
     for number, line in enumerate(lines):
         if show and number % _STEP == 0:
             show(number, len(lines))

@@ -7,19 +7,19 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, json_option
-from memctl.cli.packing import Packing, counter_of, deliver, packing
+from memctl.cli.pack_options import Packing, counter_of, deliver, packing
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import filling
+from memctl.pack import budget_fill
+from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
 from memctl.pack.files import packed
-from memctl.pack.filling import Pack
 from memctl.pages import definitions, outline
 from memctl.record.snapshot import Snapshot
-from memctl.sources import loading
+from memctl.sources import load_plan
 from memctl.sources.facts import LATER
-from memctl.sources.loading import NO_ROOM, Choice, Room
+from memctl.sources.load_plan import NO_ROOM, Choice, Room
 from memctl.sources.priorities import FileRequest, Priorities, priorities
 from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
@@ -48,7 +48,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 @click.option(
     "--least",
     type=click.FloatRange(0, 100),
-    default=loading.JUST_IN_TIME_SCORE,
+    default=load_plan.JUST_IN_TIME_SCORE,
     show_default=True,
     help="The least score of a file that is loaded ahead.",
 )
@@ -81,14 +81,14 @@ def files_command(
     only on demand. Large, generated and lock files are loaded as an outline (`memctl summarize`). .gitignore and
     .memctlignore are honoured; binary files and files that seem to hold secrets are never listed.
     """
-    memory, snapshot = opening.read(ctx, None)
+    memory, snapshot = memory_access.read(ctx, None)
     given = Packing(**options)
     if not as_pack and (given.out or given.copy):
         raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)
     counter = counter_of(memory, given)
-    room = Room(window, used, given.budget or loading.budget_of(window), least)
+    room = Room(window, used, given.budget or load_plan.budget_of(window), least)
     wish = FileRequest(task, active, ctx.obj.folder, globs, limit)
-    found = priorities(memory, snapshot, wish, room, counter, opening.progress("reading the files"))
+    found = priorities(memory, snapshot, wish, room, counter, memory_access.progress("reading the files"))
     shown = found.files[: limit or None]
     if as_pack:
         _pack(memory, snapshot, found, (task, room.budget), given, as_json=as_json)
@@ -109,7 +109,7 @@ def _pack(
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 
     def fill(draft: PackDraft) -> Pack:
-        return filling.fill(draft, given.form, budget, lambda text: counter.tokens(text, kind))
+        return budget_fill.fill(draft, given.form, budget, lambda text: counter.tokens(text, kind))
 
     made = packed(memory, snapshot, found, task, counter, fill)
     included = set(made.included())
@@ -132,7 +132,7 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
     output.note(f"+ {len(loaded):,} of {len(found.files):,} files to load ahead: {total:,} of {room.budget:,} tokens")
     if explain:
         free = ", ".join(
-            f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in loading.reserve_of(room.window).items()
+            f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in load_plan.reserve_of(room.window).items()
         )
         output.note(f"left free for {free}")
     if len(shown) < len(found.files):
@@ -171,7 +171,7 @@ def _data(found: Priorities, shown: tuple[Choice, ...], room: Room, counter: Cou
     return {
         "model": counter.family.name,
         **msgspec.structs.asdict(room),
-        "reserve": loading.reserve_of(room.window),
+        "reserve": load_plan.reserve_of(room.window),
         "loaded": sum(choice.cost for choice in found.files if choice.is_loaded),
         "total": len(found.files),
         "active": list(found.active),

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete_id, filtering, limit_option, reading
 from memctl.errors import USAGE, MemctlError
 from memctl.record.record import Record
@@ -71,8 +71,8 @@ def list_command(
     """
     if ready and blocked:
         raise MemctlError("what is ready is not blocked", "give --ready or --blocked", USAGE)
-    memory, snapshot = opening.read(ctx, at)
-    filters = opening.filters(memory, **given)
+    memory, snapshot = memory_access.read(ctx, at)
+    filters = memory_access.filters(memory, **given)
     waits: dict[str, Sequence[Record]] = {}
     if ready or blocked or parent:
         among, waits = _work(snapshot, ready, blocked, parent)

@@ -8,14 +8,14 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
-from memctl.cli.packing import Packing, counter_of, deliver, refuse_undeliverable
-from memctl.cli.packing import packing as packing_options
+from memctl.cli.pack_options import Packing, counter_of, deliver, refuse_undeliverable
+from memctl.cli.pack_options import packing as packing_options
 from memctl.cli.report import said, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
-from memctl.pack.filling import AUTO
+from memctl.pack.budget_fill import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
 from memctl.pack.handoff_request import FIELDS, HandoffRequest
 from memctl.pack.handoff_scope import BUDGETS
@@ -44,8 +44,8 @@ from memctl.write import handoffs, transaction, two_phase
 @click.pass_context
 def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
     """List handoffs that wait for an answer: to you, then by you, then others, newest first."""
-    memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    memory = memory_access.memory(ctx)
+    snapshot = memory_access.snapshot(memory, at)
     found = [one for one in handoff.found(snapshot, everything=everything) if taker in ("", one.parties.to_agent_id)]
     found.sort(key=lambda one: (one.parties.to_agent_id != memory.actor, one.parties.from_agent_id != memory.actor))
     wrong = handoff.faults(snapshot)
@@ -76,8 +76,8 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
 @click.pass_context
 def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) -> None:
     """Print the package of a handoff as it was given; `memctl show ID` prints the record of it."""
-    memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    memory = memory_access.memory(ctx)
+    snapshot = memory_access.snapshot(memory, at)
     one = handoff.of(snapshot, snapshot.resolve(id))
     path = package_path(one.record.path)
     try:
@@ -158,14 +158,14 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     of a handoff says, because Git has merged two answers, it is set as the record says. A handoff that can't be read,
     as one with a conflict in it, is named and not settled.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     lines = two_phase.recover(memory, transaction.write, ask_remote=True)
     settled = handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     output.warnings(settled.lost)
     for line in lines:
         output.text(line)
-    snapshot = opening.snapshot(memory, None)
+    snapshot = memory_access.snapshot(memory, None)
     wrong = [fault for fault in snapshot.faults if fault.path.startswith(f"{HANDOFF.folder}/")]
     wrong += handoff.faults(snapshot)
     output.faults(memory, wrong)
@@ -177,7 +177,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
 
 
 def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
     declined = tuple(dict.fromkeys(map(ownership.section_id, given.get("decline", ()))))
     answered = handoffs.answer(
@@ -198,7 +198,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         from memctl.pack import handoff_scope, supply
         from memctl.task import resume_text
 
-        snapshot = opening.readable(memory, None)
+        snapshot = memory_access.readable(memory, None)
         state = handoff_scope.task_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
         output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
@@ -289,7 +289,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     if not taker:
         raise MemctlError("--to is missing", "`memctl handoff --to AGENT`, or `memctl handoff list`", USAGE)
     flags, remote = take_flags(given), given.pop("remote")
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     lines = {one.name: given.pop(one.name) for one in FIELDS}
     lines["observation"] += given.pop("note")
     about = {name: given.pop(name) for name in ("kind", "task", "summary")}
@@ -297,7 +297,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     refuse_undeliverable(packing)
 
     def read() -> Snapshot:
-        return opening.readable(memory, None)
+        return memory_access.readable(memory, None)
 
     asked = HandoffRequest(
         source=giver, target=taker, reason=flags["reason"], lines=lines, form=packing.form, budget=packing.budget or 0,
@@ -335,7 +335,7 @@ def _print_offer(memory: Memory, offered: Offered, options: Packing, flags: dict
         "report": msgspec.to_builtins(package.report),
         "dry_run": flags["dry_run"],
     }
-    snapshot = opening.snapshot(memory, None)
+    snapshot = memory_access.snapshot(memory, None)
     output.warnings(done.agreed.lost)
     if not flags["dry_run"]:
         lists = ("inputs", "expected_outputs", "deliverables", "constraints")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, complete_id, limit_option, reading
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, message
@@ -44,7 +44,7 @@ def log_command(
 ) -> None:
     """Show who changed what, when and why: in one record, a type, or the whole memory with its pages of sessions and
     checkpoints."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     path, former = memory.prefix, list[str]()
     if id:
         snapshot = load.disk(memory)
@@ -85,7 +85,7 @@ def log_command(
 @click.pass_context
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
     """Show how the memory, or one record, differs from a revision (HEAD by default), or with A..B between two."""
-    memory, snapshot = opening.read(ctx, None)
+    memory, snapshot = memory_access.read(ctx, None)
     path = memory.tracked(remove.path_of(memory, snapshot, id)) if id else memory.prefix
     first, dots, second = (at or "HEAD").partition("..")
     if not memory.repository.has_head():

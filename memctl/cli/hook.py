@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import Command, Group, command, json_option, limit_option
 from memctl.errors import REFUSED, MemctlError
 from memctl.hooks import dispatch, log, statistics
@@ -116,7 +116,7 @@ def _root(ctx: click.Context) -> Path:
     """Return where hooks keep what they know, once what they have begun is done. A memory that can't be opened has such
     a place, too: then the reason is printed."""
     try:
-        memory = opening.memory(ctx)
+        memory = memory_access.memory(ctx)
     except MemctlError as error:
         found = session_dir.root_at(ctx.obj.folder)
         if found is None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, json_option
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
@@ -86,7 +86,7 @@ def impact_command(
     A page is suspect if a file that it refers to has changed since its last review, and broken if such a file is gone.
     The kind of change follows from the subjects of the commits (fix, feat), or else from the files themselves.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     asked = _question(ctx, memory, paths, staged)
     snapshot = asked.snapshot
     reaches = impact.reach(snapshot, asked.changes, asked.rows, row or "")
@@ -108,7 +108,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
         raise MemctlError("--staged goes without paths and revisions", exit_code=USAGE)
     if staged:
         return ImpactQuery("index", load.index(memory), "", differences.changed_in_index(repository))
-    disk = opening.snapshot(memory, None)
+    disk = memory_access.snapshot(memory, None)
     if not paths:
         return ImpactQuery("disk", disk, "", impact.in_worktree(memory, disk))
     if len(paths) > 1 or not _is_range(memory, disk, ctx.obj.folder, paths[0]):

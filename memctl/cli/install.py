@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
@@ -124,10 +124,10 @@ def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository 
     if asked.user:
         return Path.home(), None
     if asked.uninstall:  # which must work when the memory is gone, too
-        memory = opening.memory_if_any(ctx)
+        memory = memory_access.memory_if_any(ctx)
         repository = open_repository(ctx.obj.folder)
         return (memory.folder.parent if memory else repository.top), repository
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     return memory.folder.parent, memory.repository
 
 
@@ -362,7 +362,7 @@ def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json:
 def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall: bool) -> None:
     if uninstall:
         raise MemctlError("memctl did not install it", "take the line out of your crontab", USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     text = install.schedule(memory, target, install.own_program(sys.argv[0], sys.executable))
     if as_json:
         output.json("install", {"what": "cron", "for": target, "text": text})
@@ -388,7 +388,7 @@ def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[Install
     if uninstall:  # which must work when the memory is gone, too
         repository = open_repository(ctx.obj.folder)
         return repository, [*install.plan_removal(repository), *install.plan_refspec_removal(repository)]
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     steps = install.plan(memory, install.own_program(sys.argv[0], sys.executable))
     return memory.repository, [*steps, *install.plan_refspec(memory.repository)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command
 from memctl.cli.report import write_options, writing
 from memctl.store.memory import Memory
@@ -62,7 +62,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
       keep_checkpoints: 10
       delete_checkpoint_days: 30
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     done = maintenance.maintain(memory, write_options(flags))
     if flags["as_json"]:
         output.json("maintain", _data(memory, done, flags["dry_run"]))

@@ -14,7 +14,7 @@ from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
-from memctl.transcript import claude_code, reading
+from memctl.transcript import claude_code, reader
 from memctl.transcript.events import Session, joined
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _read(sources: tuple[str, ...]) -> list[Session]:
             data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         except OSError as error:
             raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
-        session = reading.read(data)
+        session = reader.read(data)
         if not session.events:
             hint = "it is to be one of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
             raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
@@ -77,7 +77,7 @@ def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
         if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
             continue
         with suppress(OSError):
-            session = reading.read(Path(path).read_bytes())
+            session = reader.read(Path(path).read_bytes())
             if session.events:
                 yield session
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete, reading
 from memctl.errors import OK, REFUSED
 from memctl.record import content_fields
@@ -45,7 +45,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     §3.1.2 (just that heading), §4.PATH, §4 (a list of all that sections cover). Pages are shown as a model needs them:
     rendered, without the targets of links.
     """
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     reader = _Navigator(memory, snapshot)
     found = [reader.resolve(reference) for reference in ids]
     for item in found:
@@ -84,7 +84,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
     """Show the navigation index: which § markers there are, what stands there, and where to find what."""
     from memctl.pages import links
 
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     outline, reader = snapshot.outline, _Navigator(memory, snapshot)
     if with_tokens or as_json:
         markers = [marker for marker in outline.markers() if outline.find(marker) or not outline.fault_of(marker)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.store.memory import Memory
@@ -33,7 +33,7 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
     work of the last day; then importance, severity, and how much other work waits for it. Work that others own, work on
     or were assigned is left out. MEMCTL_AGENT says who you are.
     """
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     found = next_work.choose(memory, snapshot, limit, is_now=at is None)
     if as_json:
         output.json("next", _data(memory, found), snapshot.faults, memory)

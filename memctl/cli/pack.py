@@ -8,12 +8,12 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, reading, section_named
-from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
+from memctl.cli.pack_options import Packing, counter_of, deliver, fill, packing
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.pack import filling, last_work, prompt, rehydrate
+from memctl.pack import budget_fill, last_work, prompt, rehydrate
 from memctl.pack.supply import places, sources
 from memctl.pages.links import known_section
 from memctl.record import timestamps
@@ -56,7 +56,7 @@ def rehydrate_command(
     The last session and the tasks under way, decisions of weight, critical and high issues, learnings; then all other
     open records as far as they fit, and the rest by id and title.
     """
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     wanted = rehydrate.Wanted(
         task=task,
         section=known_section(snapshot, section),
@@ -112,7 +112,7 @@ def system(
     """
     if role and role_file:
         raise MemctlError("a role is given twice", "give --role or --role-file", USAGE)
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     given = Packing(**options)
     asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
     count = counter_of(memory, given).tokens
@@ -144,7 +144,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
     text = read(query) if query == "-" else query
     if not text.strip():
         raise MemctlError("the query is empty", "say what the message is about", USAGE)
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     given = Packing(**options)
     draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
     pack = fill(memory, draft, given, prompt.USER_BUDGET)
@@ -174,18 +174,20 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     from memctl.pages.repository_paths import file_named
     from memctl.sources.summary import BUDGET, summary
 
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     given = Packing(**options)
     counter = counter_of(memory, given)
     asked = load.read(read(source))
     if asked.is_empty:
         output.note("nothing is asked for: `load §3.1`, `load ID`, `summarize PATH` or a line `PRUNE: § - reason`")
         if as_json:
-            empty = filling.Pack("", 0, given.budget or memory.config.rehydrate_budget, given.form, {"loaded": []}, [])
+            empty = budget_fill.Pack(
+                "", 0, given.budget or memory.config.rehydrate_budget, given.form, {"loaded": []}, []
+            )
             more = {"model": counter.family.name, "prune": [], "not_found": [], "ignored": 0}
             output.json("loaded", {**msgspec.structs.asdict(empty), **more})
         return
-    snapshot = opening.readable(memory, at)
+    snapshot = memory_access.readable(memory, at)
     named = partial(file_named, snapshot.files.names(), memory.repository.top, ctx.obj.folder)
     ways = load.Ways(
         place=places(memory, snapshot),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import Command, Group, at_option, command, complete, json_option, section_named
 from memctl.cli.report import FLAGS, take_flags, write_options, writing
 from memctl.cli.source import kept_if_refused, read, write_page
@@ -168,7 +168,7 @@ Prepare = Callable[[Memory, Snapshot, dict[str, Any]], tuple[Plan, str]]
 def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> None:
     """Carry a command out. What is written in an editor is written before anything is locked, and kept if refused."""
     flags = take_flags(given)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
     plan, written = prepare(memory, load.disk(memory), given)
     with kept_if_refused(memory, written):
@@ -248,8 +248,8 @@ def _list(kind: PageKind) -> click.Command:
     @at_option
     @click.pass_context
     def list_pages(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
-        memory = opening.memory(ctx)
-        snapshot = opening.readable(memory, at)
+        memory = memory_access.memory(ctx)
+        snapshot = memory_access.readable(memory, at)
         found = [page for page in snapshot.outline.pages if page.kind is kind]
         faults = [fault for fault in snapshot.outline.faults if kind_at(fault.path) is kind]
         if as_json:

@@ -9,10 +9,10 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output, window_limit
+from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli.command import Group, json_option, options, reading
-from memctl.cli.counting import Several, Surroundings, files_option, model_option
 from memctl.cli.source import read
+from memctl.cli.token_counter import Several, Surroundings, files_option, model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.event import WorkflowEvent
 from memctl.search.readiness import OpenWork
@@ -60,11 +60,11 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
     JSON has date and scs (tokens); if there were any, threshold, requests and denied (fan-outs), macro_summaries and
     no_ops (those that saved nothing). The last seven days count.
     """
-    memory = opening.memory_if_any(ctx)
+    memory = memory_access.memory_if_any(ctx)
     if source is None and memory is None:
         raise MemctlError("there is no memory with a log here", "name a FILE with observations", USAGE)
     log = observations.parse(read(source), source) if source else observations.read(memory) if memory else []
-    found = observations.review(log, threshold or counting.threshold_of(memory))
+    found = observations.review(log, threshold or token_counter.threshold_of(memory))
     steps = list(observations.STEPS) if found.decision != "keep" else []
     if as_json:
         output.json("threshold", {**msgspec.structs.asdict(found), "steps": steps})
@@ -107,7 +107,7 @@ class _Batch:
         if not sources:
             hint = "name a file for each agent, with what it has in its window"
             raise MemctlError("no context was given", hint, USAGE)
-        self.around = around = counting.surroundings(ctx, given["model"], given["at"])
+        self.around = around = token_counter.surroundings(ctx, given["model"], given["at"])
         self.memory = None if given["at"] else around.memory  # nothing of the past is logged
         self.contexts = [_context(source, around) for source in sources]
         self.debts = [contexts.debt(one.measures) for one in self.contexts]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, json_option
 from memctl.cli.report import write_options, writing
 from memctl.cli.start import Start
@@ -80,7 +80,7 @@ def init_command(
         _propose_sections(ctx, yes=yes, as_json=flags["as_json"])
         return
     start: Path = ctx.obj.folder
-    if docs and not here and (there := opening.memory_if_any(ctx)):
+    if docs and not here and (there := memory_access.memory_if_any(ctx)):
         report.carry_out(there, lambda _: setup.plan_documents(there, docs), flags | {"discard": False})
         return
     if make_repository and not _in_repository(start):
@@ -116,7 +116,7 @@ def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:
     """Print a command for each section that the tree suggests, or run them."""
     from memctl.cli import first_steps
 
-    memory, snapshot = opening.read(ctx, None)
+    memory, snapshot = memory_access.read(ctx, None)
     steps = first_steps.propose_sections(memory, snapshot)
     if as_json:
         named = [{"command": step.line, "purpose": step.purpose} for step in steps]
@@ -218,7 +218,7 @@ def commit_command(
     """
     if (again and drop) or (ids and not (again or drop)):
         raise MemctlError("ids go with either --again or --drop", "`memctl commit -h` has examples", USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     if batch:
         squashed = commit.end_batch(memory, only_if_moved=True)
         report.pending(squashed) if squashed else None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import counting, output
+from memctl.cli import output, token_counter
 from memctl.cli.command import command, reading
-from memctl.cli.counting import model_option
 from memctl.cli.source import lines, read
+from memctl.cli.token_counter import model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def quality_command(
     """
     from memctl.window import measures, quality, take_apart
 
-    around = counting.surroundings(ctx, model, at)
+    around = token_counter.surroundings(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)
     if not parsed.blocks:
         raise MemctlError(f"{source} is empty", "give a text to judge")

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, complete_id, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -70,7 +70,7 @@ def redact_command(
     """
     if not names and source is None:
         raise MemctlError("nothing is named", "give an ID or PATH, or the text itself with --text FILE", USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     given = [read(source).strip("\n")] if source else []
     options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
     backups = [host_files.state_home(os.environ)]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output, report
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command
 from memctl.cli.report import write_options, writing
 from memctl.pages.links import FOLDER
@@ -41,7 +41,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     During a merge by Git, the files written are staged, so that `git commit` concludes the merge with them; if one of
     them has unstaged changes, nothing is staged.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     done = renumber.carry_out(memory, write_options(flags))
     made, result, within = done.made, done.outcome, done.within
     if flags["as_json"]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, filtering, limit_option, reading
 from memctl.cli.find import STYLES, row
 from memctl.record.config import SearchWeights
@@ -90,11 +90,13 @@ def search_command(
     """
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     if query:
         memory.repository.ask_settings()  # of a model of language: Git looks while the index is brought up to date
     kinds = _kinds(types)
-    filters = opening.filters(memory, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given)
+    filters = memory_access.filters(
+        memory, types=tuple(name for name in kinds if name in RECORDS) if types else (), **given
+    )
     if related is None:
         files = _files(memory, snapshot, " ".join(query), at, filters) if FILE in types else []
         _search(memory, snapshot, " ".join(query), filters, kinds, files, order, limit, explain, as_json)
@@ -116,7 +118,7 @@ def _files(memory: Memory, snapshot: Snapshot, query: str, at: str | None, filte
     from memctl.sources import file_search
 
     commit = memory.repository.resolve(at) if at is not None else ""
-    hits = file_search.search(memory, snapshot, query, commit, opening.progress("reading the files"))
+    hits = file_search.search(memory, snapshot, query, commit, memory_access.progress("reading the files"))
     return [_of_file(hit.path, hit.score, "; ".join(why for _, why in hit.reasons)) for hit in hits]
 
 

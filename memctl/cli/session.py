@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, opening, output, report, session_phase, session_probe
+from memctl.cli import material, memory_access, output, report, session_phase, session_probe
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.report import said, write_options, writing
@@ -92,12 +92,12 @@ def summarize_command(
     """
     if not sources:
         raise MemctlError("a transcript is missing", "`memctl session summarize --transcript FILE`", USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     session = material.read(sources)
     identifier, known = name_of(memory, given, session, sources[0])
     summary = collect.gather(memory, session, identifier, known)
     if review:
-        proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
+        proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
         _print_proposals(proposed, as_json=flags["as_json"])
     else:
         ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm))
@@ -121,7 +121,7 @@ def _write(
     from memctl.session import grades, missing_facts, probes
 
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
-    proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
+    proposed = proposals.propose(summary, memory_access.snapshot(memory, None).records)
     accepted = _chosen(proposed, accept)
     told = grades.of_transcript(memory, summary, session)
     _, known = session_pages.existing_page(memory, summary.id)
@@ -159,8 +159,8 @@ def _write(
 @click.pass_context
 def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     """List the sessions that were summed up, the latest first."""
-    memory = opening.memory(ctx)
-    pages, faults = session_pages.pages(opening.snapshot(memory, at))
+    memory = memory_access.memory(ctx)
+    pages, faults = session_pages.pages(memory_access.snapshot(memory, at))
     _print_list(memory, pages, faults, as_json=as_json)
     ctx.exit(REFUSED if faults else OK)
 
@@ -176,8 +176,8 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
 @click.pass_context
 def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | None) -> None:
     """Show the page of a session."""
-    memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    memory = memory_access.memory(ctx)
+    snapshot = memory_access.snapshot(memory, at)
     path, text = session_pages.find(snapshot, given)
     found, faults = session_pages.read(snapshot, path, text)
     _print_page(memory, path, text, found, faults, as_json=as_json)
@@ -199,7 +199,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
 
     The note is kept in the Git directory until `session end`, which sums up what changed in Git meanwhile.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     begun = active.start(memory, _named(memory, given), intent)
     if as_json:
         output.json("session", msgspec.to_builtins(begun))
@@ -218,7 +218,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool) -> None:
     """List the sessions under way, and what changed in Git during each."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     summaries = [collect.gather(memory, _NOTHING, one.id, one) for one in active.all_running(memory)]
     _under_way(summaries, as_json=as_json)
 
@@ -245,7 +245,7 @@ def end_command(
 
     Without a name, it is the session in MEMCTL_SESSION, or the only one under way.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     known = _to_end(memory, given)
     name = known.id
     if not flags["dry_run"] and (done := session_pages.recover(memory, known)):

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, opening, output
+from memctl.cli import material, memory_access, output
 from memctl.cli.command import command, json_option
 from memctl.errors import USAGE, MemctlError
 from memctl.session import active, collect, phases
@@ -31,7 +31,7 @@ def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], *
     """
     if not sources:
         raise MemctlError("a transcript is missing", f"`memctl session phase {phase} --transcript FILE`", USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     session = material.read(sources)
     summary = collect.gather(memory, session, active.name_like(material.own_name(session, sources[0])) or "session")
     sections = phases.form(phase, summary, session)

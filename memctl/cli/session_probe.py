@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import material, opening, output
+from memctl.cli import material, memory_access, output
 from memctl.cli.command import command
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, MemctlError
@@ -63,10 +63,10 @@ def probe_command(
     from memctl.session import grades, probes
     from memctl.transcript.events import joined
 
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     parts = material.read_parts(sources) if sources else []
     session = joined(parts) if parts else None
-    page, text = _page(memory, opening.snapshot(memory, at), given, session, sources)
+    page, text = _page(memory, memory_access.snapshot(memory, at), given, session, sources)
     told: list[Probe] = []
     for part in parts:
         summary = collect.gather(memory, part, page.id, active.find(memory, page.id))

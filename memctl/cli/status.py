@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output, status_figures
+from memctl.cli import memory_access, output, status_figures
 from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
@@ -41,9 +41,9 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     Exit code 1: a file can't be read, or a commit has been pending for over an hour. Commits that wait on purpose
     (--no-commit), or for a merge or rebase under way, do not count.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     asked = memory.asked = memory.ask() if at is None else None  # the answer serves to read the memory, and here
-    snapshot = opening.snapshot(memory, at)
+    snapshot = memory_access.snapshot(memory, at)
     data = _data(memory, snapshot, at, asked)
     if as_json:
         output.json("status", data, snapshot.faults, memory)

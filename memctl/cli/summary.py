@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output
+from memctl.cli import memory_access, output, token_counter
 from memctl.cli.command import command, reading
 from memctl.pages.navigate import refuse_closed_file
 from memctl.pages.repository_paths import file_named
@@ -20,7 +20,7 @@ from memctl.sources.summary import BUDGET, summary
 )
 @click.argument("path", metavar="PATH|§4.…")
 @click.option("--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True, help="Tokens at most.")
-@counting.model_option
+@token_counter.model_option
 @reading
 @click.pass_context
 def summarize_command(
@@ -32,12 +32,12 @@ def summarize_command(
     their keys, logs and other text by how they begin and end and by their frequent lines. No model is asked: the same
     file always gives the same view.
     """
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     name = file_named(
         snapshot.files.names() | snapshot.withheld.files.keys(), memory.repository.top, ctx.obj.folder, path
     )
     refuse_closed_file(snapshot, name)
-    counter = counting.counter(counting.model_of(model, memory), memory)
+    counter = token_counter.counter(token_counter.model_of(model, memory), memory)
     found = summary(snapshot, name, budget, counter)
     if as_json:
         data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(found)}

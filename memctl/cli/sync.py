@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED
 from memctl.store.memory import Memory
@@ -43,7 +43,7 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
     anything. All commits of the branch are pushed, also those of code. Your pre-push hook runs before the worktree has
     the merged files; commit hooks do not run.
     """
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     if not dry_run:
         memory.grant_trust()
     shown: list[str] = []

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, json_option, options, section_named
 from memctl.cli.report import said
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -128,7 +128,7 @@ def acquire_command(
     """
     if span and until:
         raise MemctlError("--for and --until exclude each other", exit_code=USAGE)
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     now = memory.now
     outline = load.disk(memory).outline
     markers = _known(outline, sections)
@@ -155,7 +155,7 @@ def acquire_command(
 @click.pass_context
 def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **given: Any) -> None:
     """Give sections back."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     plan = ownership.release(markers, memory.actor, memory.now, force=force, reason=given["reason"] or "")
     carry_out(memory, plan, given, lambda _: f"release {', '.join(markers)}")
@@ -175,7 +175,7 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
 @click.pass_context
 def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **given: Any) -> None:
     """Give sections to another agent, all or none; type and end stay the same."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     plan = ownership.transfer(markers, memory.actor, to, memory.now, force=force, reason=given["reason"] or "")
     carry_out(memory, plan, given, lambda result: _told(result.step.state, markers))
@@ -194,7 +194,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 @click.pass_context
 def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
     """List who owns which sections, since when and until when."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     now = memory.now
     state = seen(memory, remote).state
     found = [
@@ -239,7 +239,7 @@ def check_command(
     from memctl.pages import place_sections
     from memctl.team import guard
 
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
     state, snapshot = seen(memory, remote).state, load.disk(memory)
     rows = []
@@ -310,7 +310,7 @@ _REMOTE = click.option("--remote", metavar="NAME", help="First fetch and merge a
 @click.pass_context
 def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> None:
     """Show the state that all agents share, in every worktree of this clone."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     state = seen(memory, remote).state
     if as_json:
         output.json("coordination", msgspec.to_builtins(state))
@@ -329,7 +329,7 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
 @click.pass_context
 def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
     """List yourself among the agents at work. MEMCTL_AGENT says who you are."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     carry_out(memory, agents.join(memory.actor, memory.now, task), given)
 
 
@@ -344,7 +344,7 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
 @click.pass_context
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
     """Leave the agents at work. Your sections stay yours unless you release them."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
         raise MemctlError("--agent needs --reason: it is recorded why", exit_code=USAGE)
     carry_out(memory, agents.leave(agent or memory.actor, release=release), given)
@@ -365,7 +365,7 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
     """Assign a task to an agent, or remove it."""
     if not remove:
         refuse_stand_in(task, "TASK")
-    carry_out(opening.memory(ctx), agents.assign(agent, task, remove=remove), given)
+    carry_out(memory_access.memory(ctx), agents.assign(agent, task, remove=remove), given)
 
 
 @command(
@@ -378,7 +378,7 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
 @click.pass_context
 def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
     """Report something that blocks all agents."""
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     carry_out(memory, agents.block(text, memory.actor, memory.now), given)
 
 
@@ -392,7 +392,7 @@ def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:
 @click.pass_context
 def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
     """Remove a blocker, named by its id or its text."""
-    carry_out(opening.memory(ctx), agents.unblock(blocker), given)
+    carry_out(memory_access.memory(ctx), agents.unblock(blocker), given)
 
 
 @command(
@@ -407,7 +407,7 @@ def unblock_command(ctx: click.Context, /, blocker: str, **given: Any) -> None:
 @click.pass_context
 def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) -> None:
     """Tell all agents about a shared resource; an empty value removes it."""
-    carry_out(opening.memory(ctx), agents.share(name, value), given)
+    carry_out(memory_access.memory(ctx), agents.share(name, value), given)
 
 
 def _by(agent: Agent) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output
+from memctl.cli import memory_access, output, token_counter
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
@@ -64,7 +64,7 @@ class _Row(msgspec.Struct, frozen=True):
     ),
 )
 @click.argument("sources", metavar="[FILE…|-]", nargs=-1)
-@counting.model_option
+@token_counter.model_option
 @click.option(
     "--messages", "as_messages", is_flag=True, help="The files are requests, or messages as JSON or JSON Lines."
 )
@@ -102,17 +102,17 @@ def tokens_command(
     if sum(map(bool, (sources, calibrate, forget))) != 1:
         raise MemctlError("tokens takes files, or --calibrate FILE, or --forget", "`memctl tokens -h` shows how", USAGE)
     if calibrate or forget:
-        memory = opening.memory(ctx)
+        memory = memory_access.memory(ctx)
         _calibrate(memory, calibrate, dry_run, as_json) if calibrate else _forget(memory, model, dry_run)
         return
     if as_messages and counted_by == "anthropic":
         raise MemctlError("--messages are counted here only", "take out --messages or --source anthropic", USAGE)
-    around = opening.memory_if_any(ctx)
-    model = counting.model_of(model, around)
+    around = memory_access.memory_if_any(ctx)
+    model = token_counter.model_of(model, around)
     if counted_by == "anthropic":
         rows = _asked(sources, model, around, allow_secret)
     else:
-        counter = counting.counter(model, around, tokens_count.tokenizer_of(model))
+        counter = token_counter.counter(model, around, tokens_count.tokenizer_of(model))
         rows = [row for source in sources for row in _counted(source, counter, as_messages)]
     _print(rows, family_of(model).name, as_json, as_messages)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, report
+from memctl.cli import memory_access, report
 from memctl.cli.command import command
 from memctl.cli.report import take_flags, writing
 from memctl.write.undo import undo
@@ -28,5 +28,5 @@ def undo_command(ctx: click.Context, /, commit: str | None, **given: Any) -> Non
     nothing is.
     """
     flags = take_flags(given) | {"discard": False}
-    memory = opening.memory(ctx)
+    memory = memory_access.memory(ctx)
     report.carry_out(memory, lambda _: undo(memory, commit), flags)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command, reading
 from memctl.pages import answer, impact, provenance
 from memctl.pages.answer import SHORT, Indirect
@@ -69,7 +69,7 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     made in the session of the line's commit, and other commits. "Perhaps" lists records that do not name the file but
     are about the same. PATH is relative to here or to the worktree's top, and may be a deleted file.
     """
-    memory, snapshot = opening.read(ctx, at)
+    memory, snapshot = memory_access.read(ctx, at)
     commit = memory.repository.resolve(at) if at is not None else ""
     asked = provenance.locate(memory, snapshot, ctx.obj.folder, path, commit)
     found = provenance.why(memory, snapshot, asked, commit, limit)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import command
 from memctl.errors import OK, USAGE, MemctlError
 from memctl.text.phrases import quantity
@@ -56,7 +56,7 @@ def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> Non
 def _own(ctx: click.Context) -> Path:
     from memctl.window import LOG
 
-    memory = opening.memory_if_any(ctx)
+    memory = memory_access.memory_if_any(ctx)
     if memory is None:
         raise MemctlError("there is no memory here whose log could be read", "name a file", USAGE)
     return memory.private / LOG

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import counting, material, opening, output, window_limit
+from memctl.cli import material, memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.cli.source import lines
@@ -86,7 +86,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     messages.check(given["target_file"], as_json=given["as_json"])
     from memctl.window import CompressionEngine, cascade
 
-    memory = opening.memory_if_any(ctx)
+    memory = memory_access.memory_if_any(ctx)
     seen, counter = _read(source, given["model"], memory)
     opened = seen.opened
     messages.check_target(opened, source, given["target_file"])
@@ -114,7 +114,7 @@ def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenCo
     counters: list[Counter] = []
 
     def counter_for(named: str) -> Counter:
-        counters.append(counting.counter_for(model, named, memory))
+        counters.append(token_counter.counter_for(model, named, memory))
         return counters[-1]
 
     with lines(source) as found:
@@ -238,7 +238,7 @@ def evict_command(
     if (free is None) == (target is None):
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     messages.check(target_file, as_json=as_json)
-    memory = opening.memory_if_any(ctx)
+    memory = memory_access.memory_if_any(ctx)
     opened, counter = messages.read(source, model, memory)
     messages.check_target(opened, source, target_file)
     conversation = opened.conversation

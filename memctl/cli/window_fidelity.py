@@ -8,14 +8,14 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from memctl.cli import material, opening, output
+from memctl.cli import material, memory_access, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
 from memctl.cli.source import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.text.phrases import quantity
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import Session
 from memctl.window import Entry, Fidelity, GradedQuestion, Question, checklist, fidelity
 
@@ -56,7 +56,7 @@ def fidelity_command(
         raise MemctlError("only one of the two can be standard input", exit_code=USAGE)
     before, after = _session(original), _session(compressed)
     questions = fidelity.parse_questions(read(asked), asked) if asked else fidelity.generate_questions(before)
-    provider = material.provider_if_any(opening.memory_if_any(ctx), no_llm=no_llm)
+    provider = material.provider_if_any(memory_access.memory_if_any(ctx), no_llm=no_llm)
     found = _judged(_text(before), _text(after), questions, provider)
     listed = checklist.of_events(before.events) if not asked else []
     missed = checklist.missing(listed, _text(after))
@@ -89,7 +89,7 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
 
 def _session(source: str) -> Session:
     with lines(source) as found:
-        session = reading.read("".join(found).encode())
+        session = reader.read("".join(found).encode())
     if not session.events and session.form != "text":
         raise MemctlError(f"{source} has no text in it", "give a transcript, messages as JSON, or a text")
     messages.tell_broken(session.broken, source)

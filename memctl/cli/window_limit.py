@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from memctl.cli import counting, output
+from memctl.cli import output, token_counter
 from memctl.cli.source import read
 from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory
@@ -33,7 +33,7 @@ def of_conversation(
     from memctl.window import MODEL_REPORTED, limits
 
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-    model = model or seen.model or counting.model_of(None, memory)
+    model = model or seen.model or token_counter.model_of(None, memory)
     is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
     most = max(seen.curve.points, default=0) if is_seen else 0
     automatic = [cut.before for cut in seen.curve.compactions if cut.trigger == "auto"]
@@ -48,7 +48,7 @@ def of_model(model: str | None, window: int | None, host: str, memory: Memory | 
     from memctl.window import limits, profiles
 
     _, usable = settings(None, memory)
-    model = counting.model_of(model, memory)
+    model = token_counter.model_of(model, memory)
     if limits.window_of(model) is None and model_windows.window_setting(os.environ, has_host=False) is None:
         window = window or usable or profiles.DEFAULT_WINDOW
     return _limit(model, host, window, usable)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import counting, output
+from memctl.cli import output, token_counter
 from memctl.cli.command import options
 from memctl.cli.source import lines
 from memctl.errors import USAGE, MemctlError
@@ -62,7 +62,7 @@ def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened,
 
     with lines(source) as found:
         loaded = reading.load(found, source)
-    counter = counting.counter_for(model, loaded.model, memory)
+    counter = token_counter.counter_for(model, loaded.model, memory)
     return loaded.opened(counter), counter
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl.cli import counting, opening, output
+from memctl.cli import memory_access, output, token_counter
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
 from memctl.cli.source import lines
@@ -40,7 +40,7 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
               show_default=True, help="Evict above this share of the budget.")  # fmt: skip
 @click.option("--target", type=click.FloatRange(0, 1, min_open=True), default=model_windows.TARGET, show_default=True,
               help="Evict down to this share.")  # fmt: skip
-@counting.model_option
+@token_counter.model_option
 @json_option
 @click.pass_context
 def simulate_command(
@@ -67,7 +67,7 @@ def simulate_command(
 
     with lines(source) as found:
         loaded = reading.load(found, source, whole=True)
-    counter = counting.counter_for(model, loaded.model, opening.memory_if_any(ctx))
+    counter = token_counter.counter_for(model, loaded.model, memory_access.memory_if_any(ctx))
     broken = messages.broken_in(loaded.transcript)
     simulation = Simulation(loaded.opened(counter).conversation.blocks, counter)
     if not simulation.curve:

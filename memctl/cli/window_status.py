@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output, window_limit
+from memctl.cli import memory_access, output, token_counter, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option, options
 from memctl.cli.quality import print_performance
@@ -79,7 +79,7 @@ class WindowSource:
         self.file = file or str(_newest(ctx, given["projects"]))
         self.counted_as = ""  # whose tokens, once something was read
         self._given = given
-        self._memory = opening.memory_if_any(ctx)
+        self._memory = memory_access.memory_if_any(ctx)
         self._usual: float | None = None  # tokens that a request adds in the user's other sessions
         self.config, self._usable = window_limit.settings(given["settings"], self._memory)
 
@@ -99,7 +99,7 @@ class WindowSource:
         return Follower(self.file, self._counter)
 
     def _counter(self, model: str) -> Counter:
-        found = counting.counter_for(None, self._given["model"] or model, self._memory)
+        found = token_counter.counter_for(None, self._given["model"] or model, self._memory)
         self.counted_as = found.family.name
         return found
 

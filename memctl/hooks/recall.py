@@ -16,8 +16,8 @@ from memctl.store.session_dir import SessionDir
 from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
+    from memctl.pack.budget_fill import Pack
     from memctl.pack.draft import Item
-    from memctl.pack.filling import Pack
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
     from memctl.search.ranking import Result
@@ -81,7 +81,7 @@ def _pack(
     made = _items(memory, snapshot, close, bears)
     if not made:
         return None
-    from memctl.pack import filling
+    from memctl.pack import budget_fill
     from memctl.pack.draft import NOTICED, PackDraft, PackPart
     from memctl.store import access
 
@@ -91,7 +91,7 @@ def _pack(
         title="From the memory of {project}",
         opening=(NOTICED,),
     )
-    pack = filling.fill(draft, "markdown", room, size)
+    pack = budget_fill.fill(draft, "markdown", room, size)
     included = set(pack.included())
     counted = [one.record.memory_id for one in close if one.record is not None and one.id in included]
     access.count(memory.repository.shared, counted, memory.now)

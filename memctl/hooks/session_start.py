@@ -149,7 +149,7 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     to after that is on its page.
     """
     size = _bytes if host.most_bytes else length  # of what a host cuts by bytes none may be cut
-    from memctl.pack import filling, last_work, rehydrate, supply
+    from memctl.pack import budget_fill, last_work, rehydrate, supply
     from memctl.store import access
 
     snapshot = agent_view.readable(memory, load.disk(memory))
@@ -159,7 +159,7 @@ def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
     if since and not draft.items() and not draft.others:
         return ""
     draft = replace(draft, lines=_LINES, least_lines=_LEAST_LINES)
-    made = filling.fill(draft, "markdown", room, size)
+    made = budget_fill.fill(draft, "markdown", room, size)
     included = set(made.included())
     with suppress(OSError):  # of a full disk, or one that can't be written: then it is given uncounted
         access.count(

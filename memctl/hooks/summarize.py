@@ -23,7 +23,7 @@ from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.task.progress import newest_files
 from memctl.text.characters import redacted_line
-from memctl.transcript import claude_code, reading
+from memctl.transcript import claude_code, reader
 from memctl.transcript.claude_code import TranscriptPart
 from memctl.transcript.events import ANSWER, GIT, Event, Session
 
@@ -34,7 +34,7 @@ def take_in(
     """Bring a session's draft and what is known of it up to now; if it is over, with calls that have no result."""
     state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
-        return _take_in_by_git(memory, folder, state, reading.tool_calls(transcript_path))
+        return _take_in_by_git(memory, folder, state, reader.tool_calls(transcript_path))
     made = draft_page.read(folder)
     for part in claude_code.read_parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:

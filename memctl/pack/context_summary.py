@@ -17,7 +17,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import names_in_text
 from memctl.pack import summary_rules as rules
-from memctl.pack.filling import CountTokens
+from memctl.pack.budget_fill import CountTokens
 from memctl.statements.units import CODE, HEADING, SENTENCE, TABLE, Unit, units
 from memctl.text import headings
 

@@ -7,11 +7,11 @@ from itertools import islice
 
 from memctl.errors import MemctlError
 from memctl.git.introductions import last_commits
+from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
-from memctl.pack.filling import Pack
 from memctl.record.snapshot import Snapshot
 from memctl.sources import facts
-from memctl.sources.loading import NO_ROOM, OUTLINE, Choice
+from memctl.sources.load_plan import NO_ROOM, OUTLINE, Choice
 from memctl.sources.priorities import Priorities
 from memctl.sources.summary import summary
 from memctl.store.memory import Memory

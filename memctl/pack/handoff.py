@@ -17,8 +17,8 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.pack import compaction, items
+from memctl.pack.budget_fill import CountTokens, Pack, fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
-from memctl.pack.filling import CountTokens, Pack, fill
 from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, FIELDS, HandoffRequest
 from memctl.pack.handoff_scope import AIMS, BUDGETS, CHANGED, LEAST, RELEVANT, SECTION, TASK, Scope
 from memctl.pack.items import Sources

@@ -9,8 +9,8 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import handoff, handoff_request, handoff_scope, phase, supply
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.context_summary import BUDGET
-from memctl.pack.filling import CountTokens
 from memctl.pack.handoff import Package
 from memctl.pack.handoff_request import CONTINUATION, EMERGENCY, FIELDS, HandoffRequest, MissingField, within
 from memctl.pack.handoff_scope import BUDGETS

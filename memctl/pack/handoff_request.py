@@ -11,8 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.pack import phase
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.context_summary import BUDGET, DECISIONS
-from memctl.pack.filling import CountTokens
 from memctl.pack.phase import Standing
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.record import Record

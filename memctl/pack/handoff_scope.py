@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.pack import compaction, items, last_work, phase
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
-from memctl.pack.filling import CountTokens
 from memctl.pack.handoff_request import (
     COMPLETE,
     CONTINUATION,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.pack import items
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.draft import Item, PackPart
-from memctl.pack.filling import CountTokens
 from memctl.pack.formats.markdown import markdown_item
 from memctl.record import checkpoint, frontmatter, session_page, timestamps
 from memctl.record.checkpoint import Checkpoint

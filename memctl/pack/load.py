@@ -17,8 +17,8 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.pack import items
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
-from memctl.pack.filling import CountTokens
 from memctl.pack.items import Sources
 from memctl.pages.navigate import Place
 from memctl.record import ids

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.pack import items, last_work, rehydrate
+from memctl.pack.budget_fill import CountTokens, whole_lines
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
-from memctl.pack.filling import CountTokens, whole_lines
 from memctl.pack.items import Origins, Sources
 from memctl.pack.rehydrate import current_records
 from memctl.record import content_fields

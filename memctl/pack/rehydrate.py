@@ -16,8 +16,8 @@ from itertools import pairwise
 import msgspec
 
 from memctl.pack import items, last_work
+from memctl.pack.budget_fill import CountTokens
 from memctl.pack.draft import NOTICED, REST, Item, PackDraft, PackNote, PackPart
-from memctl.pack.filling import CountTokens
 from memctl.pack.formats.markdown import markdown_item
 from memctl.pack.items import PROPOSED, Bearing, Sources
 from memctl.pack.last_work import Ended

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.snapshot import Snapshot
-from memctl.sources import facts, ignored, task
+from memctl.sources import facts, ignore, task
 from memctl.sources.facts import Content, Progress
 from memctl.sources.score import RELEVANCE, FileKnowledge, by_task
 from memctl.store import file_texts, load, source_facts
@@ -46,7 +46,7 @@ def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
-    ignore_files = ignored.texts(memory.repository.top, found)
+    ignore_files = ignore.texts(memory.repository.top, found)
     contents, refusals = _admitted(found, ignore_files, snapshot.withheld.files)
     return Sources(files, contents, refusals, cache, known)
 
@@ -61,7 +61,7 @@ def read_revision(
     files, cache = FilesInGit(memory, commit), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.of_revision(files, cache, known, progress)
-    named = (path for path in found if path.rpartition("/")[2] == ignored.NAME)
+    named = (path for path in found if path.rpartition("/")[2] == ignore.NAME)
     ignore_files = {path: content.decode(errors="replace") for path, content in files.read(named).items()}
     contents, refusals = _admitted(found, ignore_files, snapshot.withheld.files)
     return Sources(files, contents, refusals, cache, known)
@@ -114,6 +114,6 @@ def _admitted(
     refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
     refusals |= {path: sensitive_files.SECRET_NAME for path in found if sensitive_files.has_secret_name(path)}
     named = [path for path in sorted(found) if path not in refusals or sensitive_files.is_credential(refusals[path])]
-    left_out = ignored.ignored_files(named, ignore_files)
+    left_out = ignore.ignored_files(named, ignore_files)
     refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
     return {path: found[path] for path in named if path not in left_out}, refusals

@@ -15,7 +15,7 @@ from memctl.search.filters import Filters
 from memctl.sources import file_search, recency, task
 from memctl.sources.facts import Progress
 from memctl.sources.generated_files import Generated
-from memctl.sources.loading import Choice, Room, ScoredFile, chosen
+from memctl.sources.load_plan import Choice, Room, ScoredFile, chosen
 from memctl.sources.nearness import nearness
 from memctl.sources.score import RELEVANCE, FileKnowledge, by_task, score
 from memctl.sources.sizes import TokenSizes

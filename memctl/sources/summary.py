@@ -15,7 +15,7 @@ from memctl.pages import outline
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.snapshot import Snapshot
 from memctl.sources import views
-from memctl.sources.loading import OUTLINE
+from memctl.sources.load_plan import OUTLINE
 from memctl.sources.views import ViewRow
 from memctl.text import sensitive_files
 from memctl.text.fit import most

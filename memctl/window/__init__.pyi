@@ -32,7 +32,7 @@ from memctl.window.budget.profiles import (
     TypeUsage as TypeUsage,
     profile as profile,
 )
-from memctl.window.budget.tracking import (
+from memctl.window.budget.token_budget import (
     BudgetReport as BudgetReport,
     ComponentBudget as ComponentBudget,
     TokenBudgetManager as TokenBudgetManager,
@@ -50,7 +50,7 @@ from memctl.window.compression.result import (
 )
 from memctl.window.config import WindowConfig as WindowConfig
 from memctl.window.eviction.engine import EvictionEngine as EvictionEngine, EvictionResult as EvictionResult
-from memctl.window.eviction.scoring import (
+from memctl.window.eviction.scores import (
     EvictionScorer as EvictionScorer,
     Scoring as Scoring,
     ScoringInput as ScoringInput,

@@ -18,7 +18,7 @@ from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.text.words import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
-from memctl.window.eviction.scoring import HybridWeights, TypeTtl, check_sum
+from memctl.window.eviction.scores import HybridWeights, TypeTtl, check_sum
 from memctl.window.health import METRICS, AlertThresholds, Fraction
 from memctl.window.messages.content import ContentType
 from memctl.window.pressure.monitor import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds

@@ -17,7 +17,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.window.budget.profiles import BudgetComponent
-from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.pressure.monitor import BURN_TURNS, ContextPressureMonitor
 
 if TYPE_CHECKING:

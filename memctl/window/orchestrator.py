@@ -26,9 +26,9 @@ from memctl.record import argument_checks
 from memctl.record.task_state import TaskState
 from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.window import plan, subsystems
-from memctl.window.budget import tracking
+from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent
-from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine, expect_result
 from memctl.window.compression.result import Cascade, Step
 from memctl.window.config import WindowConfig
@@ -95,7 +95,7 @@ class ContextWindowManager:
         self._last_used: Mapping[BudgetComponent, int] = {}
         self._keep = subsystems.keep_rules(self.config)
         self._conversation: Conversation | None = None  # as the model was last sent it
-        self._room = Room(int(self.config.max_context_tokens * tracking.answer_line(self.budget_manager)))
+        self._room = Room(int(self.config.max_context_tokens * token_budget.answer_line(self.budget_manager)))
         self._outlined: set[str] = set()  # calls whose results were not given whole
         self._gone: dict[str, dict[str, Any]] = {}  # calls whose results were taken out since, and by what
         self._delegated: set[str] = set()
@@ -139,7 +139,7 @@ class ContextWindowManager:
         conversation = self._parsed(messages)
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
-        tracking.settle(self.budget_manager, conversation)
+        token_budget.settle(self.budget_manager, conversation)
         self._succession.observe(conversation.blocks)
         self._set_status(reading.zone)
         start = TurnStart(Action.NONE, messages, reading, before, before)
@@ -236,7 +236,7 @@ class ContextWindowManager:
 
         conversation = self._parsed(messages)
         self.pressure_monitor.measure(conversation.tokens)
-        tracking.settle(self.budget_manager, conversation)
+        token_budget.settle(self.budget_manager, conversation)
         saved = self._succession.save(conversation.blocks)
         archive = getattr(self._keeper, "archive", None)
         if saved.id and archive is not None:
@@ -253,7 +253,7 @@ class ContextWindowManager:
         conversation = self._conversation
         if conversation is None:
             return ()
-        size = tracking.window(conversation, self.pressure_monitor.utilization())
+        size = token_budget.window(conversation, self.pressure_monitor.utilization())
         wanted = free if free is not None else max(conversation.tokens - int(TARGET * size), 1)
         found = self.eviction_engine.evict(conversation.blocks, wanted, conversation.current_turn)
         return tuple(block.block_id for block in found.blocks_evicted)
@@ -309,7 +309,7 @@ class ContextWindowManager:
         self._fruitless_at = before.tokens if is_fruitless else 0
         if gained:
             self.pressure_monitor.update(-round(gained * start.reading.current_tokens / max(before.tokens, 1)))
-        tracking.settle(self.budget_manager, after)
+        token_budget.settle(self.budget_manager, after)
         self.health_monitor.record_eviction(done.evicted)
         for step in done.steps:
             self._note_step(before, step, done.target, start.reason)
@@ -352,7 +352,7 @@ class ContextWindowManager:
 
         saved, blocks = self._succession.save(conversation.blocks), conversation.blocks
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
-        size, task = tracking.window(conversation, start.utilization_before), self._succession.task(blocks)
+        size, task = token_budget.window(conversation, start.utilization_before), self._succession.task(blocks)
         room = succession.room(blocks, task, size, self.budget_manager, self.counter)
         bootstrap = self._succession.begin_anew(room, self.counter, self.compression_engine)
         self._fruitless_at = 0
@@ -365,8 +365,8 @@ class ContextWindowManager:
     def _see(self, conversation: Conversation, utilization: float) -> None:
         """Keep the conversation as the model is sent it: results that come next are judged by it."""
         self._conversation = conversation
-        size = tracking.window(conversation, utilization) if utilization else self.config.max_context_tokens
-        self._room = Room.beside(conversation, int(size * tracking.answer_line(self.budget_manager)))
+        size = token_budget.window(conversation, utilization) if utilization else self.config.max_context_tokens
+        self._room = Room.beside(conversation, int(size * token_budget.answer_line(self.budget_manager)))
 
     def _set_status(self, zone: PressureZone) -> None:
         before, self.status = self.status, STATUS_OF[zone]

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from memctl.tokens.model_windows import ORANGE_AT, TARGET, YELLOW_AT
-from memctl.window.budget import tracking
-from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.budget import token_budget
+from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.result import Step
 from memctl.window.health import HealthSnapshot, Trend
@@ -63,8 +63,8 @@ def made_for(
     39,000 unread tokens in 64,000 nothing of the rest would stay.
     """
     utilization = reading.current_tokens / reading.max_tokens
-    managed = tracking.managed_window(conversation, utilization, budgets)
-    most = int(tracking.window(conversation, utilization) * min(tracking.answer_line(budgets), EMERGENCY))
+    managed = token_budget.managed_window(conversation, utilization, budgets)
+    most = int(token_budget.window(conversation, utilization) * min(token_budget.answer_line(budgets), EMERGENCY))
     is_emergency = utilization >= EMERGENCY or budgets.needs_emergency_compaction
     velocity, red_at = reading.velocity_tokens_per_turn, thresholds.red * reading.max_tokens
     turns = max(red_at - reading.current_tokens, 0.0) / velocity if velocity > 0 else float("inf")

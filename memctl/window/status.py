@@ -17,7 +17,7 @@ from memctl.transcript import claude_code, window
 from memctl.transcript.line import whole_lines
 from memctl.transcript.messages import decode_json
 from memctl.transcript.window import Compaction, WindowReader
-from memctl.window.budget import tracking
+from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
 from memctl.window.health import HealthSnapshot
@@ -158,7 +158,7 @@ def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowCon
         limits = limits_of(limit.usable, config.budget.by_component())
     except ValueError as error:
         raise MemctlError(str(error), exit_code=USAGE) from None
-    used = tracking.used(seen.opened.conversation)
+    used = token_budget.used(seen.opened.conversation)
     left = max(limit.usable - current, 0)
     used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
     others = tuple(component for component in BudgetComponent if component not in _FRAME)

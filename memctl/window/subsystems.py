@@ -13,11 +13,11 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks, timestamps
 from memctl.window import config as configuration
-from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.config import WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
-from memctl.window.eviction.scoring import Scoring
+from memctl.window.eviction.scores import Scoring
 from memctl.window.health import METRICS, AlertThresholds, ContextHealthMonitor
 from memctl.window.messages.content import ContentType, TokenCounter
 from memctl.window.messages.conversation import Keep

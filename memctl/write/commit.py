@@ -13,7 +13,7 @@ from memctl.git import commits, git, message
 from memctl.git.commits import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import batches, entry_state, files, following, journal, lock
+from memctl.store import batches, cache_advance, entry_state, files, journal, lock
 from memctl.store.batches import Batch
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
@@ -275,7 +275,7 @@ def _commit_on_branch(
                 raise
             is_fresh, prepared = False, None
     if made.parent is not None:
-        following.follow(memory, differing, made.parent, made.commit, contents)
+        cache_advance.follow(memory, differing, made.parent, made.commit, contents)
     if _DETACHED not in memory.remarks and not memory.repository.branch()[0]:
         memory.remarks.append(_DETACHED)
     return made.commit

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memctl.pack import filling
+from memctl.pack import budget_fill
+from memctl.pack.budget_fill import fill
 from memctl.pack.draft import NOTICED, Item, ItemField, Left, PackDraft, PackNote, PackPart
-from memctl.pack.filling import fill
 from memctl.pack.formats import short
 from tests.generated import COUNTERS
 
@@ -212,7 +212,7 @@ def test_the_id_of_an_event_follows_from_what_it_says() -> None:
     ],
 )
 def test_size_and_operation_choose_the_format(size: int, inter_agent: bool, form: str) -> None:
-    assert filling.suited(size, inter_agent=inter_agent) == form
+    assert budget_fill.suited(size, inter_agent=inter_agent) == form
 
 
 @pytest.mark.parametrize(

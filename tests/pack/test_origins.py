@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.pack.filling import FORMATS
+from memctl.pack.budget_fill import FORMATS
 from tests.conftest import Memctl, git
 
 DECIDE = ("decide", "Keep it", "--rationale", "It has to be", "-i", "10", "--code", "app.py")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.pack import filling
+from memctl.pack import budget_fill
 from memctl.window.policy import measures, quality
 from memctl.window.policy.formats import take_apart
 from memctl.window.policy.staleness import over
@@ -18,7 +18,7 @@ from memctl.write.setup import build_example
 from tests.conftest import Memctl, slow
 from tests.generated import COUNTERS, NOW, Memory, memory
 
-FORMS = sorted(filling.FORMATS)
+FORMS = sorted(budget_fill.FORMATS)
 BUDGETS = (3_000, 8_000, 20_000)  # in less, single long fields of records decide
 TASKS = ("", "checkout times out", "import of prices", "backup")
 THINGS = re.findall(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from memctl.hooks.hosts import CLAUDE_CODE
-from memctl.pack.filling import TOO_LARGE
+from memctl.pack.budget_fill import TOO_LARGE
 from memctl.text.fit import LIMIT, length
 from tests.conftest import Memctl, git, record_all, slow
 from tests.hooks.session import Session

@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.pack import filling, items, rehydrate
+from memctl.pack import budget_fill, items, rehydrate
+from memctl.pack.budget_fill import TOO_LARGE, fill
 from memctl.pack.draft import NOTICED, REST, PackPart, harmless
-from memctl.pack.filling import TOO_LARGE, fill
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.record.config import Config
@@ -24,8 +24,8 @@ from memctl.tokens.families import FAMILIES, Family
 from tests.conftest import slow
 from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
 
-FORMS = sorted(filling.FORMATS)
-forms = st.sampled_from([*FORMS, filling.AUTO])
+FORMS = sorted(budget_fill.FORMATS)
+forms = st.sampled_from([*FORMS, budget_fill.AUTO])
 
 
 def open_ids(made: Memory) -> list[str]:

@@ -13,7 +13,7 @@ from memctl.record import session_page
 from memctl.session import page_builder, proposals, trail
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import Session
 from tests.conftest import examples
 
@@ -63,7 +63,7 @@ def summed_up(session: Session) -> SessionSummary:
 @given(st.lists(LINE, min_size=1, max_size=6))
 def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
     text = "\n".join(map(json.dumps, given_lines))
-    summary = summed_up(reading.read(text.encode(errors="replace")))
+    summary = summed_up(reader.read(text.encode(errors="replace")))
     text = session_page.render(page_builder.compose(summary, "shop", "2025-11-04T09:00:00Z"))
     assert session_page.parse(text, "sessions/s.md").id == "s"
     assert all(one.title for one in proposals.propose(summary, ()))
@@ -72,7 +72,7 @@ def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
 @examples(40)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="replace")))
 def test_any_bytes_are_read(data: bytes) -> None:
-    summed_up(reading.read(data))
+    summed_up(reader.read(data))
 
 
 def test_long_and_deep_input_takes_no_long_time() -> None:
@@ -83,6 +83,6 @@ def test_long_and_deep_input_takes_no_long_time() -> None:
         "message": {"content": [{"type": "tool_use", "name": "Bash", "input": {"command": command}}]},
     }
     said = {"type": "assistant", "message": {"content": "DECISION: " + "we will " * 50_000}}
-    session = reading.read("\n".join(['{"type": ' + deep, json.dumps(line), json.dumps(said)]).encode())
+    session = reader.read("\n".join(['{"type": ' + deep, json.dumps(line), json.dumps(said)]).encode())
     assert session.broken == 1
     assert summed_up(session).metrics.tool_calls == 1

@@ -13,7 +13,7 @@ from memctl.session import grades, page_builder, probes, trail
 from memctl.session.probes import ARTIFACT, DECISION, FILES, GOAL, NEXT, RECALL, Probe
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
-from memctl.transcript import reading
+from memctl.transcript import reader
 from tests.transcript.claude import Transcript
 
 HOME = "/home/ada/shop"
@@ -22,7 +22,7 @@ NAMES = st.lists(st.text(min_size=1, max_size=12).filter(lambda name: "/" not in
 
 
 def summed_up(made: Transcript) -> tuple[list[Probe], SessionSummary]:
-    session = reading.read(made.text.encode(errors="replace"))
+    session = reader.read(made.text.encode(errors="replace"))
     places = Places(Path(HOME), session.cwd)
     summary = summarize(session, trail.of_session(session, places, (), ()), "s", "ada")
     return probes.from_session(summary, session, places), summary
@@ -63,7 +63,7 @@ def test_paths_that_tools_were_given_are_asked_for_whatever_the_trail_says() -> 
     made.call("Write", file_path=f"{HOME}/src/a.py", content="")
     made.call("Edit", file_path=f"{HOME}/src/b.py", result="<tool_use_error>no such string", error=True)
     made.call("Write", file_path="/etc/hosts", content="")
-    session = reading.read(made.text.encode())
+    session = reader.read(made.text.encode())
     places = Places(Path(HOME), session.cwd)
     summary = summarize(session, trail.Trail(()), "s", "ada")
     found = [one for one in probes.from_session(summary, session, places) if one.kind == ARTIFACT]
@@ -74,7 +74,7 @@ def test_paths_that_tools_were_given_are_asked_for_whatever_the_trail_says() -> 
 def test_labelled_decisions_are_asked_for_whatever_the_extraction_says() -> None:
     made = Transcript(HOME)
     made.says("**DECISION:** Use Redis because it is fast\n\n```\nDECISION: none\n```\n\nI say DECISION: not here")
-    session = reading.read(made.text.encode())
+    session = reader.read(made.text.encode())
     nothing = SessionSummary("s", "ada", "text", "", trail.Trail(()))
     found = probes.from_session(nothing, session, Places(Path(HOME), HOME))
     assert [one.fact for one in found if one.kind == DECISION] == ["Use Redis because it is fast"]

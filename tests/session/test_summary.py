@@ -10,12 +10,12 @@ import pytest
 from memctl.session import trail
 from memctl.session.summary import SessionSummary, summarize
 from memctl.session.trail import Places
-from memctl.transcript import reading
+from memctl.transcript import reader
 from tests.transcript.claude import Transcript
 
 
 def summed_up(made: Transcript) -> SessionSummary:
-    session = reading.read(made.text.encode())
+    session = reader.read(made.text.encode())
     found = trail.of_session(session, Places(Path(made.cwd), session.cwd), frozenset(), [])
     return summarize(session, found, "s", "claude")
 
@@ -69,7 +69,7 @@ def test_a_call_whose_result_is_still_to_come_has_touched_no_file() -> None:
 def test_where_nobody_writes_results_down_calls_are_taken_as_done() -> None:
     call = {"id": "c1", "function": {"name": "write_file", "arguments": '{"path": "a.py", "content": "x"}'}}
     given = [{"role": "user", "content": "Try."}, {"role": "assistant", "tool_calls": [call]}]
-    session = reading.read(json.dumps(given).encode())
+    session = reader.read(json.dumps(given).encode())
     found = trail.of_session(session, Places(Path("/home/ada/shop"), session.cwd), frozenset(), [])
     assert [entry.path for entry in found.entries] == ["a.py"]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memctl.transcript import claude_code, reading
+from memctl.transcript import claude_code, reader
 from memctl.transcript.claude_code import LineReader
 from memctl.transcript.events import DIGEST, PROMPT, RESULT
 from tests.transcript.claude import Transcript
@@ -41,7 +41,7 @@ def test_a_session_has_the_events_of_all_agents_and_the_model_of_the_main_one() 
     told.compaction("Summary")
     told.agent = "sub"
     told.prompt("a sub-agent's task")
-    session = reading.read(told.text.encode())
+    session = reader.read(told.text.encode())
     prompts = [(event.text, event.agent) for event in session.events if event.kind == PROMPT]
     assert prompts == [("the task", ""), ("a sub-agent's task", "sub")]
     (result,) = (event for event in session.events if event.kind == RESULT)
@@ -53,7 +53,7 @@ def test_a_session_has_the_events_of_all_agents_and_the_model_of_the_main_one() 
 def test_the_first_line_tells_messages_from_a_transcript() -> None:
     said = {"role": "user", "content": "hi"}
     items = [said, {"type": "reasoning", "summary": []}, {"role": "assistant", "content": "Hello"}]
-    found = reading.read("\n".join(map(json.dumps, items)).encode() + b"\nbroken")
+    found = reader.read("\n".join(map(json.dumps, items)).encode() + b"\nbroken")
     assert (found.form, len(found.events), found.broken) == ("messages", 2, 1)
 
 
@@ -72,14 +72,14 @@ REFUSED = "The user doesn't want to proceed with this tool use. The tool use was
 def test_the_words_behind_a_refused_call_are_a_prompt(result: str, prompts: list[str]) -> None:
     made = Transcript()
     made.call("Edit", result, error=True, file_path="a.py")
-    assert [event.text for event in reading.read(made.text.encode()).events if event.kind == PROMPT] == prompts
+    assert [event.text for event in reader.read(made.text.encode()).events if event.kind == PROMPT] == prompts
 
 
 def test_the_words_behind_an_interruption_are_a_prompt_and_the_mark_is_none() -> None:
     made = Transcript()
     made.prompt("[Request interrupted by user for tool use]")
     made.prompt("[Request interrupted by user] use the other table")
-    session = reading.read(made.text.encode())
+    session = reader.read(made.text.encode())
     assert [event.text for event in session.events if event.kind == PROMPT] == ["use the other table"]
 
 
@@ -91,5 +91,5 @@ def test_a_queued_prompt_counts_once_when_the_agent_has_it() -> None:
     ):  # fmt: skip
         made.add("queue-operation", operation=operation, **({"content": content} if content else {}))
     made.prompt("then rest")
-    session = reading.read(made.text.encode())
+    session = reader.read(made.text.encode())
     assert [(event.text, event.line) for event in session.events] == [("and the logs, too", 3), ("then rest", 9)]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from memctl.session import failures
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import CALL, DIGEST, PROMPT, RESULT, Session
 
 FRAME = "Chunk ID: 68bbe9\nWall time: 0.3 seconds\nProcess exited with code {}\nOriginal token count: 5\nOutput:\n"
@@ -41,7 +41,7 @@ def patch(number: int, text: str, output: str) -> str:
 
 
 def read(*rows: str) -> Session:
-    return reading.read("".join(rows).encode())
+    return reader.read("".join(rows).encode())
 
 
 def test_a_rollout_has_what_was_asked_done_and_answered() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memctl.session import failures
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import ANSWER, COMPACTION, DIGEST, PROMPT, RESULT, Session
 
 HEAD = {"sessionId": "0f7b", "projectHash": "1d7d", "startTime": "2026-11-22T22:43:28.000Z", "kind": "main"}
@@ -32,7 +32,7 @@ def called(number: int, command: str, status: str = "success", **response: str) 
 
 
 def read(*lines: dict[str, Any]) -> Session:
-    return reading.read("".join(json.dumps(line) + "\n" for line in lines).encode())
+    return reader.read("".join(json.dumps(line) + "\n" for line in lines).encode())
 
 
 def test_a_message_that_is_written_twice_counts_as_it_was_written_last() -> None:
@@ -82,7 +82,7 @@ def test_a_call_that_was_denied_or_ended_with_a_code_is_a_failure() -> None:
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_chat_of_before_is_one_document(indent: int | None) -> None:
     document = {**HEAD, "messages": [said(1, "user", "Hello"), said(2, "info", "Updated"), said(3, "gemini", "Hi")]}
-    session = reading.read(json.dumps(document, indent=indent).encode())
+    session = reader.read(json.dumps(document, indent=indent).encode())
     assert [event.text for event in session.events] == ["Hello", "Hi"]
 
 

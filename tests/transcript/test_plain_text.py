@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from memctl.session import calls, failures
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import ANSWER, CALL, PROMPT
 from tests.conftest import Memctl
 
 
 def touched(text: str) -> list[tuple[str, str]]:
-    session = reading.read(text.encode())
+    session = reader.read(text.encode())
     return [(t.path, t.action) for event in session.events if event.kind == CALL for t in calls.touched(event)]
 
 
@@ -96,7 +96,7 @@ $ pytest tests/cart
 3 passed
 """
     found = {
-        one.step: (one.message, bool(one.resolved)) for one in failures.of_events(reading.read(text.encode()).events)
+        one.step: (one.message, bool(one.resolved)) for one in failures.of_events(reader.read(text.encode()).events)
     }
     assert found == {
         "pytest tests/cart": ("ValueError: empty cart", True),
@@ -105,7 +105,7 @@ $ pytest tests/cart
 
 
 def test_speakers_are_told_apart_and_counted() -> None:
-    session = reading.read(b"User: Go.\nAssistant: Created a.py.\n## Human: And?\n**Claude**: Done.\n")
+    session = reader.read(b"User: Go.\nAssistant: Created a.py.\n## Human: And?\n**Claude**: Done.\n")
     assert [event.kind for event in session.events] == [PROMPT, ANSWER, CALL, PROMPT, ANSWER]
     assert session.answers == 2
 
@@ -116,7 +116,7 @@ def test_speakers_are_told_apart_and_counted() -> None:
 )
 def test_a_long_text_of_anything_is_read_in_no_time(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
-    reading.read((unit * (150_000 // len(unit))).encode())
+    reader.read((unit * (150_000 // len(unit))).encode())
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ TERMINAL = """\
 
 
 def test_a_copied_terminal_shows_who_asked_for_what() -> None:
-    session = reading.read(TERMINAL.encode())
+    session = reader.read(TERMINAL.encode())
     asked = [event.text for event in session.events if event.kind == PROMPT]
     assert asked == ["Fix the rounding,\n  and keep the API", "src/a.py only"]
     assert session.answers == 2
@@ -172,12 +172,12 @@ def test_a_copied_terminal_shows_who_asked_for_what() -> None:
 
 
 def test_a_quotation_in_an_account_of_work_is_no_prompt() -> None:
-    session = reading.read(b"Created src/a.py.\n\n> as the ticket says\n\nDone.\n")
+    session = reader.read(b"Created src/a.py.\n\n> as the ticket says\n\nDone.\n")
     assert [event.text for event in session.events if event.kind == PROMPT] == []
 
 
 def test_where_calls_are_shown_the_user_speaks_no_more() -> None:
     text = "User: build the shop\n\n● Update(src/a.py)\n$ rm src/b.py\n\nCreated src/new.py.\n"
-    events = reading.read(text.encode()).events
+    events = reader.read(text.encode()).events
     assert [event.text for event in events if event.kind == PROMPT] == ["build the shop"]
     assert touched(text) == [("src/a.py", "modified"), ("src/b.py", "deleted"), ("src/new.py", "created")]

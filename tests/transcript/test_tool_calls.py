@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memctl.session import failures
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.transcript.events import CALL
 
 TIME = "2026-11-22T22:40:39.120Z"
@@ -65,7 +65,7 @@ GEMINI = [
 def test_calls_come_once_with_their_results_and_tell_what_failed(tmp_path: Path, lines: list[Any]) -> None:
     beside = {"type": "event_msg", "payload": {"type": "function_call", "name": "no item"}}
     path = write(tmp_path / "t.jsonl", *lines, beside, [1], {"toolCalls": "odd"})
-    events = reading.tool_calls(path)
+    events = reader.tool_calls(path)
     assert [event.call for event in events] == ["c1", "c1", "c2", "c2"]
     assert [[*event.arguments.values()] for event in events if event.kind == CALL] == [["cat app.py"], [FAILS]]
     assert [(one.step, one.message) for one in failures.of_events(events)] == [("exit 1", "1 failed")]
@@ -73,7 +73,7 @@ def test_calls_come_once_with_their_results_and_tell_what_failed(tmp_path: Path,
 
 @pytest.mark.parametrize("lines", [CODEX[:4], [HEAD, gemini(("c1", "cat app.py", "out"), ("c2", FAILS, ""))]])
 def test_a_call_without_a_result_is_left_out(tmp_path: Path, lines: list[Any]) -> None:
-    assert [event.call for event in reading.tool_calls(write(tmp_path / "t.jsonl", *lines))] == ["c1", "c1"]
+    assert [event.call for event in reader.tool_calls(write(tmp_path / "t.jsonl", *lines))] == ["c1", "c1"]
 
 
 @pytest.mark.parametrize("nested", ['{"a":' * 900 + "1" + "}" * 900, "[" * 100_000, "\x00", '"\\ud800"'])
@@ -83,5 +83,5 @@ def test_what_is_no_transcript_has_none(tmp_path: Path, nested: str) -> None:
         f"{json.dumps(CODEX[0])}\n"
         f'{{"type": "response_item", "payload": {{"type": "function_call", "arguments": {nested}}}}}\n'
     )
-    assert reading.tool_calls(str(file)) == []
-    assert reading.tool_calls(str(tmp_path / "none.jsonl")) == []
+    assert reader.tool_calls(str(file)) == []
+    assert reader.tool_calls(str(tmp_path / "none.jsonl")) == []

@@ -11,7 +11,7 @@ from memctl.errors import MemctlError
 from memctl.record import config as project
 from memctl.window import config, subsystems
 from memctl.window.budget.profiles import DEFAULT, profile
-from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.config import WindowConfig
 from memctl.window.steps import steps_at
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.transcript import reading
+from memctl.transcript import reader
 from memctl.window import fidelity
 from memctl.window.fidelity import FACTS, JUDGE, Question, asked_of, evaluate
 from memctl.window.preservation import essentials, events
@@ -202,7 +202,7 @@ def test_a_sentence_may_be_put_in_other_words_but_must_stand_together() -> None:
 
 
 def test_questions_are_made_of_what_is_to_be_preserved() -> None:
-    session = reading.read(
+    session = reader.read(
         msgspec.json.encode(
             [
                 {"role": "user", "content": "Migrate all axios calls in 23 files of user-service to fetch."},
@@ -234,7 +234,7 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
 
 def test_what_is_asked_is_what_must_survive() -> None:
     """One list for both: what a compression may not lose, and what fidelity asks for."""
-    session = reading.read(
+    session = reader.read(
         msgspec.json.encode(
             [
                 {"role": "user", "content": "Port src/pool.py; it has 25 lines and gives a KeyError."},
@@ -258,7 +258,7 @@ def test_what_the_user_insisted_on_and_said_is_asked_for() -> None:
         {"role": "assistant", "content": "Noted."},
         {"role": "user", "content": "The colour of the header is green by the way."},
     ]
-    session = reading.read(msgspec.json.encode(talk))
+    session = reader.read(msgspec.json.encode(talk))
     whole = "\n".join(event.text for event in session.events)
     found = evaluate(whole, "Port the shop to Python; touch src/legacy.py.", fidelity.generate_questions(session))
     lost = {answer.question.category: answer.lost for answer in found.answers if answer.kept is False}
@@ -272,7 +272,7 @@ def test_what_the_user_insisted_on_and_said_is_asked_for() -> None:
 
 @given(st.text(max_size=500))
 def test_a_context_keeps_all_of_itself(text: str) -> None:
-    session = reading.read(text.encode())
+    session = reader.read(text.encode())
     whole = "\n".join(event.text for event in session.events)
     found = evaluate(whole, whole, fidelity.generate_questions(session))
     assert found.score in (None, 1)
@@ -280,7 +280,7 @@ def test_a_context_keeps_all_of_itself(text: str) -> None:
 
 def test_of_each_category_there_are_at_most_ten() -> None:
     text = "\n".join(f"See src/part{n}.py, which takes {n * 11} ms." for n in range(40))
-    found = fidelity.generate_questions(reading.read(text.encode()))
+    found = fidelity.generate_questions(reader.read(text.encode()))
     assert sum(one.category == "path" for one in found) == 10
     assert sum(one.category == "number" for one in found) == 10
 

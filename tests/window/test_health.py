@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.window.budget.profiles import BudgetComponent
-from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.fidelity import Question
 from memctl.window.health import (
     FALLING,

@@ -116,11 +116,11 @@ class CompressionEngine:
     ) -> CompressionStep:
         """Sum up large results, the largest first, until `free` tokens are saved (all of them if None): those that the
         model has read, or with `is_unread` the others."""
-        from memctl.window.compression import shortening
+        from memctl.window.compression import shorter
 
         check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return shortening.summarize_results(
+        return shorter.summarize_results(
             conversation, self.counter, threshold=self._threshold, model=self.model, free=free, is_unread=is_unread
         )
 
@@ -131,11 +131,11 @@ class CompressionEngine:
 
         `earlier` is what had to survive in the conversation before it was made shorter.
         """
-        from memctl.window.compression import shortening
+        from memctl.window.compression import shorter
 
         check(conversation)
         argument_checks.numbers_or_none(free=free)
-        return shortening.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
+        return shorter.progressive(conversation, self.counter, model=self.model, earlier=earlier, free=free)
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None

@@ -14,7 +14,7 @@ from memctl.window.eviction import placeholders, similarity
 from memctl.window.eviction.placeholders import Evicted
 from memctl.window.eviction.similarity import Similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
-from memctl.window.messages.editing import GONE
+from memctl.window.messages.replacement import GONE
 from memctl.window.results.rows import key_line
 
 ALWAYS = ("system_prompt",)  # `protected_types` by default

@@ -17,7 +17,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.text.similar import shingles, terms
 from memctl.window.eviction.references import names_in, referenced
-from memctl.window.eviction.scoring import SCORES, EvictionScorer, Scoring, ScoringInput
+from memctl.window.eviction.scores import SCORES, EvictionScorer, Scoring, ScoringInput
 from memctl.window.eviction.similarity import Embed, Similar, TextCache, similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
 from memctl.window.steps import EvictionPolicy

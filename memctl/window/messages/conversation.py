@@ -39,7 +39,7 @@ from memctl.transcript.messages import (
     is_answer,
     messages_of,
 )
-from memctl.window.messages import editing
+from memctl.window.messages import replacement
 from memctl.window.messages.content import BlockPlace, ContentBlock, ContentType, TokenCounter, count, count_call
 
 Lines = Sequence[Sequence[int]]
@@ -157,14 +157,14 @@ class Conversation(msgspec.Struct, frozen=True):
             if block.content_type in _WHOLE and text is not None:
                 raise MemctlError(f"{block_id} is a {block.content_type.value}, which is whole or gone", "give None")
             edits.append((self.places[block_id], text))
-        return editing.rewritten(self.given, body_key(self.given), edits)
+        return replacement.rewritten(self.given, body_key(self.given), edits)
 
     def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
         """Return what `replace` gives, counted, with the lines of the transcript that its blocks are from."""
         if not texts:
             return self
         places = (self.places[block_id] for block_id, text in texts.items() if text is None)
-        gone = {(place.message, place.path) for place in places if editing.is_taken_out(place)}
+        gone = {(place.message, place.path) for place in places if replacement.is_taken_out(place)}
         lines = []
         for index, own in enumerate(self.lines):
             pairs = zip(elements(self.messages[index]), own, strict=False)
@@ -174,7 +174,7 @@ class Conversation(msgspec.Struct, frozen=True):
     def with_text(self, text: str, counter: TokenCounter) -> Conversation:
         """Return the conversation with a text of the host's behind its last message, in what the user says."""
         key = body_key(self.given)
-        new = editing.with_text(self.messages, text)
+        new = replacement.with_text(self.messages, text)
         return Conversation.parse(new if key is None else {**self.given, key: new}, counter, keep=self.keep)
 
 

@@ -25,7 +25,7 @@ from memctl.text.markdown import one_line
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.transcript.events import PROMPT, Event
 from memctl.window.budget.profiles import BudgetComponent
-from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.budget.token_budget import TokenBudgetManager
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import MAX_TOKENS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count

@@ -21,7 +21,7 @@ from memctl.window import (
     EvictionResult,
     validate,
 )
-from memctl.window.eviction.scoring import ScoringInput
+from memctl.window.eviction.scores import ScoringInput
 from tests.conftest import slow
 from tests.window import generated, texts
 from tests.window.texts import COUNTER, assistant, result, text, thinking, use, user

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources.ignored import ignored_files
+from memctl.sources.ignore import ignored_files
 
 NAMES = [
     "a.py",

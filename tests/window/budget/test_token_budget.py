@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
 from memctl.window.budget.profiles import DEFAULT, PROFILES, BudgetComponent, limits_of, profile
-from memctl.window.budget.tracking import ComponentBudget, TokenBudgetManager
+from memctl.window.budget.token_budget import ComponentBudget, TokenBudgetManager
 
 SYSTEM, TOOLS, HISTORY, RESULTS, MEMORY, OUTPUT = BudgetComponent
 

@@ -10,11 +10,11 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, output
+from memctl.cli import output, token_counter
 from memctl.cli.command import F, for_people, options
-from memctl.pack import filling
+from memctl.pack import budget_fill
+from memctl.pack.budget_fill import Pack
 from memctl.pack.draft import PackDraft
-from memctl.pack.filling import Pack
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
 from memctl.store.memory import Memory
@@ -23,7 +23,7 @@ from memctl.tokens.families import family_of
 
 
 class Packing(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of `packing`."""
+    """The options of `pack_options`."""
 
     form: str
     budget: int | None
@@ -39,13 +39,13 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
             "--format",
             "-f",
             "form",
-            type=click.Choice([*filling.FORMATS, filling.AUTO]),
+            type=click.Choice([*budget_fill.FORMATS, budget_fill.AUTO]),
             default=default,
             show_default=True,
             help="How to write it; auto chooses by size and operation.",
         ),
         click.option("--budget", type=click.IntRange(min=1), help=f"Tokens at most. [default: {budget}]"),
-        counting.model_option,
+        token_counter.model_option,
         click.option(
             "--out",
             "-o",
@@ -59,14 +59,14 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
 
 def counter_of(memory: Memory, options: Packing) -> Counter:
     """Return the counter of tokens for the model that was asked for."""
-    return counting.counter(counting.model_of(options.model, memory), memory)
+    return token_counter.counter(token_counter.model_of(options.model, memory), memory)
 
 
 def fill(memory: Memory, draft: PackDraft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
     """Fill a pack from a draft; the pack says so if its records come from an untrusted clone."""
     draft = draft if memory.is_trusted else draft.foreign
     count = counter_of(memory, options).tokens
-    return filling.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
+    return budget_fill.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
 
 
 def refuse_undeliverable(options: Packing) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.window import ContentBlock, ContentType, EvictionPolicy, Scoring
-from memctl.window.eviction.scoring import (
+from memctl.window.eviction.scores import (
     SCORES,
     SOURCE,
     HybridWeights,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.sources.facts import Content, FileFacts
-from memctl.sources.loading import (
+from memctl.sources.load_plan import (
     JUST_IN_TIME,
     NO_ROOM,
     ON_DEMAND,

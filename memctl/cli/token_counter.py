@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from memctl.cli import opening, output
+from memctl.cli import memory_access, output
 from memctl.cli.command import Command, F
 from memctl.errors import MemctlError
 from memctl.record import timestamps
@@ -84,11 +84,11 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
     """
     from memctl.window import Over, staleness
 
-    memory = opening.memory(ctx) if at is not None else opening.memory_if_any(ctx)
+    memory = memory_access.memory(ctx) if at is not None else memory_access.memory_if_any(ctx)
     if memory is None:
         now = fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
         return Surroundings(counter(model_of(model, None), None), now, Over({}, frozenset()), None, None)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = memory_access.snapshot(memory, at)
     output.warn(memory, snapshot)
     return Surroundings(
         counter(model_of(model, memory), memory),

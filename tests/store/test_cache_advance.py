@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git import git as plumbing
-from memctl.store import following, load
+from memctl.store import cache_advance, load
 from memctl.store.memory import Memory, open_memory
 from memctl.write import commit as write_commit
 from tests.conftest import Memctl, git
@@ -101,9 +101,9 @@ def test_a_cache_that_has_not_seen_it_all_stays_where_it_is(repo: Path, memctl: 
     memctl("edit", made.id, "--add", "tags=x", "--no-commit")
     before = commit_of_cache(repo)
     paths = {"a record it has not seen": [seen, NOBODYS], "too many": [seen] * 101}.get(case, [seen])
-    following.follow(opened(repo), paths, "0" * 40 if case == "another commit" else before, "1" * 40)
+    cache_advance.follow(opened(repo), paths, "0" * 40 if case == "another commit" else before, "1" * 40)
     assert commit_of_cache(repo) == before
-    following.follow(opened(repo), [seen, "docs/INDEX.md"], before, "1" * 40)
+    cache_advance.follow(opened(repo), [seen, "docs/INDEX.md"], before, "1" * 40)
     assert commit_of_cache(repo) == "1" * 40
 
 

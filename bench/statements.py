@@ -144,9 +144,8 @@ def _open_errors(archive: Path) -> None:
         short = [text for text in _last_window(session) if len(text) < _SHORT_PROMPT]
         prompts += len(short)
         kept += sum(any(_letters(text) in said for said in words) for text in short)
-    print(
-        f"\nErrors listed as open after each quarter of {len(known)} transcripts: {verdicts.total()}, {dict(verdicts)}"
-    )
+    counts = ", ".join(f"{count} {name}" for name, count in verdicts.items()) or "none"
+    print(f"\nErrors listed as open after each quarter of {len(known)} transcripts: {counts}")
     print(f"Prompts under {_SHORT_PROMPT} characters since the last compaction: {prompts}, on the page: {kept}")
 
 

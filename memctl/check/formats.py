@@ -33,8 +33,8 @@ def as_text(report: Report, place: Place) -> list[str]:
 
 def summary(report: Report) -> str:
     """What was found, in a line."""
-    words = [quantity(count, name) for name in SEVERITIES if (count := report.count(name)) and name != INFO]
-    words += [f"{count:,} of information"] if (count := report.count(INFO)) else []
+    nouns = {name: "note" if name == INFO else name for name in SEVERITIES}
+    words = [quantity(count, noun) for name, noun in nouns.items() if (count := report.count(name))]
     words += [f"{report.ignored:,} ignored"] if report.ignored else []
     return ", ".join(words) or "nothing found"
 

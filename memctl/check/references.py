@@ -26,13 +26,13 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
                 line = subject.line_of(page.path, "code_refs", reference.reference)
             if reference.state == freshness.MISSING:
                 message = f"{reference.reference} leads to no file of the repository"
-                yield Finding("MEM201", page.path, line, message, _near_file(subject, reference.reference))
+                yield Finding("MEM201", page.path, line, message, _suggest_file(subject, reference.reference))
             elif reference.state == freshness.AMBIGUOUS:
                 some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
                 yield Finding("MEM202", page.path, line, f"{reference.reference} may be any of {some}")
             elif not reference.line and reference.paths[0] != reference.reference:
                 beyond.append((page.path, reference.reference, reference.paths[0]))
-    yield from _beyond(subject, beyond)
+    yield from _missing_lines(subject, beyond)
 
 
 def code_of_records(subject: Subject) -> Iterator[Finding]:
@@ -47,11 +47,11 @@ def code_of_records(subject: Subject) -> Iterator[Finding]:
         elif not repository_paths.is_folder(names, path.rstrip("/")):
             line = subject.line_of(record.path, "code_refs", reference)
             message = f"code_refs: {path} is no file of the repository"
-            yield Finding("MEM203", record.path, line, message, _near_file(subject, path))
-    yield from _beyond(subject, beyond)
+            yield Finding("MEM203", record.path, line, message, _suggest_file(subject, path))
+    yield from _missing_lines(subject, beyond)
 
 
-def _beyond(subject: Subject, found: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
+def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
     """Findings where a page or record refers, in its `code_refs`, to a line that the file does not have."""
     lengths = subject.lengths(file for _, _, file in found)
     for path, reference, file in found:
@@ -70,7 +70,7 @@ def sections(subject: Subject) -> Iterator[Finding]:
         if marker and not marker.startswith("§4.") and not subject.knows(marker):
             line = subject.line_of(record.path, "section")
             yield Finding(
-                "MEM205", record.path, line, f"section: {marker} leads nowhere", _near_marker(subject, marker)
+                "MEM205", record.path, line, f"section: {marker} leads nowhere", _suggest_marker(subject, marker)
             )
 
 
@@ -82,7 +82,7 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
                 continue  # `code_of_pages` looks at these
             if mention.text.startswith("§"):
                 if not subject.knows(mention.text):
-                    hint = _near_marker(subject, mention.text)
+                    hint = _suggest_marker(subject, mention.text)
                     yield Finding("MEM205", page.path, mention.line, f"{mention.text} leads nowhere", hint)
             elif not subject.known_id(mention.text):
                 hint = subject.near(mention.text, subject.by_id)
@@ -156,11 +156,11 @@ def _has_some_code(subject: Subject) -> bool:
     )
 
 
-def _near_marker(subject: Subject, marker: str) -> str:
+def _suggest_marker(subject: Subject, marker: str) -> str:
     return subject.near(marker, subject.markers)
 
 
-def _near_file(subject: Subject, reference: str) -> str:
+def _suggest_file(subject: Subject, reference: str) -> str:
     """Files with the same name elsewhere, or nearly the same path."""
     if not subject.may_suggest():
         return ""

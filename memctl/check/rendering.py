@@ -26,29 +26,29 @@ class Remembering(Renderer):
 
     def page(self, name: str) -> str:
         if name not in self._rendered:
-            self._rendered[name] = self._standing(name) or self._renderer.page(name)
+            self._rendered[name] = self._current_text(name) or self._renderer.page(name)
         return self._rendered[name]
 
     def remember(self) -> None:
         """Keep the digests of what was rendered, until something changes that the documents show."""
         digests = {name: generated_header.digest(text) for name, text in self._rendered.items()}
-        if not digests.items() <= self._known.items():
-            self.snapshot.catalogue.keep(self.key, msgspec.msgpack.encode(self._known | digests))
+        if not digests.items() <= self._known_digests.items():
+            self.snapshot.catalogue.keep(self.key, msgspec.msgpack.encode(self._known_digests | digests))
 
     @cached_property
     def _renderer(self) -> Renderer:
         return self._making()
 
-    def _standing(self, name: str) -> str | None:
+    def _current_text(self, name: str) -> str | None:
         """The text of a document as it is, if that is what it was rendered to; None if it is not."""
-        if name not in self._known:
+        if name not in self._known_digests:
             return None
         document = generated_header.opened(documents.found(self.snapshot, f"{FOLDER}/{name}") or "")
-        is_same = document is not None and generated_header.digest(document.text) == self._known[name]
+        is_same = document is not None and generated_header.digest(document.text) == self._known_digests[name]
         return document.text if document is not None and is_same else None
 
     @cached_property
-    def _known(self) -> dict[str, str]:
+    def _known_digests(self) -> dict[str, str]:
         """The digests of documents that were rendered before from what there is now."""
         kept = self.snapshot.catalogue.recall(self.key)
         return msgspec.msgpack.decode(kept, type=dict[str, str]) if kept else {}

@@ -28,7 +28,7 @@ def pages(subject: Subject) -> Iterator[Finding]:
                 found[path] = page
             if page is not None and _SUSPECT.search(subject.snapshot.read(path)):
                 page = session_page.parse(subject.snapshot.read(path), path)
-                yield from _outside(
+                yield from _paths_outside(
                     subject, path, [row.path for key in (CHANGED, READ) for row in page.files.get(key, ())]
                 )
     yield from _trails(subject, found)
@@ -103,7 +103,7 @@ def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpo
     return None
 
 
-def _outside(subject: Subject, path: str, named: list[str]) -> Iterator[Finding]:
+def _paths_outside(subject: Subject, path: str, named: list[str]) -> Iterator[Finding]:
     """The paths among those of the project's files that lead out of the repository."""
     wrong = dict.fromkeys(name for name in named if _OUTSIDE.match(name))
     lines = (subject.text(path) or "").split("\n") if wrong else []

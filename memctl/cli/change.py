@@ -56,7 +56,9 @@ _allow_accepted = click.option(
     shell_complete=complete("field"),
     help="Remove from a list. Repeatable.",
 )
-@click.option("--file", "-f", "source", metavar="FILE", help="Take the whole text from a file (- for standard input).")
+@click.option(
+    "--file", "-f", "source", metavar="FILE", help="Take the whole record, as `show` prints it (- for standard input)."
+)
 @_allow_accepted
 @strict_option
 @writing
@@ -98,6 +100,11 @@ def edit_command(
     record = before.resolve(id)
     old = before.read(record.path)
     text = read(source) if source else open_editor(old)
+    if source and not text.startswith("---"):
+        hint = (
+            f"it has to begin with front matter, as `memctl show {record.id}` prints it; options change single fields"
+        )
+        raise MemctlError(f"{source} is no whole record", hint, USAGE)
 
     def change(snapshot: Snapshot) -> Change:
         if snapshot.read(record.path) != old:

@@ -71,7 +71,7 @@ def _imports(tracked: Sequence[str]) -> Iterator[FirstStep]:
         if _DECISIONS.search(folder) and adr_text.number_of(name) and not folder.startswith(".memory")
     )
     for folder, number in sorted(folders.items()):
-        yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')} that lie there")
+        yield FirstStep(("import", "adr", folder), f"take in {quantity(number, 'decision')}")
     if ".beads/issues.jsonl" in tracked:
         yield FirstStep(("import", "beads", ".beads/issues.jsonl"), "take in the issues of beads")
     if any(path.startswith("backlog/tasks/") for path in tracked):

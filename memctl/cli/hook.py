@@ -20,7 +20,7 @@ from memctl.store import session_dir
 
 
 def _answering(host: Host) -> Command:
-    """The command that a host calls. Its faults are no errors: they stand in our own log."""
+    """Return the command that a host calls. A fault of it is no error: it goes to memctl's own log."""
 
     @command(
         host.name,
@@ -113,8 +113,8 @@ def _figure(value: float | None, label: str = "median ") -> str:
 
 
 def _root(ctx: click.Context) -> Path:
-    """Where hooks keep what they know, with what they do done; of a memory that can't be opened it is all the more
-    asked for, and told with a remark."""
+    """Return where hooks keep what they know, once what they have begun is done. A memory that can't be opened has such
+    a place, too: then the reason is printed."""
     try:
         memory = opening.memory(ctx)
     except MemctlError as error:

@@ -83,10 +83,10 @@ def run(ctx: click.Context, asked: InstallOptions) -> int:
 
 
 def _consent(mode: str) -> str:
-    """What a user is named that the hooks commit, by the value of memctl.hookCommits ("": each clone has its own)."""
-    said = _PLACES.get(mode, _ANYWHERE).format(what=_COMMITTED)
+    """Return what hooks commit, in words, by the value of memctl.hookCommits ("": each clone has its own)."""
+    what = _PLACES.get(mode, _ANYWHERE).format(what=_COMMITTED)
     values = f"{hook_commits.ALL}|{hook_commits.RECORDS}|{hook_commits.NONE}"
-    return f"these hooks {said} (`git config {hook_commits.SETTING} {values}` settles it)"
+    return f"these hooks {what} (`git config {hook_commits.SETTING} {values}` settles it)"
 
 
 def _mode(repository: Repository | None) -> str:

@@ -58,17 +58,11 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
 
 
 def json_list(
-    kind: str,
-    items: Iterable[Any],
-    faults: Sequence[Fault] = (),
-    memory: Memory | None = None,
-    *,
-    name: str = "",
-    total: int | None = None,
+    kind: str, items: Iterable[Any], faults: Sequence[Fault] = (), memory: Memory | None = None, *, name: str = ""
 ) -> None:
-    """Print a list in the shape that all lists have: how many there are, and those shown, by default under its kind."""
+    """Print a whole list in the shape of all lists: how many there are, and the items, by default under its kind."""
     shown = list(items)
-    json(kind, {"total": len(shown) if total is None else total, name or kind: shown}, faults, memory)
+    json(kind, {"total": len(shown), name or kind: shown}, faults, memory)
 
 
 def json_text(written: str) -> None:
@@ -137,7 +131,8 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
                 note(f"note: {other.id} ({other.title}) was once called {identifier} too")
 
 
-Style = dict[str, Any] | Callable[[str], dict[str, Any]]  # of a cell, for `click.style`; or what its text makes it
+# Of a cell: what `click.style` takes, or a function of its text that returns that, or the text with its colours.
+Style = dict[str, Any] | Callable[[str], dict[str, Any] | str]
 
 
 def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: Sequence[str] = ()) -> None:
@@ -156,7 +151,8 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[Style] = (), below: 
 
 
 def _painted(cell: str, style: Style) -> str:
-    return click.style(cell, **(style(cell) if callable(style) else style))
+    found = style(cell) if callable(style) else style
+    return found if isinstance(found, str) else click.style(cell, **found)
 
 
 def _width(cell: str) -> int:

@@ -107,7 +107,9 @@ def init_command(
     if yes:
         _do(ctx, memory.folder.parent, [step for step in steps if step.is_complete and step.words[0] != "init"])
     else:
-        _name(steps, "next steps (`memctl init --yes` would have done those that need no words of yours):")
+        top = memory.folder.parent
+        where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
+        _name(steps, f"next steps{where} (`memctl init --yes` would have done those that need no words of yours):")
 
 
 def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from memctl.search.related import Related
 
 _RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
+_WORD = lazy_regex(r"\w+")
 _INDENT = " " * 6
 _MORE = "more: --limit 0 shows all"
 # What results can be put in order of, beside relevance, each with its name in ORDERS.
@@ -162,7 +164,7 @@ def _search(
             [r.number for r in shown if r.number and r.number not in excerpts and not r.record]
         )
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
-        output.columns(rows, ({}, *STYLES), below)
+        output.columns(rows, ({}, *STYLES[:-1], _title_style(query)), below)
     output.rest(total, len(shown), "nothing matches", _MORE)
 
 
@@ -270,6 +272,21 @@ def _table(
     limits = (*(f"{value:.3f}" for value in (1.0, *most)), "the most that each part can give")
     numbers = [(*(f"{value:.3f}" for value in row), name) for row, name in zip(rows, names, strict=True)]
     output.columns([header, limits, *numbers])
+
+
+def _title_style(query: str) -> Callable[[str], str]:
+    """What shows a title with the words of a query in bold, in whatever form they stand there."""
+    asked = [word.casefold() for word in _WORD.findall(query)]
+
+    def style(title: str) -> str:
+        def shown(match: re.Match[str]) -> str:
+            word = match[0].casefold()
+            is_asked = any(word.startswith(one) or (len(word) > 3 and one.startswith(word)) for one in asked)
+            return click.style(match[0], bold=True) if is_asked else match[0]
+
+        return _WORD.sub(shown, title)
+
+    return style
 
 
 def _marked(excerpt: Excerpt) -> str:

@@ -118,7 +118,7 @@ def _write(
     With that a session may end. A dry run sends nothing to a language model. Returns the exit code: REFUSED if the page
     is below a target although it was filled.
     """
-    from memctl.session import filling, grades, probes
+    from memctl.session import grades, missing_facts, probes
 
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
@@ -143,7 +143,7 @@ def _write(
         return OK
     probes.keep_probes(memory, summary.id, told)
     _, page = session_pages.existing_page(memory, summary.id)
-    below = filling.below_target(page, asked) if page else []
+    below = missing_facts.below_target(page, asked) if page else []
     for one in below:
         output.note(f"{one.name} is {one.score} of 5, below {one.target}: {one.how}")
     return REFUSED if below else OK
@@ -346,10 +346,11 @@ def _told(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
     open_errors = [one for one in summary.errors if one.is_open]
     figures = summary.metrics
+    outside = summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)
     words = [
         f"files changed: {len(changed):,}",
         f"read: {len(summary.trail.having(READ)):,}",
-        f"outside of the repository: {len(summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)):,}",
+        f"worked in {summary.root}" if summary.root else f"outside of the repository: {len(outside):,}",
         f"decisions: {len(summary.having(labels.DECISION)):,}",
         f"errors: {len(summary.errors):,} ({len(open_errors):,} open)",
     ]

@@ -13,6 +13,7 @@ from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, message, trust
+from memctl.git.changes import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
@@ -41,8 +42,9 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     (--no-commit), or for a merge or rebase under way, do not count.
     """
     memory = opening.memory(ctx)
+    asked = memory.asked = memory.ask() if at is None else None  # the answer serves to read the memory, and here
     snapshot = opening.snapshot(memory, at)
-    data = _data(memory, snapshot, at)
+    data = _data(memory, snapshot, at, asked)
     if as_json:
         output.json("status", data, snapshot.faults, memory)
     else:
@@ -51,7 +53,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if is_late else OK))
 
 
-def _data(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
+def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProcess | None) -> dict[str, Any]:
     counts: dict[str, dict[str, int]] = {}
     for record in snapshot.records:
         of_type = counts.setdefault(record.memory_type, {})
@@ -65,10 +67,11 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
         "records": counts,
         "last_change": _change_data(changes[0]) if changes else None,
         "duplicate_ids": _duplicates(snapshot),
+        "records_since_overview": freshness.records_since_overview(snapshot),
         "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
     }
     data |= status_figures.of(memory, snapshot)
-    if at is None:
+    if asked is not None:
         data["at_work"] = status_figures.at_work(memory)
         data["trusted"] = memory.is_trusted
         data["hook_commits"], data["fault_of_settings"] = _hook_commits(memory)
@@ -88,18 +91,24 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
             for e in waiting
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
-        rest = [path for path in entry_state.uncommitted(memory) if path not in covered]
+        rest = [path for path in _differing(memory, asked) if path not in covered]
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
         data["interrupted"] = _interrupted(memory)
         data["handoffs"] = [
             {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
-            for one in handoff.waiting(snapshot, memory.actor)
+            for one in (handoff.waiting(snapshot, memory.actor) if handoff.found(snapshot) else ())
         ]
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["locks"] = _locks(memory)
         data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
-        data["upstream"] = _upstream(memory)
+        data["upstream"] = _upstream(memory) if asked.has_upstream() else None
     return data
+
+
+def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
+    """The files below `.memory/` that differ from HEAD, as seen from there."""
+    start = len(memory.prefix) + 1
+    return [path[start:] for path in asked.differing(ignored=False) if not files.is_temporary(path[start:])]
 
 
 def _interrupted(memory: Memory) -> list[str]:
@@ -170,6 +179,8 @@ def _wrong(data: dict[str, Any]) -> Iterator[str]:
         yield f"{identifier} is the id of {len(found)} records: {', '.join(found)}"
     if stale := data["stale_pages"]:
         yield _stale_line(stale)
+    if (number := data["records_since_overview"]) >= freshness.MANY_RECORDS:
+        yield f"{number:,} records since §1.0 was last written or reviewed: `memctl review §1.0`, once it is right"
     for entry in data.get("pending", ()):
         late = f" since {entry['since']}" if entry["overdue"] else ""
         yield f"pending{late}: {entry['op']} {entry['title']} ({entry['why'] or 'not committed'})"

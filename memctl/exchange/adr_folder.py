@@ -82,11 +82,11 @@ class Decisions:
         body = restore(self._snapshot.body(record), origin.links if origin else {})
         by, of = self._others(record.superseded_by), self._others(record.supersedes)
         if origin is not None and form in (None, origin.form):
-            return adr_text.put_together(adr_status.refreshed(origin, body, record, by, of), body)
+            return adr_text.put_together(adr_status.refresh(origin, body, record, by, of), body)
         form = form or self._usual
         head = adr_status.fresh(self.file(record), form, record, by, of, origin)
         own = adr_text.with_outcome(body, record.title) if origin is None and form == "madr" else body
-        return (head + adr_text.arranged(own, form)).rstrip("\n") + "\n"
+        return (head + adr_text.arrange(own, form)).rstrip("\n") + "\n"
 
     @cached_property
     def _usual(self) -> Form:
@@ -123,7 +123,7 @@ def export_folder(
     for file, record in sorted(written.items()):
         origin = decisions.origins.get(record.path)
         ours = {origin.digest if origin else "", last.get(f"{os.path.realpath(folder)}/{file}", "")}
-        found.append(_compared(folder, file, record, decisions.text(record, form), ours))
+        found.append(_compare(folder, file, record, decisions.text(record, form), ours))
     return found
 
 
@@ -147,7 +147,7 @@ def write_folder(memory: Memory, folder: Path, exported: Sequence[Exported]) -> 
     files.replace_private(memory.private / _EXPORTS, msgspec.json.encode(_last_exports(memory) | now).decode())
 
 
-def _compared(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> Exported:
+def _compare(folder: Path, file: str, record: Record, text: str, ours: Container[str]) -> Exported:
     try:
         there = files.locate(Path(os.path.realpath(folder)), file).read_bytes()
     except FileNotFoundError:
@@ -262,11 +262,11 @@ def import_folder(
     decisions = Decisions(snapshot, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
     new = [item for item in found if item.file not in there]
-    known = [item for item in found if item.file in there and _is_known(decisions, there[item.file], item)]
+    known = [item for item in found if item.file in there and _is_same(decisions, there[item.file], item)]
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.said.status for i in new}
     fresh = {item.file for item in new}
     links = [e for e in _edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
-    added, writes = _add(memory, sequence, folder, new, links, there)
+    added, writes = _records_of(memory, sequence, folder, new, links, there)
     changes = _other_ends(there, decisions, {item.file for item in known}, links, added)
     writes += [rewrite(snapshot, record, values) for record, values in changes]
     return ImportedFolder(
@@ -285,7 +285,7 @@ def import_folder(
     )
 
 
-def _is_known(decisions: Decisions, record: Record, item: AdrFile) -> bool:
+def _is_same(decisions: Decisions, record: Record, item: AdrFile) -> bool:
     """Whether a decision came from just this text, or would be written out as it in one of the forms."""
     origin = decisions.origins.get(record.path)
     if origin is not None and origin.digest == item.origin.digest:
@@ -293,7 +293,7 @@ def _is_known(decisions: Decisions, record: Record, item: AdrFile) -> bool:
     return any(decisions.text(record, form) == item.text for form in FORMS)
 
 
-def _add(
+def _records_of(
     memory: Memory,
     sequence: IdSequence,
     folder: Path,

@@ -60,7 +60,7 @@ class Other(msgspec.Struct, frozen=True):
 def statement_of(origin: AdrOrigin, body: str) -> Statement:
     """What a file says in its head or its section `Status`, and in a list of links."""
     head = head_of(origin)
-    text = head.at(head.status) or _text_of(origin)
+    text = head.at(head.status) or _status_text(origin)
     lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == _LINKS]
     relations = [found for line in "\n".join([text, *lists]).split("\n") for found in _relations(line)]
     by = tuple(target for is_by, target in relations if is_by)
@@ -73,12 +73,12 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
     )
 
 
-def _text_of(origin: AdrOrigin) -> str:
+def _status_text(origin: AdrOrigin) -> str:
     """The text of a file's section `Status`."""
     return "".join(part.body for part in headings.split(origin.status))
 
 
-def refreshed(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> AdrOrigin:
+def refresh(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> AdrOrigin:
     """The origin of a record with what has become of the record since: its title, date, status and successors.
 
     `by` are the records that supersede it, `of` those that it supersedes.
@@ -96,10 +96,10 @@ def refreshed(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other],
     lines = [f"Superseded by {other.link(origin.form)}" for other in new_by]
     lines += [f"Supersedes {other.link(origin.form)}" for other in new_of]
     if status and (is_stale or lines):
-        status = _rewritten(status, record.status if is_stale else "", lines)
+        status = _rewrite_section(status, record.status if is_stale else "", lines)
     elif not status and not head.status and (is_stale or new_by or (new_of and origin.form == "nygard")):
         if origin.form == "nygard":
-            status = _rewritten("## Status\n\n", record.status, lines)
+            status = _rewrite_section("## Status\n\n", record.status, lines)
             place = sum(not part.is_headed for part in headings.split(body))
         else:
             changes.append(_new_in_front(head, _in_words(record.status, by, origin.form)))
@@ -110,7 +110,7 @@ def fresh(
     file: str, form: Form, record: Record, by: Sequence[Other], of: Sequence[Other], old: AdrOrigin | None = None
 ) -> str:
     """What stands above a record's body in a form that it did not come in; what else its `old` head says is kept."""
-    front, above, below = _rest(old) if old else ("", "", "")
+    front, above, below = _other_parts(old) if old else ("", "", "")
     day = record.timestamp[:10]
     if form == "madr":
         status = frontmatter.emit("status", _in_words(record.status, by, form))
@@ -119,7 +119,7 @@ def fresh(
     lines += [f"Supersedes {other.link(form)}" for other in of]
     front = f"---\n{front}---\n\n" if front else ""
     title = f"# {int(number_of(file) or 0)}. {record.title}"
-    section = _rewritten("## Status\n\n", record.status, lines)
+    section = _rewrite_section("## Status\n\n", record.status, lines)
     return f"{front}{above}{title}\n\nDate: {day}\n\n{below}{section}"
 
 
@@ -160,7 +160,7 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
     changes: list[tuple[Span, str]] = []
     if " ".join(head.called.split()) != record.title:
         has_title = head.title[1] > head.title[0]
-        changes.append((head.title, _quoted(head, head.title, record.title) if has_title else f"# {record.title}\n\n"))
+        changes.append((head.title, _quote(head, head.title, record.title) if has_title else f"# {record.title}\n\n"))
     if head.date and timestamps.parse(head.at(head.date))[:10] != record.timestamp[:10]:
         changes.append((head.date, record.timestamp[:10]))
     return changes
@@ -175,10 +175,10 @@ def _value(head: Head, words: str) -> str:
     """The words of a status in place of those that stand in a head: with a capital as there, quoted where need be."""
     assert head.status is not None
     words = words[0].upper() + words[1:] if head.text[head.status[0]].isupper() else words
-    return _quoted(head, head.status, words)
+    return _quote(head, head.status, words)
 
 
-def _quoted(head: Head, span: Span, words: str) -> str:
+def _quote(head: Head, span: Span, words: str) -> str:
     """Words in place of a span of a head: in front matter as YAML has them."""
     start, end = span
     if not head.front[0] <= start < head.front[1]:
@@ -200,7 +200,7 @@ def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
     return ((start, start), line if start else f"---\n{line}---\n\n")
 
 
-def _rewritten(section: str, status: str, lines: Sequence[str]) -> str:
+def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
     """A section `Status` with another status ("" for the same) and more lines, each a paragraph as adr-tools has it."""
     part = headings.split(section)[0]
     heading, rest = part.opening.rstrip("\n"), part.body
@@ -215,7 +215,7 @@ def _rewritten(section: str, status: str, lines: Sequence[str]) -> str:
     return f"{heading}\n\n{text}{ending}"
 
 
-def _rest(origin: AdrOrigin) -> tuple[str, str, str]:
+def _other_parts(origin: AdrOrigin) -> tuple[str, str, str]:
     """What a head says beside title, status and date: in its front matter, above its title and below it.
 
     Lines of the section with the status that say something else stand behind what is below.
@@ -225,13 +225,13 @@ def _rest(origin: AdrOrigin) -> tuple[str, str, str]:
     lines = [None if number in told else line for number, line in enumerate(head.text.split("\n"))]
     first, last = (head.text.count("\n", 0, position) for position in head.front)
     title = head.text.count("\n", 0, head.above)
-    amendments = [line for line in _text_of(origin).split("\n") if not _status(line) and not _RELATION.search(line)]
-    above = _joined(lines[last + 1 if head.front[1] else 0 : title])
-    below = [t for t in (_joined(lines[title + (head.above < head.below) :]), _joined(amendments)) if t]
-    front = _joined(lines[first:last])
+    amendments = [line for line in _status_text(origin).split("\n") if not _status(line) and not _RELATION.search(line)]
+    above = _join_lines(lines[last + 1 if head.front[1] else 0 : title])
+    below = [t for t in (_join_lines(lines[title + (head.above < head.below) :]), _join_lines(amendments)) if t]
+    front = _join_lines(lines[first:last])
     return front + "\n" if front else "", above + "\n\n" if above else "", "".join(f"{text}\n\n" for text in below)
 
 
-def _joined(lines: Iterable[str | None]) -> str:
+def _join_lines(lines: Iterable[str | None]) -> str:
     """The lines that are left, without the gaps that others leave."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None)).strip("\n")

@@ -113,7 +113,7 @@ def with_outcome(body: str, title: str) -> str:
     )
 
 
-def arranged(body: str, form: Form) -> str:
+def arrange(body: str, form: Form) -> str:
     """A body in a form that it did not come in: sections in the form's order and under its names, others behind."""
     places = list(_SECTIONS[form])
     parts = _with_fields(body)
@@ -368,7 +368,7 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     start = front.end() if front else 0
     first = next((one for one in headings.of(text[start:]) if one.level <= 2), None)
     if first is None or first.level != 1 or not first.title:
-        if (untitled := _untitled(text, file, front, is_head)) is not None:
+        if (untitled := _head_without_title(text, file, front, is_head)) is not None:
             return untitled
         end = start + first.start if first else len(text)
         line_number = text.count("\n", 0, end) + (end < len(text))
@@ -382,10 +382,10 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
     head = Head(text=text[:end], title=title, above=position, below=below, front=front.span(1) if front else (0, 0))
     if front:
         spans = {**spans, **_front_spans(text, front.span(1))}
-    return _dated(msgspec.structs.replace(head, status=spans.get("status")), spans.get("date")), end
+    return _with_date(msgspec.structs.replace(head, status=spans.get("status")), spans.get("date")), end
 
 
-def _untitled(text: str, file: str, front: re.Match[str] | None, is_head: bool) -> tuple[Head, int] | None:
+def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_head: bool) -> tuple[Head, int] | None:
     """The head of a file without a line for its title, and where its body begins: the front matter has the title, or
     the name of the file says it. None for what has neither, or reads as no decision."""
     place = front.end() if front else 0
@@ -400,7 +400,7 @@ def _untitled(text: str, file: str, front: re.Match[str] | None, is_head: bool) 
     named = "" if title else words[:1].upper() + words[1:]
     head = Head(text=text[:end], title=title or (place, place), above=place, below=place, named=named)
     head = msgspec.structs.replace(head, front=front.span(1) if front else (0, 0), status=spans.get("status"))
-    return _dated(head, spans.get("date")), end
+    return _with_date(head, spans.get("date")), end
 
 
 def has_sections(text: str) -> bool:
@@ -409,7 +409,7 @@ def has_sections(text: str) -> bool:
     return sum(name in _ONLY_MADR or name in _ONLY_NYGARD or _field_of(name) is not None for name in names) > 1
 
 
-def _dated(head: Head, span: Span | None) -> Head:
+def _with_date(head: Head, span: Span | None) -> Head:
     if span is None:
         return head
     found = _DATE.match(head.at(span))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange.batch import SOURCE_ID
 from memctl.exchange.relative_links import LinkRebase
+from memctl.exchange.rows import SOURCE_ID
 from memctl.record import strict_yaml, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.parser import leads_out
@@ -66,7 +66,7 @@ def _record(text: str) -> dict[str, Any]:
     front = _FRONT.match(text)
     if front is None:
         raise Malformed(1, "", "no task of Backlog.md: there is no front matter")
-    task = strict_yaml.read(_UNQUOTED.sub(_quoted, front[1] + "\n"))
+    task = strict_yaml.read(_UNQUOTED.sub(_quote_value, front[1] + "\n"))
     title, identifier = one_line(str(task.get("title") or "")), str(task.get("id") or "")
     if not title or not identifier:
         raise Malformed(1, "", "no task of Backlog.md: `id` or `title` is missing")
@@ -83,7 +83,7 @@ def _record(text: str) -> dict[str, Any]:
         "title": cut_at_word(title, TITLE_LIMIT, "…"),
         "status": _STATUSES.get(str(task.get("status") or "").lower(), "open"),
         "severity": next((s for s in _SEVERITIES if s == str(task.get("priority") or "").lower()), "medium"),
-        "timestamp": _moment(task.get("created_date")),
+        "timestamp": _timestamp(task.get("created_date")),
         "agent_id": next(iter([*_listed(task, "reporter"), *assignees]), "").lstrip("@") or None,
         "tags": _tags(task),
         "code_refs": paths,
@@ -118,7 +118,7 @@ def _tags(task: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(filter(None, [kind, *labels])))
 
 
-def _moment(value: Any) -> str | None:
+def _timestamp(value: Any) -> str | None:
     """A time of a task; None for one that can't be read."""
     for text in (str(value or ""), str(value or "")[:10]):
         if timestamps.is_moment(text.replace(" ", "T", 1)):
@@ -141,7 +141,7 @@ def _body(text: str, references: list[str]) -> str:
     return body
 
 
-def _quoted(match: re.Match[str]) -> str:
+def _quote_value(match: re.Match[str]) -> str:
     """A line of YAML with the quotes that a value such as `@ada` needs."""
     value = match[2].rstrip().replace("'", "''")
     return f"{match[1]}'{value}'"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.exchange.batch import SOURCE_ID
+from memctl.exchange.rows import SOURCE_ID
 from memctl.record.record import TITLE_LIMIT
 from memctl.text.fit import cut_at_word
 from memctl.text.markdown import one_line

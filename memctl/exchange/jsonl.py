@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange import batch
-from memctl.exchange.batch import SOURCE_ID, Batch, Imported
+from memctl.exchange.batch import Batch, Imported
+from memctl.exchange.rows import SOURCE_ID, row
 from memctl.record import frontmatter, ids
 from memctl.record.kinds import KINDS, Kind
 from memctl.record.record import ORDER, Record
@@ -98,11 +98,11 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
             if not isinstance(values, dict):
                 raise MemctlError("this is no JSON object")
             identity = _identity(values)
-            rows.append(batch.row(memory, f"line {number}", draft_of(_with_source_id(values)), identity))
+            rows.append(row(memory, f"line {number}", draft_of(_with_source_id(values)), identity))
         except (msgspec.MsgspecError, MemctlError, RecursionError) as error:
             wrong.append(f"line {number}: {error}")
     coming = Batch(memory, snapshot, rows)
-    coming.wrong[:0] = wrong
+    coming.problems.wrong[:0] = wrong
     return coming.add(sequence)
 
 

@@ -40,12 +40,12 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
     is_labelled = own is not None and bool(role_of(own.source.split("\n")[0]))
     if own is None or found is None or not (is_labelled or own.values or set(own.content) - set(in_form)):
         notes = [f"{_article(kind)} has no field for {told}"] if (told := _headings(unread)) else []
-        notes += _of_another(others, kind) if not title and "title" not in values else []
+        notes += _hint_of_other_type(others, kind) if not title and "title" not in values else []
         given = {**({"title": title} if title else {}), **values, "body": body}
         return jsonl.draft_of(given, kind), notes
     taken, notes = _accepted(found, kind)
     lines = text.split("\n")
-    left = "\n\n".join("\n".join(lines[one.line - 1 : one.end]).strip("\n") for one in _joined(unread, lines))
+    left = "\n\n".join("\n".join(lines[one.line - 1 : one.end]).strip("\n") for one in _merge_adjacent(unread, lines))
     notes += [f"in no field, so it stays in the text: {told}"] if (told := _places(unread, lines)) else []
     notes += [f"line {one.line} begins another {one.kind}: `memctl import` takes several" for one in others[:_SHOWN]]
     given = {"title": found.title, **taken, **values, "content": dict(found.content), "body": left}
@@ -64,7 +64,7 @@ def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str
     return values, notes
 
 
-def _of_another(others: Iterable[Statement], kind: Kind) -> list[str]:
+def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
     """A hint if a text without a title is that of another type."""
     other = next((KINDS[one.kind] for one in others if one.kind in KINDS and one.kind != kind.name), None)
     return [f"it reads as {_article(other)}: `memctl {other.verb} --file`"] if other else []
@@ -76,14 +76,14 @@ def _article(kind: Kind) -> str:
 
 def _headings(unread: Iterable[Unread]) -> str:
     """The headings that are no field, with the nearest; "" if there is none."""
-    return "; ".join(_named(one) for one in list(filter(lambda one: one.name, unread))[:_SHOWN])
+    return "; ".join(_describe(one) for one in list(filter(lambda one: one.name, unread))[:_SHOWN])
 
 
-def _named(one: Unread) -> str:
+def _describe(one: Unread) -> str:
     return f"{one.name!r} (line {one.line}{f'; did you mean {one.nearest}?' if one.nearest else ''})"
 
 
-def _joined(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
+def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
     """What was not understood, with what stands right behind it as one."""
     last: Unread | None = None
     for one in unread:
@@ -100,9 +100,9 @@ def _joined(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
 def _places(unread: Iterable[Unread], lines: list[str]) -> str:
     """Where the text has what was not understood: the labels by name, else the lines."""
     places = [
-        _named(one) if one.name else f"line{'s' if one.end > one.line else ''} {one.line}"
+        _describe(one) if one.name else f"line{'s' if one.end > one.line else ''} {one.line}"
         + (f" to {one.end}" if one.end > one.line else "")
-        for one in _joined(unread, lines)
+        for one in _merge_adjacent(unread, lines)
     ]  # fmt: skip
     return "; ".join(places[:_SHOWN]) + (f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else "")
 
@@ -111,10 +111,14 @@ def is_markdown(source: str, text: str) -> bool:
     """Whether a source of records is Markdown and not JSON Lines, by its name, or by what is in it."""
     if source.lower().endswith((".md", ".markdown")):
         return True
-    return not source.lower().endswith((".json", ".jsonl")) and not text.lstrip().startswith("{") and bool(_of(text))
+    return (
+        not source.lower().endswith((".json", ".jsonl"))
+        and not text.lstrip().startswith("{")
+        and bool(_statements(text))
+    )
 
 
-def _of(text: str) -> list[tuple[Statement, RecordValues]]:
+def _statements(text: str) -> list[tuple[Statement, RecordValues]]:
     return [(one, found) for one in reader.read(text) if (found := as_record(one))]
 
 
@@ -125,7 +129,7 @@ def import_text(
 
     Raises MemctlError if it states nothing, or, naming lines, if anything of it can't be added.
     """
-    made = _of(text)
+    made = _statements(text)
     if not made:
         raise MemctlError(
             f"{source} states nothing under a label", "such as `## DECISION: …`, `BUG-12: …`, `Lesson: …`", USAGE
@@ -140,7 +144,9 @@ def import_text(
         values, untaken = _accepted(found, KINDS[found.type])
         notes += [f"line {one.line}: {note}" for note in untaken]
         notes += [
-            f"no field of its {found.type}: {_named(more)}" for more in one.more if more.name and found.type == one.kind
+            f"no field of its {found.type}: {_describe(more)}"
+            for more in one.more
+            if more.name and found.type == one.kind
         ]
         place = next(number for number in range(one.line - 1, len(lines)) if not lines[number])
         given = {"memory_type": found.type, "title": found.title, **values, "content": dict(found.content)}

@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange import backlog, batch, beads
-from memctl.exchange.batch import SOURCE_ID, Batch, Imported
+from memctl.exchange import backlog, beads
+from memctl.exchange.batch import Batch, Imported
 from memctl.exchange.jsonl import draft_of
 from memctl.exchange.relative_links import LinkRebase
+from memctl.exchange.rows import SOURCE_ID, row
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -27,7 +28,7 @@ def import_beads(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str], *, is_strict: bool = False
 ) -> Imported:
     """What adding the issues of beads, as JSON Lines, comes to."""
-    return _imported(memory, sequence, snapshot, beads.rows(lines), str, is_strict)
+    return _import(memory, sequence, snapshot, beads.rows(lines), str, is_strict)
 
 
 def import_backlog(
@@ -35,11 +36,11 @@ def import_backlog(
 ) -> Imported:
     """What adding the tasks of a folder of Backlog.md comes to."""
     links = LinkRebase(memory)
-    found = _imported(memory, sequence, snapshot, backlog.rows(folder, links), backlog.canonical, is_strict)
+    found = _import(memory, sequence, snapshot, backlog.rows(folder, links), backlog.canonical, is_strict)
     return msgspec.structs.replace(found, notes=(*found.notes, *links.notes))
 
 
-def _imported(
+def _import(
     memory: Memory,
     sequence: IdSequence,
     snapshot: Snapshot,
@@ -53,12 +54,12 @@ def _imported(
             if isinstance(values, str):
                 raise MemctlError(values)
             identity = f"id\0{values['extra'][SOURCE_ID]}"
-            rows.append(batch.row(memory, place, draft_of(values), identity))
+            rows.append(row(memory, place, draft_of(values), identity))
         except MemctlError as error:
             unread.append(f"{place}: {error}")
     coming = Batch(memory, snapshot, rows, is_lenient=not is_strict, canonical=canonical)
     if is_strict:
-        coming.wrong += unread
+        coming.problems.wrong += unread
     else:
-        coming.notes += [f"{one}: passed over" for one in unread]
+        coming.problems.notes += [f"{one}: passed over" for one in unread]
     return coming.add(sequence)

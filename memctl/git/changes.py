@@ -11,6 +11,7 @@ from memctl.git import git
 _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind")
 _ALL = ("--untracked-files=all", "--ignored", "--no-renames", "--")
 _COMMIT = b"# branch.oid "
+_UPSTREAM = b"# branch.upstream "
 _FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
 
 
@@ -28,10 +29,16 @@ class StatusProcess:
         name = told[0].removeprefix(_COMMIT).decode() if told else ""
         return name if name.isalnum() else ""
 
-    def differing(self) -> list[str]:
-        """The files that differ from HEAD, ignored and untracked ones too."""
+    def has_upstream(self) -> bool:
+        """Whether the branch follows another one."""
+        return any(item.startswith(_UPSTREAM) for item in self._said)
+
+    def differing(self, *, ignored: bool = True) -> list[str]:
+        """The files that differ from HEAD, untracked ones too, and so are ignored ones."""
         found = []
         for item in self._said:
+            if not ignored and item[:1] == b"!":
+                continue
             count = _FIELDS_BEFORE_PATH.get(item[:1])
             if count is not None:
                 found.append(git.name(item.split(b" ", count)[count]))

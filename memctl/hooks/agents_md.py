@@ -30,7 +30,7 @@ _LEADS_THERE = re.compile(rf"(?:^|\s)@(?:\./)?{re.escape(AGENTS)}\b")
 
 
 def add_block(text: str, name: str) -> str:
-    """A file with its block: put behind the rest, or refreshed where it stands."""
+    """Return a file's text with its block, which is refreshed in its place or put behind the rest."""
     block = f"{BEGIN}\n{_BLOCKS[name]}{END}"
     newline = "\r\n" if "\r\n" in text else "\n"
     block = block.replace("\n", newline)
@@ -44,7 +44,7 @@ def add_block(text: str, name: str) -> str:
 
 
 def remove_block(text: str, name: str) -> str:
-    """A file without its block, and without the empty line that came with it."""
+    """Return a file's text without its block and the empty line before it."""
     place = _place(text, name)
     if not place:
         return text
@@ -56,11 +56,11 @@ def remove_block(text: str, name: str) -> str:
 
 
 def _place(text: str, name: str) -> tuple[int, int] | None:
-    """Where the block stands; raises MemctlError if only one of its marks is there, or several."""
+    """Return where the block begins and ends; raises MemctlError if its marks are not one pair."""
     begins, ends = text.count(BEGIN), text.count(END)
     if not begins and not ends:
         return None
     start, end = text.find(BEGIN), text.find(END)
     if begins != 1 or ends != 1 or end < start:
-        raise MemctlError(f"{name}: the marks of memctl's block are not a pair", f"mend {BEGIN} … {END} by hand")
+        raise MemctlError(f"{name}: the marks of memctl's block are not a pair", f"correct {BEGIN} … {END} by hand")
     return start, end + len(END)

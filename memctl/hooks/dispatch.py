@@ -70,8 +70,8 @@ def answer(
     start: Path | None = None,
     behind: list[Later] | None = None,
 ) -> str:
-    """What to print for an event; "" outside of a memory, for one that we don't know, and for all of a sub-agent's but
-    the one at which it begins.
+    """Return what to print for an event; "" outside of a memory, for an unknown event, and for those of a sub-agent but
+    its start.
 
     The memory is looked for from `start`, or else from where the host says that the session is. What is left to be done
     once the host goes on is put into `behind`; without that list it is done at once.
@@ -350,8 +350,8 @@ def _note_compaction(call: _EventCall) -> None:
 
 
 def _stop(call: _EventCall) -> str:
-    """What was decided and not recorded: because of it the agent goes on, so it is said to nobody who only waits for an
-    answer, and not where the agent has gone on once."""
+    """Name what was decided and not recorded. The agent goes on because of it, so not where a program waits for the
+    answer, nor where the agent has gone on once."""
     is_attended = call.environ.get(_ATTENDED) != "0"
     text = _reminder(call) if is_attended and not call.payload.goes_on else ""
     if call.payload.answer and not call.host.reads:

@@ -74,8 +74,8 @@ def parse(data: bytes) -> Payload:
 
 
 def _without_hook_context(prompt: str) -> str:
-    """What the user asks, without what hooks have said before it: Gemini CLI puts that at the head of a prompt which is
-    given on its command line, with all `<` within it escaped."""
+    """Return a prompt without the answers of hooks, which Gemini CLI puts before one that is given on its command line,
+    with all `<` within them escaped."""
     if not prompt.startswith(_SAID):
         return prompt
     _, end, rest = prompt.partition(_SAID_END)
@@ -88,13 +88,13 @@ def _text(values: dict[str, Any], name: str) -> str:
 
 
 def render_answer(host: Host, event: str, text: str) -> str:
-    """An answer as the host takes it."""
+    """Return an answer as the host takes it."""
     text = _cut_to(text, host.most_bytes) if host.most_bytes else text
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
 
 
 def _cut_to(text: str, most: int) -> str:
-    """A text of at most so many bytes: without lines before its last one, which says what else was left out."""
+    """Return a text of at most so many bytes, without lines before its last, which says what else was left out."""
     lines = text.rstrip("\n").split("\n")
     sizes = [len(line.encode(errors="surrogatepass")) + 1 for line in lines]
     room, kept = most - sizes[-1], list[str]()

@@ -45,9 +45,9 @@ def after(place: Path, folder: SessionDir, payload: Payload) -> str:
         if not folder.is_first(_mark(name)):  # another call has just said it
             continue
         is_new = folder.is_first(f"record-{found[0][0]}")
-        said = _sentence(name, found) if is_new else f"{found[0][0]}, given before, is about {_line(name)}, too."
+        sentence = _sentence(name, found) if is_new else f"{found[0][0]}, given before, is about {_line(name)}, too."
         check = " Already written without a look at it: check it against that." if is_written else ""
-        lines.append(f"{said}{check}\n")
+        lines.append(f"{sentence}{check}\n")
         if len(lines) == _AT_ONCE:
             break
     return "".join(lines)
@@ -70,8 +70,8 @@ def before(place: Path, folder: SessionDir, payload: Payload) -> str:
 def _unsaid(
     repository: Repository, place: Path, folder: SessionDir, payload: Payload
 ) -> Iterator[tuple[str, bool, _Found]]:
-    """The files that a call touches, of which something is recorded and was not said since the last compaction: name,
-    whether it is written, and its open records, the weightiest first: id, title, type, status, and why it is so."""
+    """Yield the files with a record that a call touches and that no answer named since the last compaction: the name,
+    whether the call writes it, and its records in force, the weightiest first: id, title, type, status and reason."""
     named = _candidates(repository.top, payload.cwd or str(place), payload.arguments)
     rows = file_records.records_of_files(repository.private / folder.root.name, named) if named else []
     rows = [row for row in rows if not folder.was_said(_mark(row[0]))]
@@ -117,7 +117,7 @@ def _touched_files(top: Path, payload: Payload) -> dict[str, bool]:
 
 
 def _inside(top: Path, folder: str, path: str) -> str:
-    """A path as Git names a file of the repository; "" for one that can't be such."""
+    """Return a path as Git names a file of the repository; "" if it is none."""
     if "\0" in path:
         return ""
     whole = os.path.normpath(os.path.join(folder, path))
@@ -128,7 +128,7 @@ def _inside(top: Path, folder: str, path: str) -> str:
 
 
 def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> bool:
-    """Whether somebody has details that not every agent may read: then nothing is said, rather than too much."""
+    """Return whether an owner keeps details to some agents: then hooks give nothing, rather than too much."""
     from memctl.team import read_access
 
     if read_access.is_known_open(repository, (place / FOLDER).relative_to(repository.top).as_posix()):
@@ -161,10 +161,10 @@ def _sentence(name: str, found: _Found) -> str:
     (identifier, title, type_, status, why), *others = found
     more = f" Also {', '.join(other[0] for other in others[:_OTHERS])}." if others else ""
     start, end = f"{identifier} ({status} {type_}) is about {name}: ", f"{more} (information from the project's memory)"
-    said = why if _plain(why).startswith(_plain(title)) else f"{title.rstrip('.')}. {why}".rstrip()
-    said = said if said.endswith((".", "!", "?")) else f"{said}."
+    text = why if _plain(why).startswith(_plain(title)) else f"{title.rstrip('.')}. {why}".rstrip()
+    text = text if text.endswith((".", "!", "?")) else f"{text}."
     room = _MOST - len(start) - len(end)
-    text = said if len(said) <= room else said[: max(room - 1, 0)].rstrip() + "…"
+    text = text if len(text) <= room else text[: max(room - 1, 0)].rstrip() + "…"
     return _line(f"{start}{text}{end}")
 
 
@@ -181,7 +181,7 @@ def _line(text: str) -> str:
 
 
 def _mark(name: str) -> str:
-    """What a session's folder calls that something was said of a file."""
+    """Return the name by which a session's folder notes that a file was named."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more
 
     return f"file-{blake2b(name.encode(errors='surrogateescape'), digest_size=8).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Which sessions are under way, and which were killed: their programs are gone, and nobody has told their end.
+"""Which sessions are under way, and which were killed: their programs are gone, and no event ended them.
 
 A file in a session's folder says where its transcript is and which process runs it, from the session's first event to
 its end. So a session is summed up that was killed in its first turn, before anything was known of it.
@@ -66,16 +66,16 @@ def end(folder: SessionDir) -> None:
 
 
 def killed_sessions(folder: SessionDir, place: Path, pause: float) -> list[SessionDir]:
-    """The other sessions of a place that nobody has ended and that were killed, as far as can be told, the one touched
-    last first. One that has left no trace for `pause` seconds is over (`session_pause_hours`)."""
+    """Return the other sessions of a place that were killed, as far as can be known, the one touched last first. One
+    without a trace for `pause` seconds is over (`session_pause_hours`)."""
     found = ((one, read(one)) for one in folder.others())
     here = [(one, alive) for one, alive in found if alive and alive.place == str(place)]
     return [one for one, alive in here if _was_killed(one, alive, pause)]
 
 
 def _was_killed(folder: SessionDir, alive: Alive, pause: float) -> bool:
-    """Whether a session was killed, as far as can be told. Only of a process that its host has named it is known that
-    it is the session's own; any other may run more of them."""
+    """Return whether a session was killed, as far as can be known. Only a process that the host has named is surely the
+    session's own; any other may run more of them."""
     if _can_be_asked(alive) and _is_gone(alive):
         return True
     is_its_own = alive.host in HOSTS and bool(HOSTS[alive.host].process) and _can_be_asked(alive)

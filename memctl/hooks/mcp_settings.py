@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Client(NamedTuple):
-    """A program: its name, the file that its settings are in, and how the server stands there."""
+    """A program: its name, the file of its settings, and what writes the server's entry for it."""
 
     title: str
     file: str

@@ -1,7 +1,7 @@
 """Hooks of another memctl beside ours, in the other settings of a host: an older one answers every event once more.
 
-Versions that note an event answer it once, whoever is first; an older one does not look. Which it is can't be told from
-settings, so what is named is a program that is another file than ours.
+Versions that note an event answer it once, whoever is first; an older one does not look. Settings don't show the
+version, so a program is named if it is another file than ours.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def find(host: Host, project: Path, environ: Mapping[str, str], least: int = 1) 
 
 
 def line(host: Host, project: Path, root: Path, environ: Mapping[str, str]) -> str:
-    """Return what to say of it at a session's start, "" if nothing, or if it was said in this clone before."""
+    """Return the line for a session's start, once in a clone; "" if no other memctl is hooked."""
     if (root / _NOTED).exists():
         return ""
     found = find(host, project, environ, least=2)
@@ -76,7 +76,7 @@ def _read(place: Place) -> bytes:
 
 
 def _is_another(program: str, own: str) -> bool:
-    """Whether a program is there, and another file than ours; one that is not there does nothing."""
+    """Return whether a program exists and is another file than ours."""
     import shutil
 
     words = program.split()

@@ -1,4 +1,4 @@
-"""How each host is told what an agent may run of memctl without asking (`agent_env.COMMANDS`).
+"""The rules by which each host lets an agent run memctl without asking (`agent_env.COMMANDS`).
 
 Hosts compare the beginning of a command line, so all options of a command come with it; those that reach further are
 refused in the shell of an agent. Chained commands, substitutions and redirections are the hosts' to look at: seen in
@@ -21,7 +21,7 @@ _STRONGER = ("deny", "ask")  # lists beside Claude Code's of what is allowed: wh
 
 
 class Form(NamedTuple):
-    """How a host is told of commands: by a list in its settings, or by a file of rules in its folder, line by line.
+    """How a host names such commands: in a list in its settings, or in a file of rules in its folder, line by line.
 
     `rule` is an entry or a line, with the command as `{command}`, or word by word as `{words}`. Before and after the
     lines of a file come `opening` and `closing`. `setting` is the place of the list; where there is a file, the list
@@ -36,14 +36,14 @@ class Form(NamedTuple):
     names: tuple[str, ...] = ()
 
     def rules(self) -> dict[str, list[str]]:
-        """The entries or lines, by group."""
+        """Return the entries or lines, by group."""
         return {
             group: [self.rule.format(command=command, words=json.dumps(["memctl", *command.split()])) for command in of]
             for group, of in COMMANDS.items()
         }
 
     def listed(self, *, is_project: bool) -> dict[str, list[str]]:
-        """What stands in the settings, by group."""
+        """Return what the list in the settings has, by group."""
         if not self.file:
             return self.rules()
         return {group: list(self.names) for group in COMMANDS} if self.names and is_project else {}
@@ -91,7 +91,7 @@ def choose(
 
 
 def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[str]) -> str:
-    """A file of rules with those wanted and without those that are to go; "" if nothing is left but its frame."""
+    """Return a file of rules with those wanted and without those `gone`; "" if nothing is left but its frame."""
     lines = [line for line in text.splitlines(keepends=True) if line.strip("\r\n") not in gone]
     if not any(line.strip() for line in lines):
         lines = [form.opening, form.closing] if wanted else []
@@ -106,7 +106,7 @@ def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[s
 
 
 def rules_in(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
-    """Which rules a file has."""
+    """Return the rules that a file has."""
     lines = text.splitlines()
     return [rule for of in rules.values() for rule in of if rule in lines]
 
@@ -133,7 +133,7 @@ def granted_rules(host: Host, text: str, rules: str, name: str) -> list[str]:
 
 
 def describe(host: Host, rules: Collection[str]) -> str:
-    """What an agent may run without asking by some rules."""
+    """Return what some rules let an agent run without asking, in words."""
     found = {
         group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in rules]
         for group, of in FORMS[host.name].rules().items()

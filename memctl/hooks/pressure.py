@@ -6,8 +6,8 @@ Zones are shares of that point (`tokens.model_windows`) and not of the window, o
 After every tool call one is counted, and a compaction suggested when it is due (rules.md#agent-hooks):
 In 279 real sessions the median was 87 calls between compactions, and a count alone says little: so a number of calls
 counts only once the context is half full (or nobody knows how full it is), and a context at 75 and 90 % of the host's
-own point of compaction is named at any number. Each is said once until the next compaction, to the model, which is who
-can save its state and ask.
+own point of compaction is named at any number. Each is said once until the next compaction, to the model, since it can
+save its state and ask.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
 
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
     """The size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in it, but
-    no larger than Claude Code is told to take it for."""
+    no larger than the settings of Claude Code make it."""
     try:
         given = model_windows.window_setting(environ)
     except MemctlError:  # `_check` notes it

@@ -1,7 +1,7 @@
 """How an agent uses the memory: the guide that every session is given, and pages on demand (`memctl guide TOPIC`).
 
-An agent that is told of commands and not of the moment to use them uses none. So the guide has four moments, each with
-a whole command; it stands at a session's start and in AGENTS.md, and has at most 150 tokens, a page at most 400.
+An agent that knows commands and not the moment to use them uses none. So the guide has four moments, each with a whole
+command. It is part of a session's start and of AGENTS.md, and has at most 150 tokens, a page at most 400.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: C
 
 
 def _is_in_force(record: Record, now: str) -> bool:
-    """Whether a record may bear on a prompt. States stand in the start's text."""
+    """Return whether a record is knowledge in force. States are left out: the start's text has them."""
     is_state = record.memory_type == "state"
     return record.kind.is_knowledge and not is_state and record.is_open and not record.is_expired(now)
 

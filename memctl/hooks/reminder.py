@@ -1,4 +1,4 @@
-"""At a stop and before a compaction: what was decided in words and stands in no record, each once.
+"""At a stop and before a compaction: what was decided in words and is in no record, each once.
 
 It must be right, for the agent goes on because of it: so of what a summary finds (`sessions.extraction`) only what is
 labelled as a decision, what "we" decided with a reason or an alternative, and what the user chose between options.
@@ -83,10 +83,10 @@ def give(folder: SessionDir, made: str, end: int) -> str:
 def _line(left: Sequence[Extract]) -> str:
     """The line that names decisions."""
     from memctl.hooks import session_state
+    from memctl.text.fit import cut_at_word
 
-    quotes = [
-        f'"{_quoted(_shortened(session_state.checkpoint_line(_statement(one)).rstrip(" .")))}"' for one in left[:_MOST]
-    ]
+    lines = (session_state.checkpoint_line(_statement(one)).rstrip(" .") for one in left[:_MOST])
+    quotes = [f'"{_quoted(cut_at_word(line, _LONGEST))}"' for line in lines]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(quotes)}{more}. Record what holds, or go on:"
@@ -95,7 +95,7 @@ def _line(left: Sequence[Extract]) -> str:
 
 
 def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
-    """What was said and answered in some lines of a transcript."""
+    """Yield the prompts, answers and results in some lines of a transcript."""
     from memctl.transcript.claude_code import LineReader, SessionReader
     from memctl.transcript.events import ANSWER, PROMPT, RESULT
 
@@ -138,14 +138,8 @@ def _statement(found: Extract) -> str:
     return f"{found.text} because {found.reason}" if has_reason else found.text
 
 
-def _shortened(text: str) -> str:
-    """A text with its end, where the answer to a question stands."""
-    half = _LONGEST // 2
-    return text if len(text) <= _LONGEST else f"{text[:half].rstrip()} … {text[-half:].lstrip()}"
-
-
 def _quoted(text: str) -> str:
-    """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
+    """Return a text for between quotes: it ends neither them nor the host's own marks."""
     from memctl.record.notices import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")

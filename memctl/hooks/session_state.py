@@ -1,4 +1,4 @@
-"""What is known of a session from one hook to the next: how far its transcript is read, and where the work stands."""
+"""What is known of a session from one hook to the next: how far its transcript is read, and the state of its work."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _STATE = "state.json"
 # Of a host of whose transcripts only tool calls are read, events tell the session's task and what was decided.
-_LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next steps stand
-_ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginning, which may stand before these
+_LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next steps are
+_ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginning, which may be before these
 _LOOKED_AT = 8  # times as many characters as are kept: somebody waits for a hook, and what is pasted may be long
 MOST_STEPS, MOST_ANSWERS = 200, 30
 # The lists that the state of a task took over from what an older memctl knew of a session, and their names there.

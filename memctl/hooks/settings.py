@@ -1,6 +1,6 @@
 """Our hooks in a host's settings: what they look like there, putting them in and taking them out.
 
-The same for a list of texts in them, by which a host is told what an agent may run (`permissions`).
+The same for a list of texts in them, which says what an agent may run (`permissions`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def programs(text: str, name: str, host: Host) -> list[str]:
 
 
 def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
-    """How a host is told to call us: the fields of a hook that say so.
+    """Return the fields of a hook that say how a host calls us.
 
     Without a `program` it is memctl from the PATH. Where there is none, nothing happens in a project's settings: not
     all who work on it have memctl, and a host tells its user of each hook that fails. The event is read all the same,
@@ -95,7 +95,7 @@ def hook_call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[
 
 
 def hook_groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What stands in the settings for each event of a host."""
+    """Return what the settings have for each event of a host."""
     made: dict[str, dict[str, Any]] = {}
     for event, what in host.events.items():
         seconds = {TOOL: 5, END: host.last}.get(what, _SECONDS)  # at the end we write, and may find another at it
@@ -107,7 +107,7 @@ def hook_groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]
 
 
 def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
-    """Settings with our hooks in them, one for each event, whatever memctl was called there before.
+    """Return settings with our hooks in them, one for each event, whatever memctl was called there before.
 
     Raises MemctlError if they are not such as we can add to.
     """
@@ -141,7 +141,7 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
 
 
 def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
-    """A list in settings, [] if there is none; raises MemctlError if there is something else in its place."""
+    """Return a list in settings, [] if there is none; raises MemctlError if something else is in its place."""
     value: Any = json_edit.parse(text, name)
     for step in path:
         if not isinstance(value, dict):
@@ -153,7 +153,7 @@ def list_at(text: str, path: Sequence[str], name: str) -> list[Any]:
 
 
 def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Collection[str], name: str) -> str:
-    """Settings with texts in a list and without others. What is empty then is taken out, if anything was."""
+    """Return settings with the texts `wanted` in a list and without those `gone`. A list that this empties goes."""
     present = list_at(text, path, name) if wanted or gone else []
     for item in wanted:
         if item in present:
@@ -174,13 +174,12 @@ def change_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Col
 
 
 def are_off(text: str, name: str) -> bool:
-    """Whether settings turn all hooks off, ours too."""
+    """Return whether settings turn all hooks off, ours too."""
     return json_edit.parse(text, name).get(OFF) is True
 
 
 def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
-    """Settings without our hooks but those of the events that it `keeps`, and without what is empty then and was for
-    them; all else stays as it is."""
+    """Return settings without our hooks, but those of the events that it `keeps`, and without what this empties."""
     if not text.strip():
         return text
     while (

@@ -21,7 +21,7 @@ class CompactionCount(msgspec.Struct, frozen=True):
 
     `before` and `after` are tokens in the context; where the host does not say the latter, they are those of the next
     request, with what was asked in it. `limit` has those at which the host compacts it by itself, `calls` the tool
-    calls since the compaction before, `suggested` what we had said by then.
+    calls since the compaction before, `suggested` what memctl had suggested by then.
     """
 
     at: str
@@ -108,8 +108,8 @@ def _read(entry: dict[str, Any]) -> CompactionCount | None:
         return None
     values: dict[str, Any] = {name: str(entry.get(name) or "")[:200] for name in _TEXTS}
     values |= {name: _number(entry.get(name)) for name in _NUMBERS}
-    said = entry.get("suggested")
-    suggested = tuple(one for one in said if isinstance(one, str)) if isinstance(said, list) else ()
+    listed = entry.get("suggested")
+    suggested = tuple(one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
     return CompactionCount(at=at, suggested=suggested, **values)
 
 

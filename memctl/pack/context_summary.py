@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack import mentioned
+from memctl.pack import names_in_text
 from memctl.pack import summary_rules as rules
 from memctl.pack.filling import CountTokens
 from memctl.statements.units import CODE, HEADING, SENTENCE, TABLE, Unit, units
@@ -77,7 +77,7 @@ class Enforced(msgspec.Struct, frozen=True):
     @property
     def files(self) -> list[str]:
         """The paths that it names, in its text or at its end."""
-        return list(dict.fromkeys([*mentioned.paths(self.text), *self.paths]))
+        return list(dict.fromkeys([*names_in_text.paths(self.text), *self.paths]))
 
     @property
     def is_actionable(self) -> bool:
@@ -138,12 +138,12 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
         raise MemctlError(f"{budget} tokens have no room for the decision", "give a larger --budget", USAGE)
     body, stated = _without_decision(text)
     kept, dropped = _judged(_units(body), decision)
-    named = [*paths, *(path for one in dropped if _may_name(one) for path in mentioned.paths(one.text))]
+    named = [*paths, *(path for one in dropped if _may_name(one) for path in names_in_text.paths(one.text))]
     draft = f"{decision}\n\n{body.strip()}\n"
     if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
         kept, left = _chosen(kept, decision, budget, count)
         dropped, draft = [*dropped, *left], _composed(decision, kept)
-        named += [path for one in left for path in mentioned.paths(one.text)]
+        named += [path for one in left for path in names_in_text.paths(one.text)]
     else:
         dropped = []
     draft, added, left = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
@@ -277,7 +277,7 @@ def _with_paths(
     left = []
     spent, misses = count(draft), 0
     for path in named:
-        if mentioned.place_of_path(path, draft) >= 0:
+        if names_in_text.place_of_path(path, draft) >= 0:
             continue
         tokens = count(_lined(draft, [*added, path])) if spent < budget and misses <= _MISSES else budget + 1
         if tokens <= budget:

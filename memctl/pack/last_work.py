@@ -80,10 +80,20 @@ def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
             continue
 
 
-def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens) -> list[Item]:
-    """The last session and a pending checkpoint, in so much of `limit` tokens that there is room for tasks beside."""
+def left(
+    snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens, *, is_resumed: bool = False
+) -> list[Item]:
+    """The last session and a pending checkpoint, in so much of `limit` tokens that there is room for tasks beside.
+
+    A reader that has resumed from the checkpoint gets of the session what came after that, and nothing else.
+    """
     limit = int(limit * _LEFT)
     saved = pending(snapshot, ended)
+    if is_resumed:
+        given = saved or TaskState()
+        known = list(filter(None, (given.goal, *given.decisions, *given.errors, *given.next_actions)))
+        newer = [_of_session(snapshot, [page], limit, count, known) for page in pages(snapshot, ended[:1])]
+        return fitting([item for item in newer if item.body.strip()], limit, count)
     found = [] if saved is None else fitting([_of_checkpoint(snapshot, saved, count)], limit, count)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
     room = limit - sum(count(markdown_item(item)) for item in found)
@@ -166,26 +176,36 @@ def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) ->
     return _filled(snapshot, item, saved, begun, WORK, count)
 
 
-def _of_session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens) -> Item:
+def _of_session(
+    snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens, known: Sequence[str] = ()
+) -> Item:
     """The page of the last session in at most `limit` tokens if that has room for what it was for: what comes next,
-    what failed, what was decided; behind it what nobody recorded, and a line on each session before it."""
+    what failed, what was decided; behind it what nobody recorded, and a line on each session before it.
+
+    With what is `known` of it, only the lines that say none of that.
+    """
     page = latest[0]
-    errors = (line for line in page.lines.get(ERRORS, ()) if line.startswith(_OPEN))
+
+    def lines(heading: str, start: str = "") -> tuple[str, ...]:
+        found = (line.removeprefix(start) for line in page.lines.get(heading, ()) if line.startswith(start))
+        return tuple(line for line in found if not any(text in line for text in known))
+
     state = TaskState(
-        goal=next(iter(page.lines.get(INTENT, ())), ""),
-        next_actions=tuple(page.lines.get(NEXT, ())),
-        errors=tuple(line.removeprefix(_OPEN) for line in errors),
-        decisions=tuple(page.lines.get(DECISIONS, ())),
+        goal="" if known else next(iter(page.lines.get(INTENT, ())), ""),
+        next_actions=lines(NEXT),
+        errors=lines(ERRORS, _OPEN),
+        decisions=lines(DECISIONS),
     )
-    waiting, before = _waiting(latest, snapshot.catalogue), [f"- {_brief(one)}\n" for one in latest[1:]]
+    waiting = "" if known else _waiting(latest, snapshot.catalogue)
+    before = [f"- {_brief(one)}\n" for one in latest[1:]]
     facts = (("date", str(page.values.get("ended") or page.values.get("summarized") or "")),
              ("by", str(page.values.get("agent_id") or "")))  # fmt: skip
-    known = tuple(fact for fact in facts if fact[1])
+    given = tuple(fact for fact in facts if fact[1])
     for number in range(len(before), -1, -1):
         body = f"{cut_at_word(state.goal, _LONGEST)}\n\n" if state.goal else ""
         body += f"## Not recorded\n\n{waiting}\n\n" if waiting else ""
         body += f"## Sessions before it\n\n{''.join(before[:number])}" if number else ""
-        item = Item("session", page.id, f"Session {page.id}", body, known, f"session {page.id}")
+        item = Item("session", page.id, f"Session {page.id}", body, given, f"session {page.id}")
         if count(markdown_item(item)) <= limit:
             break
     return _filled(snapshot, item, state, list(_MOST), limit, count)

@@ -56,8 +56,8 @@ class Wanted(msgspec.Struct, frozen=True):
     """What a pack is to be about; empty fields ask for nothing.
 
     `section` is a marker, its pages are packed too; `since` a canonical time from which on records of any weight count
-    instead of those of the last days; `agent` whose records; `reader` is who asks. `is_resumed`: the
-    reader has the checkpoint already.
+    instead of those of the last days; `agent` whose records; `reader` is who asks. `is_resumed`: the reader has the
+    text of the last checkpoint.
     """
 
     task: str = ""
@@ -90,9 +90,8 @@ def draft(
     about = items.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
     sources.ahead(current)
     ended = last_work.sessions(snapshot)
-    left = [] if wanted.narrowed_by else last_work.left(snapshot, ended, work, count)
-    if wanted.is_resumed:
-        left = [item for item in left if item.kind != "checkpoint"]
+    is_resumed = wanted.is_resumed
+    left = [] if wanted.narrowed_by else last_work.left(snapshot, ended, work, count, is_resumed=is_resumed)
     active = _active(current, about, sources)
     chosen = choose(current, now, wanted, about.records)
     known = sources.origins([*active, *(record for found in chosen.values() for record in found)])

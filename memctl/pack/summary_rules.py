@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.pack import mentioned
-from memctl.statements import cues, labels, statements
+from memctl.pack import names_in_text
+from memctl.statements import cues, labels, sentences
 from memctl.statements.lines import role_of
 from memctl.statements.units import CODE, HEADING, SENTENCE, Unit
 
@@ -181,7 +181,7 @@ def judge(unit: Unit) -> UnitVerdict:
         return _judge_code(unit)
     if not any(map(str.isalnum, unit.text)):  # "* *" would be a rule once it stood behind a dash
         return UnitVerdict(drops=WORDLESS)
-    if unit.form == SENTENCE and statements.is_filler(unit.text):
+    if unit.form == SENTENCE and sentences.is_filler(unit.text):
         return UnitVerdict(drops=EMPTY)
     text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     below = _below(unit.heading[:_HEADING]) if unit.heading else ""
@@ -213,9 +213,9 @@ def _reason(sentence: str) -> str:
     """Why a sentence does not belong into a summary, or ""."""
     if _ASIDE_WORDS.search(sentence):
         return ASIDE
-    role, stated = role_of(sentence), statements.stated(sentence)
-    is_rejected = role == labels.ALTERNATIVE or stated == statements.REJECTED or _ALTERNATIVE_WORDS.search(sentence)
-    if stated == statements.DECISION and not is_rejected:
+    role, stated = role_of(sentence), sentences.stated(sentence)
+    is_rejected = role == labels.ALTERNATIVE or stated == sentences.REJECTED or _ALTERNATIVE_WORDS.search(sentence)
+    if stated == sentences.DECISION and not is_rejected:
         return ""
     if is_rejected:
         return ALTERNATIVE
@@ -228,12 +228,12 @@ def _reason(sentence: str) -> str:
 def _class_of(text: str) -> str:
     """What a sentence is kept for: the first of ORDER that its words speak for."""
     classes = (
-        (DECISION, _DECISION_WORDS.search(text) or statements.stated(text) == statements.DECISION),
+        (DECISION, _DECISION_WORDS.search(text) or sentences.stated(text) == sentences.DECISION),
         (CONSTRAINT, _CONSTRAINT_WORDS.search(text)),
         (PROBLEM, _PROBLEM_WORDS.search(text) and not _NO_PROBLEM_WORDS.search(text)),
         (ACTION, _ACTION_WORDS.search(text)),
         (PATTERN, _PATTERN_WORDS.search(text)),
-        (PATH, mentioned.PATH.search(text)),
+        (PATH, names_in_text.PATH.search(text)),
     )
     return next((name for name, is_so in classes if is_so), FINDING)
 

@@ -57,13 +57,13 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
             continue
         if text == old:
             continue
-        if old is not None and any(_loses(name, old, text, marker) for marker in unreadable):
+        if old is not None and any(_would_lose(name, old, text, marker) for marker in unreadable):
             showing.append(path)
         else:
             stale[path] = text
     if names is not None:
         return Comparison(stale, tuple(by_hand), (), False, showing_unreadable=tuple(showing), broken=broken)
-    is_ours, is_stale, is_earlier = _sources(making.snapshot)
+    is_ours, is_stale, is_earlier = _sources_state(making.snapshot)
     by_hand += [] if is_ours or force else [f"{FOLDER}/{SOURCES}"]
     sources_stale = is_stale or is_earlier or (force and not is_ours)
     is_earlier = is_earlier and not is_stale
@@ -77,7 +77,7 @@ def _unreadable(snapshot: Snapshot) -> list[str]:
     return [marker for marker in dict.fromkeys(found) if marker]
 
 
-def _loses(name: str, old: str, new: str, marker: str) -> bool:
+def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
     """Whether a document shows a record or page that its new text does not."""
     if marker == pages.PROJECT_ID:
         return name in (EXECUTIVE, INDEX)  # they show its text, without the marker
@@ -106,7 +106,7 @@ def _is_torn(text: str) -> bool:
     return "\n<<<<<<< " in text or text.startswith("<<<<<<< ")
 
 
-def _sources(snapshot: Snapshot) -> tuple[bool, bool, bool]:
+def _sources_state(snapshot: Snapshot) -> tuple[bool, bool, bool]:
     """Of the document of the sources: whether it is as memctl left it, whether it lists the wrong files, and whether an
     earlier memctl laid it out."""
     from memctl.pages import sources  # what a write of a record does not touch

@@ -80,7 +80,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
         percentage=snapshot.outline.percentage,
         priorities=_items(links, content, "priorities"),
         blockers=_blockers(snapshot, links),
-        decisions=tuple(_placed(links, one) for one in key_decisions),
+        decisions=tuple(_key_decision(links, one) for one in key_decisions),
         has_decisions=bool(decisions),
         sections=_summaries(snapshot, links),
         more=_other_parts(links, project) if project else "",
@@ -93,7 +93,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
 def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
     """What stands in the way: critical and high issues, those that block something first, and what blocks a task."""
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
-    found = [_brief(links, record, "" if record.severity == "critical" else "high") for record in issues]
+    found = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[ListEntry] = []
     for record in snapshot.catalogue.top("state", None, _LISTED):
         body = snapshot.body(record)
@@ -114,7 +114,7 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
     content = content_fields.content(pages.SECTION, page.body)
     details = snapshot.outline.details_of(page.id)
     places = [page.id, *(detail.id for detail in details)]
-    decisions = _top(snapshot, "decision", places)
+    decisions = _records(snapshot, "decision", places)
     return Level2(
         number=page.number,
         title=markdown.inline(page.title),
@@ -123,12 +123,13 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
         status_is_block=_BLOCK.match(_text(content, "status")) is not None,
         percentage=page.completion_percentage,
         next_actions=_items(links, content, "next_actions"),
-        decisions=_Entries(decisions[:_BRIEF], lambda one: _brief(links, one, _reason(snapshot, one))),
-        issues=_Entries(_top(snapshot, "issue", places), lambda one: _brief(links, one, one.severity or "")),
+        decisions=_Entries(decisions[:_BRIEF], lambda one: _entry(links, one, _reason(snapshot, one))),
+        issues=_Entries(_records(snapshot, "issue", places), lambda one: _entry(links, one, one.severity or "")),
         tasks=_Entries(
-            _top(snapshot, "state", places), lambda one: _brief(links, one, f"{one.completion_percentage or 0} %")
+            _records(snapshot, "state", places),
+            lambda one: _entry(links, one, f"{one.completion_percentage or 0} %"),
         ),
-        left_out=_held(snapshot, places, "decision", "issue", "state"),
+        left_out=_count_open(snapshot, places, "decision", "issue", "state"),
         details=tuple(_page_entry(detail) for detail in details),
         files=_files_entry(page) if page.paths else None,
         more=_other_parts(links, page),
@@ -150,12 +151,13 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
             HeadedText(f"{part.id[1:]} {part.title}", links.prose(headings.close_fence(part.text.strip("\n"))))
             for part in pages.parts_of(page)
         ),
-        decisions=_wholes(snapshot, links, "decision", places),
-        issues=_wholes(snapshot, links, "issue", places),
+        decisions=_full_entries(snapshot, links, "decision", places),
+        issues=_full_entries(snapshot, links, "issue", places),
         learnings=_Entries(
-            _top(snapshot, "learning", places), lambda one: _brief(links, one, _sentence(snapshot, one, "lesson"))
+            _records(snapshot, "learning", places),
+            lambda one: _entry(links, one, _sentence(snapshot, one, "lesson")),
         ),
-        left_out=_held(snapshot, places, "decision", "issue", "learning", *_ONLY_COUNTED),
+        left_out=_count_open(snapshot, places, "decision", "issue", "learning", *_ONLY_COUNTED),
         files=tuple(
             ListEntry(f"§4.{ref}", markdown.code(ref), links.file(pages.code_path(ref))) for ref in page.code_refs
         ),
@@ -230,13 +232,13 @@ def _place(snapshot: Snapshot, record: Record) -> Page | None:
     return snapshot.outline.find(".".join(record.section.split(".")[:2])) if record.section else None
 
 
-def _top(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> list[Record]:
+def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> list[Record]:
     found = [record for place in places for record in snapshot.catalogue.top(memory_type, place, _LISTED)]
     found.sort(key=lambda record: record.timestamp, reverse=True)
     return sorted(found, key=lambda record: -record.importance)[:_LISTED]
 
 
-def _held(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
+def _count_open(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
     """How many open records of some types there are at some places."""
     return sum(snapshot.catalogue.count(name, place) for name in types for place in places)
 
@@ -260,7 +262,7 @@ def _first_file(links: Links, text: str) -> str:
     return next((f"[{markdown.code(marker)}]({where})" for marker, where in found), "")
 
 
-def _brief(links: Links, record: Record, note: str = "") -> ListEntry:
+def _entry(links: Links, record: Record, note: str = "") -> ListEntry:
     return ListEntry(record.id, _title(record), links.record(record), note)
 
 
@@ -271,21 +273,21 @@ def _title(record: Record) -> str:
     return markdown.inline(record.title) + (f" ({', '.join(words)})" if words else "")
 
 
-def _placed(links: Links, record: Record) -> ListEntry:
+def _key_decision(links: Links, record: Record) -> ListEntry:
     """A decision on level 1: its title, and the section to go on reading at."""
     marker = ".".join(record.section.split(".")[:2]) if record.section else ""
     where = links.marker(marker) if marker else ""
-    return _brief(links, record, f"[{marker}]({where})" if where else "")
+    return _entry(links, record, f"[{marker}]({where})" if where else "")
 
 
-def _wholes(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> _Entries:
+def _full_entries(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> _Entries:
     """Records with their whole texts."""
 
     def whole(record: Record) -> ListEntry:
         body = links.from_record(record, snapshot.body(record).strip("\n"))
-        return _brief(links, record, links.prose(markdown.contained(body)))
+        return _entry(links, record, links.prose(markdown.contained(body)))
 
-    return _Entries(_top(snapshot, memory_type, places), whole)
+    return _Entries(_records(snapshot, memory_type, places), whole)
 
 
 def _reason(snapshot: Snapshot, record: Record) -> str:

@@ -100,14 +100,14 @@ class Links:
         lines = []
         for line, outside in headings.outside_code(text):
             is_text = outside and ("§" in line or "-" in line)
-            lines.append(markdown.outside_code(line, self._linked) if is_text else line)
+            lines.append(markdown.outside_code(line, self._link_part) if is_text else line)
         return "\n".join(lines)
 
-    def _linked(self, text: str) -> str:
+    def _link_part(self, text: str) -> str:
         """Part of a line: targets of links that are § markers resolved, bare references made links."""
         done, end = [], 0
         for match in _LINK.finditer(text):
-            done.append(self._bare(text[end : match.start()]))
+            done.append(self._link_references(text[end : match.start()]))
             label, where = match[1], match[2]
             if where.startswith("§"):
                 found = self._target(where)
@@ -116,7 +116,7 @@ class Links:
                 found = self._of_anchor(label, where) if where.startswith("#") else ""
                 done.append(f"{label}({found})" if found else match[0])
             end = match.end()
-        return "".join([*done, self._bare(text[end:])])
+        return "".join([*done, self._link_references(text[end:])])
 
     def _of_anchor(self, label: str, anchor: str) -> str:
         """Where `[Details: §2.1](#21-architecture)` leads, as if all levels were one document: "" if nowhere.
@@ -132,7 +132,7 @@ class Links:
         numbered = [where for marker, where in self._anchors.items() if re.sub(r"\D", "", marker) == match[1]]
         return numbered[0] if len(numbered) == 1 else ""
 
-    def _bare(self, text: str) -> str:
+    def _link_references(self, text: str) -> str:
         def marker(match: re.Match[str]) -> str:
             name = match[0].rstrip(".-")
             where = self._target(name)

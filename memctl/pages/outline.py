@@ -129,10 +129,10 @@ def purpose(path: str, text: str) -> str:
     begins with none it is what is said of its first class or function, or the names of these. Only the first 16,000
     characters are read (of package.json, all), which takes a few milliseconds at most.
     """
-    return plain(_said(path, text))
+    return plain(_find_purpose(path, text))
 
 
-def _said(path: str, text: str) -> str:
+def _find_purpose(path: str, text: str) -> str:
     name, suffix = path.rpartition("/")[2], suffix_of(path)
     if name in ("package.json", "composer.json"):
         return _in_package(clean_newlines(text))

@@ -68,7 +68,7 @@ def made_from(snapshot: Snapshot) -> str:
     """A digest of what in the memory says which files are listed."""
     covered = [(page.id, page.title, page.path, page.paths) for page in snapshot.outline.sections if page.paths]
     listed = sorted({reference for page in _pages(snapshot) for reference in page.code_refs})
-    mentioned = sorted({marker for page in _pages(snapshot) for marker in _mentioned(page)})
+    mentioned = sorted({marker for page in _pages(snapshot) for marker in _mentions(page)})
     return digest(msgspec.json.encode([levels.title_of(snapshot), covered, listed, mentioned]).decode())
 
 
@@ -99,7 +99,7 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, count: Coun
 def referred(page: Page, names: frozenset[str]) -> dict[str, str]:
     """The files that a page refers to, each with the reference as written; ambiguous and broken ones are left out."""
     found = {path: ref for ref in page.code_refs for path in freshness.code_paths(names, ref) if path in names}
-    for reference in sorted(_mentioned(page)):
+    for reference in sorted(_mentions(page)):
         if "*" not in reference:
             paths = repository_paths.resolve(names, reference[3:])
             if len(paths) == 1 and not paths[0].endswith("/"):
@@ -111,7 +111,7 @@ def _pages(snapshot: Snapshot) -> tuple[Page, ...]:
     return (*snapshot.outline.sections, *snapshot.outline.details)
 
 
-def _mentioned(page: Page) -> set[str]:
+def _mentions(page: Page) -> set[str]:
     return {item.text for item in mentions.in_text(page.body) if item.text.startswith("§4.")}
 
 
@@ -125,13 +125,13 @@ def _row(links: Links, path: str, content: bytes | None, changed: str, count: Co
     tokens = count(path, text)
     marked = outline.markers(path, text) if tokens > LARGE else []
     entries = tuple(
-        ListEntry(f"§4.{path}:{m.line}", markdown.code(m.title), f"{link}#L{m.line}") for m in _foremost(marked)
+        ListEntry(f"§4.{path}:{m.line}", markdown.code(m.title), f"{link}#L{m.line}") for m in _most_telling(marked)
     )
     purpose, more = markdown.cell(outline.purpose(path, text)), len(marked) - len(entries)
     return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, entries, more)
 
 
-def _foremost(marked: Sequence[Marker]) -> list[Marker]:
+def _most_telling(marked: Sequence[Marker]) -> list[Marker]:
     """The markers of a file to know it by: the public ones that are nested least, so many levels as have a few."""
     public = [one for one in marked if not _PRIVATE.search(one.title)]
     for level in sorted({one.level for one in public}):

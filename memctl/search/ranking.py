@@ -40,9 +40,8 @@ _PLACE_IMPORTANCE = 5  # of a page, a session or a checkpoint, which has none of
 # of .549; on that of bench/labelled nothing changes from 0 to .5.
 _AROUND = 0.3
 _MEANING = 0.2  # what similarity of meaning counts, where a model is configured; measured on bench/labelled
-_ALIKE = (
-    0.25  # of how near the nearest is, for a record to be found by its meaning alone; half of all are nearer than 0
-)
+# How near the meaning of a record has to be, as a share of the nearest, to be found by that alone; half are below 0.
+_ALIKE = 0.25
 _EXACT = lazy_regex(r'"|\*(?:\s|$)')  # who asks for a phrase or a beginning wants that and nothing like it
 _SPACE = lazy_regex(r"\s")
 _NAMED = 10  # results among which one is looked for that a query names

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.record.required_text import is_said
 from memctl.session import calls, dialogue, edits
-from memctl.statements import choices, cues, labels, lines, plans, reader, statements, units
+from memctl.statements import cues, labels, lines, plans, reader, sentences, units
 from memctl.statements.dialogue import USER, FreeStatement
 from memctl.statements.statement import Statement
 from memctl.text.markdown import one_line
@@ -257,13 +257,13 @@ def _all_said(text: str) -> tuple[Extract, ...]:
     found: list[Extract] = []
     is_after_decision = False
     for sentence in _each_sentence(text):
-        stated = statements.stated(sentence)
+        stated = sentences.stated(sentence)
         made = list(_of_sentence(sentence, stated))
-        if is_after_decision and made and stated == statements.REJECTED:
+        if is_after_decision and made and stated == sentences.REJECTED:
             found[-1] = msgspec.structs.replace(found[-1], alternatives=(*found[-1].alternatives, sentence))
             continue
         found += made
-        is_after_decision = bool(made) and stated == statements.DECISION and made[-1].label == labels.DECISION
+        is_after_decision = bool(made) and stated == sentences.DECISION and made[-1].label == labels.DECISION
     return tuple(found)
 
 
@@ -285,10 +285,10 @@ def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
     """What a sentence that states DECISION, REJECTED, LESSON or nothing of these comes to."""
     if not _SHORT <= len(sentence) <= _LONG or sentence.endswith(("?", ":")):
         return
-    if stated in (statements.DECISION, statements.REJECTED):
-        choice = choices.read(sentence)
+    if stated in (sentences.DECISION, sentences.REJECTED):
+        choice = sentences.choice_in(sentence)
         yield Extract(labels.DECISION, choice.text, False, choice.reason, choice.alternatives)
-    elif stated == statements.LESSON:
+    elif stated == sentences.LESSON:
         yield Extract(labels.LEARNING, sentence, False)
     else:
         for label, phrase in _PHRASES.items():

@@ -6,7 +6,6 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 
 import msgspec
 
@@ -72,28 +71,19 @@ _VALUED = {
     "tail": "-n -c",
     "sort": "-k -t -o -S",
     "cut": "-d -f -c -b",
-    "nl": "-b -w -s",
     "jq": "--arg --argjson --indent",
     "grep": "-A -B -C -m -e -f --include --exclude --exclude-dir",
     "rg": "-A -B -C -m -e -g -t -T --glob --type",
     "sed": "-e -f",
     "awk": "-F -v -f",
-    "bat": "-r -l --line-range --language",
-    "xxd": "-l -s -c",
-    "od": "-N -j -t -A",
     "touch": "-d -r -t",
     "tee": "--output-error",
     "diff": "-U",
-    "truncate": "-s --size",
-    "curl": "-o -O -H -d -X -u --output --data --header --request",
-    "wget": "-O -P",
-    "less": "-p",
 }
 _SAME = {  # what programs do to each file that they are given
-    READ: "cat head tail less more nl tac bat xxd od wc sort diff cmp file md5sum sha256sum stat strings source . cut"
-    " uniq column",
+    READ: "cat head tail less more wc sort diff cmp file stat source . cut uniq",
     DELETED: "rm unlink",
-    WRITTEN: "tee touch truncate",
+    WRITTEN: "tee touch",
 }
 _SIMPLE = {name: action for action, names in _SAME.items() for name in names.split()}
 _WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first word is none of the files
@@ -168,8 +158,6 @@ def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator
         yield from patched(document or "\n".join(args), cwd)
     elif name in _SIMPLE:
         yield from _each(_files(name, args), _SIMPLE[name], cwd)
-    elif name == "chmod":
-        yield from _each(_files(name, args)[1:], MODIFIED, cwd, "its mode")
     elif name in _WITH_PATTERN:
         has_pattern = any(arg in ("-e", "-f") for arg in args)
         yield from _each([f for f in _files(name, args)[0 if has_pattern else 1 :] if _names_a_file(f)], READ, cwd)
@@ -240,12 +228,6 @@ def _transfer(args: list[str], cwd: str, *, moves: bool = False) -> Iterator[Fil
         yield FileAction(new, WRITTEN, cwd, what, target="" if is_folder else name)
 
 
-def _link(args: list[str], cwd: str) -> Iterator[FileAction]:
-    sources, target, is_folder = _targets(args)
-    if sources and not is_folder:
-        yield from _each([target], CREATED, cwd, f"a link to {sources[0]}")
-
-
 def _stream_edit(args: list[str], cwd: str) -> Iterator[FileAction]:
     in_place = any(re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", arg) for arg in args)
     if in_place and "-i" in args[:-1] and args[args.index("-i") + 1] == "":  # as on BSD
@@ -262,16 +244,9 @@ def _perl(args: list[str], cwd: str) -> Iterator[FileAction]:
         yield from _each(_files("perl", args[script + 2 :]), MODIFIED if in_place else READ, cwd)
 
 
-def _download(args: list[str], cwd: str) -> Iterator[FileAction]:
-    named = [name for option, name in pairwise(args) if option in ("-o", "--output", "-O") and name[:1] != "-"]
-    yield from _each([name for name in named if "://" not in name], WRITTEN, cwd, "downloaded")
-
-
 _COMMANDS: dict[str, Callable[[list[str], str], Iterator[FileAction]]] = {
     "mv": partial(_transfer, moves=True),
     **dict.fromkeys(("cp", "install"), _transfer),
-    "ln": _link,
     **dict.fromkeys(("sed", "gsed"), _stream_edit),
     "perl": _perl,
-    **dict.fromkeys(("curl", "wget"), _download),
 }

@@ -151,9 +151,9 @@ def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None, as
     fitted = fit_page(memory, whole)
     if not asked:
         return fitted
-    from memctl.session import filling
+    from memctl.session import missing_facts
 
-    return filling.fill(fitted, whole, asked)
+    return missing_facts.fill(fitted, whole, asked)
 
 
 def _merged(old: SessionPage, new: SessionPage, summary: SessionSummary) -> SessionPage:

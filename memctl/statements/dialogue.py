@@ -7,17 +7,25 @@ place of what was said of it before, but an agent does not overrule the user. Wh
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
 from memctl.statements import commit_text, findings, plans, wishes
-from memctl.statements.topics import Topic
+from memctl.text.lazy_regex import lazy_regex
+from memctl.text.words import stems
 
 USER, AGENT, COMMIT, EDIT, ACTION = "user", "agent", "commit", "edit", "action"
 DECISION, CONSTRAINT, LEARNING, ISSUE = "decision", "constraint", "learning", "issue"
 _CHOICES = (DECISION, CONSTRAINT)
 _LOOKED_BACK = 60  # statements with which a new one is compared
 _SHORT = 300  # characters of a prompt that asks for one thing
+_LOOKED_AT = 2_000  # characters
+_NAMES, _WORDS = 2, 3  # that both have at least
+_SHARE, _SHARE_OF_WORDS = 0.5, 0.6  # of the fewer names, or words
+_CODE = lazy_regex(r"`([^`\n]{2,60})`")
+_TOKEN = lazy_regex(r"[A-Za-z0-9_][\w./:#-]*\w")
+_NAME = lazy_regex(r"[a-z][A-Z]|[A-Za-z]_[A-Za-z]|\w/\w|[a-z]\.[a-z]{2,4}\b|\d{3,}|[A-Za-z]-?\d|\d[a-z]|[A-Z]{3,}")
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -40,6 +48,32 @@ class FreeStatement(msgspec.Struct, frozen=True):
     turn: int
     reason: str = ""
     alternatives: tuple[str, ...] = ()
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """What a statement is about, by which two are known for one: the names in it, and the beginnings of its words.
+
+    A name is what looks like an identifier, a path, a number or something in code: `parse_all`, pool.py, T-12.
+    """
+
+    names: frozenset[str]
+    words: frozenset[str]
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def of(text: str) -> Topic:
+        text = text[:_LOOKED_AT]
+        code = [token for span in _CODE.findall(text) for token in _TOKEN.findall(span)]
+        names = [*code, *(token for token in _TOKEN.findall(text) if _NAME.search(token))]
+        return Topic(frozenset(name.strip(".:#-/").lower() for name in names), stems(text))
+
+    def is_same(self, other: Topic) -> bool:
+        """Whether two texts are about one thing: half of the names of the one are names of the other."""
+        fewer = min(len(self.names), len(other.names))
+        if fewer >= _NAMES:
+            return len(self.names & other.names) >= max(_NAMES, _SHARE * fewer)
+        fewer = min(len(self.words), len(other.words))
+        return fewer >= _WORDS and len(self.words & other.words) >= _SHARE_OF_WORDS * fewer
 
 
 def read(turns: Iterable[Turn]) -> list[FreeStatement]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from memctl.statements import cues, labels, lines, statements, units
+from memctl.statements import cues, labels, lines, sentences, units
 from memctl.statements.units import Unit
 from memctl.text.lazy_regex import lazy_regex
 
@@ -87,10 +87,10 @@ def _is_certain(text: str) -> bool:
 def _is_cause(text: str) -> bool:
     if not _is_certain(text):
         return False
-    stated = statements.stated(text)
-    if stated in (statements.DECISION, statements.REJECTED):
+    stated = sentences.stated(text)
+    if stated in (sentences.DECISION, sentences.REJECTED):
         return False
-    return stated == statements.LESSON or (_BECAUSE.search(text) is not None and _NAME.search(text) is not None)
+    return stated == sentences.LESSON or (_BECAUSE.search(text) is not None and _NAME.search(text) is not None)
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
 """The reader of statements: what a text states under labels, as kinds and fields of records, with the lines it is from.
 
 A label stands at the beginning of a line, behind marks of any kind (`lines`), and ends the field before it. What has a
-label was meant to be found: it is certain. What is stated in free words is another reader's (`statements.statements`).
+label was meant to be found: it is certain. What is stated in free words is another reader's (`statements.sentences`).
 
 A list ends where its items are no further in than its label, or at an empty line with text behind it. A statement ends
 with the next one, and at a line that belongs to none of its fields; one whose label is a heading, at the next heading

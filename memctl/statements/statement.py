@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.statements import choices, labels
+from memctl.statements import labels, sentences
 from memctl.statements.labels import CHANGE, DECISION, DETAIL, FIELDS, ISSUE, LISTS, STATE, TASK, VALUES
 from memctl.statements.lines import LABELLED, Label, Line
 from memctl.statements.passage import Part, Passage, plain
@@ -144,7 +144,7 @@ def _statement(
     if found.kind == STATE:
         _complete_state(found, content, values)
     if found.kind == DECISION and not content.get("alternatives_considered"):
-        content["alternatives_considered"] = choices.read(title).alternatives
+        content["alternatives_considered"] = sentences.choice_in(title).alternatives
     content = {name: value for name, value in content.items() if value}
     if title or content:
         yield Statement(
@@ -157,7 +157,7 @@ def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Co
     if not found.label.role:  # the title of a whole text, as it is
         return title, {}
     if found.kind == DECISION:
-        words, reason = choices.reason_of(title)
+        words, reason = sentences.reason_of(title)
         return words, {"rationale": reason}
     if found.kind in (CHANGE, labels.READ):
         if found.kind == CHANGE:

@@ -73,7 +73,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What is made smaller, and from which utilisation on by which step of the cascade.
 
     A compaction is not made below `compaction_utilization_threshold`, whatever the cascade says. Notes are kept in
-    `notes_file` if one is named. `system_prompt` takes the place of what a model is told by default, and the rules of
+    `notes_file` if one is named. `system_prompt` takes the place of a model's default instructions, and the rules of
     `preserve` say what else it is to keep.
     """
 
@@ -182,7 +182,7 @@ def parse(text: str, name: str) -> WindowConfig:
 
 
 def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
-    """Settings as they stand in a larger file, such as `window:` of `.memory/config.yaml`; raises MemctlError."""
+    """Settings out of a larger file, such as `window:` of `.memory/config.yaml`; raises MemctlError."""
     _refuse_unknown(values, WindowConfig, name, "")
     try:
         return msgspec.convert(_given(values), WindowConfig)

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pack.mentioned import PATH
+from memctl.pack.names_in_text import PATH
 from memctl.record import argument_checks
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
@@ -29,8 +29,8 @@ from memctl.window.preservation.essentials import Essential
 TARGET = 0.85  # of the questions
 JUDGE, FACTS = "judge", "facts"
 PIECE = 200_000  # characters of a context that a judge reads at once: 50,000 tokens of prose, 80,000 of logs
-_OVERLAP = 2_000  # characters that two pieces share, so that what stands at their border is whole in one of them
-ENOUGH = 0.6  # of the words of a sentence: said in other words it still has most of them
+_OVERLAP = 2_000  # characters that two pieces share, so that a text at their border is whole in one of them
+ENOUGH = 0.6  # of the words of a sentence: in other words it still has most of them
 _ABSENT = "NOT FOUND"
 _VERDICT = re.compile(r"\W*(yes|no)\W*", re.IGNORECASE)
 _UNIT = re.compile(r"\n+|(?<=[.!?;])\s+")
@@ -94,7 +94,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class GradedQuestion(msgspec.Struct, frozen=True):
     """What became of a question: whether the compressed context answers it as the original does, and why not.
 
-    `kept` is None if that could not be told, and the question does not count: the original does not answer it either,
+    `kept` is None if nobody knows, and the question does not count: the original does not answer it either,
     or there is no judge for it. `note` says which; `lost` are facts that went; the answers are a judge's.
     """
 
@@ -138,7 +138,7 @@ def evaluate(
 
 
 def asked_of(provider: Answering) -> Ask:
-    """A judge that is a provider: it takes both prompts as one."""
+    """Return a judge that is a provider: it takes both prompts as one."""
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
 
@@ -156,14 +156,14 @@ class _Searched:
         self._units: list[set[str]] | None = None
 
     def has(self, fact: str) -> bool:
-        """Whether a fact stands there, not as a part of something longer: 42 is not in 1423 nor in 3/42, and no path
-        in one that goes on. Of a path the end may be asked for: folders may stand before it."""
+        """Return whether a fact is there, not as a part of something longer: 42 is not in 1423 nor in 3/42, and no path
+        in one that goes on. Of a path the end may be asked for: folders may be before it."""
         plain = " ".join(_plain(fact).split())
         before, after = _edges(plain)
         return re.search(rf"(?<![{before}]){re.escape(plain)}(?![{after}]|\.\w)", self._line) is not None
 
     def share(self, sentence: str) -> float:
-        """The most of a sentence's words that stand together, in two sentences or lines that follow each other."""
+        """Return the most of a sentence's words that are together, in two sentences or lines that follow each other."""
         if self._units is None:
             parts = [terms(part) for part in _UNIT.split(self._text)]
             self._units = [one | other for one, other in zip(parts, [*parts[1:], set()], strict=True)]
@@ -291,8 +291,8 @@ def generate_questions(session: Session, most: int = MOST) -> list[Question]:
     Sub-agents have windows of their own, and are not asked about. A text that names no speakers counts as the user's.
     """
     own = [event for event in session.events if not event.agent]
-    told = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
-    found = essentials.of_happened(events.of_events(own), told)
+    answers = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
+    found = essentials.of_happened(events.of_events(own), answers)
     made = [_made(one) for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-most:]]
     return list({(one.said or one.ask).rstrip("."): one for one in reversed(made) if _can_tell(one)}.values())[::-1]
 
@@ -316,7 +316,7 @@ def _can_tell(question: Question) -> bool:
 
 
 def terms(sentence: str) -> set[str]:
-    """The words of a sentence that say something, in lower case."""
+    """Return the words of a sentence that say something, in lower case."""
     words = (word.lower() for word in _WORD.findall(sentence))
     ignored = STOP_WORDS | _SAYING
     return {word for word in words if word not in ignored and (len(word) > 2 or word.isdigit())}

@@ -199,8 +199,7 @@ class ContextWindowManager:
             late = "older results go for it at the start of the next turn"
             shown = ToolResult(result, tokens, tokens, note=verdict.warning if verdict.allowed else late)
         else:
-            fits, free = self._room.ever_holds(tokens), self._room.window - self._room.frame
-            whole = plan.rest(tool_name, arguments, result, tokens, free, fits=fits)
+            whole = plan.rest(tool_name, arguments, result, tokens, self._room.free)
             made = self.compression_engine.compress_tool_result(tool_name, result, arguments, whole=whole)
             note = made.refused or verdict.reason or f"the window has no room for {tokens:,} tokens more"
             is_allowed = not made.refused and self._room.holds(made.compressed_tokens, is_again=True)

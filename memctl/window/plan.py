@@ -107,11 +107,12 @@ class Room(msgspec.Struct):
     def holds(self, tokens: int, *, is_again: bool = False) -> bool:
         """Return whether a result of so many tokens reaches the model whole; a call made again has the reserve."""
         reserve = 0 if is_again else int(_RESERVE * self.window)
-        return tokens <= self.window - self.frame - self.taken - reserve
+        return tokens <= self.free - self.taken - reserve
 
-    def ever_holds(self, tokens: int) -> bool:
-        """Return whether a window of this size holds a result if nothing new is beside it."""
-        return tokens <= self.window - self.frame
+    @property
+    def free(self) -> int:
+        """What a window of this size holds if nothing new is in it."""
+        return self.window - self.frame
 
 
 def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
@@ -122,12 +123,12 @@ def key_of(tool: str, arguments: Mapping[str, Any] | None) -> str:
         return f"{tool} {arguments!r}"
 
 
-def rest(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int, *, fits: bool) -> str:
+def rest(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: int, room: int) -> str:
     """Return how to get the rest of a result: a call for a range, and whether the same call again gives the whole."""
     lines = output.count("\n") + 1
     most = max(int(lines * min(room / max(tokens, 1), 1) * 0.8), 1)
     part = _range(tool, arguments or {}, min(most, lines))
-    if fits:
+    if tokens <= room:
         return f"call it again for the whole, all {lines:,} lines, or for a range: {part}"
     return f"its {tokens:,} tokens are more than the window holds; call it for a range: {part}"
 

@@ -141,7 +141,7 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
 def _snapshot(
     number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, Compaction]
 ) -> HealthSnapshot:
-    """The health after a request. What a compaction came to is measured, else what the host said it would be."""
+    """The health after a request. The size after a compaction is measured, that before it is the host's."""
     cut = cuts.get(number)
     ratio = (cut.before or before) / tokens if cut is not None and (cut.before or before) else None
     return HealthSnapshot(
@@ -243,7 +243,7 @@ class Follower:
         return of_loaded(reading.of_transcript(self._window.window(), self._file), self._counter_for)
 
     def _is_the_same(self, stream: BinaryIO) -> bool:
-        """Whether what was read before still stands there."""
+        """Whether what was read before is still there."""
         if stream.read(len(self._head)) != self._head:
             return False
         stream.seek(self._offset - len(self._tail))

@@ -141,7 +141,7 @@ def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
     if given is None:
         return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
     if not isinstance(given, str | PathLike) or "\n" in str(given):
-        what = "what stands in it" if isinstance(given, str) else type(given).__name__
+        what = "its text" if isinstance(given, str) else type(given).__name__
         raise MemctlError(f"settings are a mapping, or the name of a file, not {what}", exit_code=USAGE)
     try:
         text = Path(given).read_text(encoding="utf-8-sig")
@@ -170,7 +170,7 @@ def parts(
     now = now or ((lambda: memory.now) if memory is not None else clock)
 
     def place(key: str, name: str) -> Path:
-        """The folder of a file that a key names."""
+        """Return the folder of a file that a key names."""
         if folder is not None or memory is not None:
             return Path(folder) if folder is not None else memory.folder.parent  # type: ignore[union-attr]
         if isinstance(given, str | PathLike):

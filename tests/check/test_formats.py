@@ -68,7 +68,7 @@ def test_people_read_a_line_for_each_finding_and_how_many_there_are(hand: Hand, 
         f".memory/{AUTH}:1: info MEM307 §2.1 is short: {_number(result.out)} tokens; level 2 has 200 or more",
         "",
     ]
-    assert result.err == "1 error, 1 warning, 1 of information\n"
+    assert result.err == "1 error, 1 warning, 1 note\n"
 
 
 def _number(text: str) -> str:
@@ -112,7 +112,7 @@ def test_the_worst_findings_are_listed_and_the_others_counted(
     omitted = "only the worst 2 of 3 findings are listed"
     text = memctl("check", *SPOILT, code=1)
     assert (text.out.count("MEM"), text.out.count("MEM307")) == (2, 0)
-    assert text.err == f"1 error, 1 warning, 1 of information\nwarning: {omitted}\n"
+    assert text.err == f"1 error, 1 warning, 1 note\nwarning: {omitted}\n"
     data = memctl("check", "--json", *SPOILT, code=1).data
     assert (data["counts"], data["unlisted"]) == ({"error": 1, "warning": 1, "info": 1}, 1)
     log = msgspec.json.decode(memctl("check", "--format", "sarif", *SPOILT, code=1).out)

@@ -76,3 +76,8 @@ def test_documents_of_the_default_branch_alone_are_offered_where_there_is_a_remo
     other.mkdir()
     memctl("init", "--git", "--docs", "false", where=other)
     assert "\ndocs: false\n" in (other / ".memory" / "config.yaml").read_text()
+
+
+def test_the_next_commands_name_the_folder_that_they_are_for(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    assert f"next steps in {tmp_path / 'new'} (" in memctl("init", "--git", where=tmp_path / "new").err

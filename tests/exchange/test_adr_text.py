@@ -8,7 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from memctl.exchange import adr_text
-from memctl.exchange.adr_status import refreshed, statement_of
+from memctl.exchange.adr_status import refresh, statement_of
 from memctl.exchange.adr_text import KEY, AdrOrigin
 from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Malformed
@@ -118,7 +118,7 @@ def test_any_file_goes_out_as_it_came_in(front: str, title: str, lines: list[str
     text = text.replace("\n", "\r\n") if is_crlf else text
     origin, body = taken_apart(text)
     assert adr_text.put_together(origin, body) == text
-    assert adr_text.put_together(refreshed(origin, body, decision(origin, body), [], []), body) == text
+    assert adr_text.put_together(refresh(origin, body, decision(origin, body), [], []), body) == text
 
 
 @given(st.lists(st.sampled_from(PIECES)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.pack import summary_rules as rules
-from memctl.pack.mentioned import paths
+from memctl.pack.names_in_text import paths
 from memctl.pack.summary_rules import UnitVerdict, judge, leans
 from memctl.statements.units import units
 

@@ -185,7 +185,7 @@ def test_of_a_choice_the_values_are_told(text: str, values: str) -> None:
 def test_the_text_of_settings_is_not_taken_for_a_files_name() -> None:
     with pytest.raises(MemctlError) as caught:
         subsystems.settings(SETTINGS)
-    assert caught.value.message == "settings are a mapping, or the name of a file, not what stands in it"
+    assert caught.value.message == "settings are a mapping, or the name of a file, not its text"
 
 
 def test_empty_keys_mean_the_default() -> None:

@@ -582,7 +582,7 @@ def test_on_the_default_branch_alone_documents_make_no_conflicts_and_follow_the_
     for branch in ("topic", "other"):
         git(shop, "switch", "-q", *(["-c"] if branch == "topic" else []), branch)
         for number in range(3):
-            memctl("decide", f"{branch} {number}", "--section", "2.1")
+            memctl("decide", f"{branch} {number}", "--section", "2.1", "--importance", "8")
             assert rendered_in(shop) == []
         assert not {"MEM308", "MEM310", "MEM314"} & {one["code"] for one in memctl("check", "--json").data["findings"]}
         assert memctl("render", "--check").err == "all documents are up to date\n"

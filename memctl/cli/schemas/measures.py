@@ -214,7 +214,7 @@ KINDS: dict[str, Shape] = {
             "source": str,
             "forecast_turns": int,
             **dict.fromkeys(
-                (*("utilization_pct", "velocity_tokens_per_turn", "forecast_tokens_per_turn"), "usual_tokens_per_turn"),
+                (*_RATES, "burn_rate_tokens_per_turn"),
                 float,
             ),
             "turns_until_red": ({"least": float, "likely": float, "most": float}, None),

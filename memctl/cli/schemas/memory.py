@@ -218,6 +218,7 @@ KINDS: dict[str, Shape] = {
         "records": {str: {str: int}},
         "last_change": (dict.fromkeys(("commit", "date", "actor", "subject"), str), None),
         "duplicate_ids": {str: [str]},
+        "records_since_overview": int,
         "stale_pages": [{"id": str, "files": [str]}],
         "completion": int | None,
         "sections": [{"id": str, "title": str, "completion": int | None, "open_issues": int}],

@@ -37,9 +37,9 @@ from memctl.window.preservation.essentials import Essential
 from memctl.window.steps import ALL, COMPACTION, EVICTION, PROGRESSIVE, RESULTS, SUB_AGENT
 
 MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
-# What makes a subtask worth a window of its own: it is told in so few sentences, and takes so many calls or tokens.
+# What makes a subtask worth a window of its own: its text has so few sentences, and takes so many calls or tokens.
 MOST_SENTENCES, LEAST_CALLS, LEAST_TOKENS = 2, 10, 50_000  # rules.md#window-compression
-# Words that mean what was said before: anywhere, or as the object of the first verb.
+# Words that refer to an earlier part: anywhere, or as the object of the first verb.
 _REFERS = re.compile(
     r"\b(?:above|again|earlier|previous(?:ly)?|the same|the rest|remaining)\b"
     r"|^\W*(?:\w+\W+){0,2}(?:it|this|that|these|those|them)\b(?=\W*(?:$|as\b|and\b|[.,;]))",
@@ -68,7 +68,7 @@ class Effort(msgspec.Struct, frozen=True):
 
 
 def reason_against(subtask: str, effort: Effort) -> str:
-    """Why a subtask is better done in the main window, "" if it is worth a window of its own.
+    """Return why a subtask is better done in the main window, "" if it is worth a window of its own.
 
     It is if whoever does it needs nothing but its text, and if it explores much.
     """
@@ -130,7 +130,7 @@ def dispatch(
     return result_of(_STRATEGY, used, tokens, answer.summary, llm_calls_used=answer.llm_calls)
 
 
-WHY = "something that must survive stands only there"
+WHY = "something that must survive is only there"
 
 
 class Compressor(Protocol):
@@ -247,7 +247,7 @@ def _evicted(
             for one in lost
             for block in [b for b in result.blocks_evicted if not essentials.missing([one], [b])][-1:]  # the newest
         ]
-        # What no block has alone stands in several: then all of these stay.
+        # What no single block holds is spread over several: then all of these stay.
         spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
     calls = model.counted(engine.model)
     return new, Step(

@@ -53,8 +53,8 @@ def compact(
         return made
     by.begin()
     words = by.compaction(replaced)
-    said = f"{events.head_by(by.name)}\n\n{words}"
-    step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, replaced) if words else made
+    text = f"{events.head_by(by.name)}\n\n{words}"
+    step = _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, replaced) if words else made
     if not words:
         note = by.failure or "it said nothing"
     elif step.result.refused:
@@ -163,8 +163,8 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Line
         if block.do_not_evict and 0 <= block.message < cut and not is_theirs and block.content:
             what = f"{block.content_type.value} from turn {block.turn_created}"
             parts.append(part(f"[Kept as it was, since it is marked: {what}]\n{block.content}"))
-    said = {"type": "message"} if is_item else {}
-    new = [*(messages[n] for n in frame), {**said, "role": "user", "content": [*parts, part(text)]}, *messages[cut:]]
+    shape = {"type": "message"} if is_item else {}
+    new = [*(messages[n] for n in frame), {**shape, "role": "user", "content": [*parts, part(text)]}, *messages[cut:]]
     found = [*(lines.get(index, ()) for index in frame), numbers, *conversation.lines[cut:]] if lines else ()
     return new if key is None else {**conversation.given, key: new}, found
 

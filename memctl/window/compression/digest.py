@@ -1,4 +1,4 @@
-"""What a part of a conversation came to, in sections: what a compaction puts in its place.
+"""The digest of a part of a conversation, in sections, which a compaction puts in its place.
 
 What it keeps: rules.md#window-compression. It is the state of the task, as checkpoints have it, with what was said
 under labels and what was found. A later digest goes on from an earlier one as summaries of sessions are merged
@@ -15,11 +15,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.pack import summary_rules
-from memctl.record.task_state import DONE, MODIFIED, PROGRESS, READ, Step, TaskState, TouchedFile
-from memctl.session import failures, progress
-from memctl.session.file_actions import WRITTEN
-from memctl.session.progress import Part, Progress
-from memctl.statements import labels, statements
+from memctl.record.task_state import DONE, PROGRESS, READ, Step, TaskState, TouchedFile
+from memctl.session import progress
+from memctl.session.progress import Progress
+from memctl.statements import labels, sentences
 from memctl.statements import units as summary_units
 from memctl.task.progress import newest
 from memctl.text.fit import cut_at_word
@@ -28,26 +27,19 @@ from memctl.transcript.events import DIGEST, PROMPT, Event
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
-from memctl.window.preservation.events import (
-    CHANGED,
-    DECISIONS,
-    ERRORS,
-    FINDINGS,
-    ISSUES,
-    LABELLED,
-    LEARNED,
-    NAMED,
-    NEXT,
-    ORDER,
-    READ_LAST,
-    SAID,
-    STATE,
-)
 
 _LONGEST = 600  # characters of any other line
 _WORTH = (summary_rules.PROBLEM, summary_rules.FINDING, summary_rules.CONSTRAINT, summary_rules.PATTERN)
-_ACTIONS = {WRITTEN: MODIFIED}
 _STEP = re.compile(rf"\[[ x]\] (.*) \(({'|'.join(status.replace('_', ' ') for status in PROGRESS)})\)")
+# The lists of a state, by the sections that they are.
+_FIELDS = {
+    events.SAID: "said", events.DECISIONS: "decisions", events.ISSUES: "issues", events.ERRORS: "errors",
+    events.LEARNED: "lessons", events.NEXT: "next_actions",
+}  # fmt: skip
+_FIELD_OF = {
+    essentials.CONSTRAINT: "said", essentials.MESSAGE: "said", essentials.DECISION: "decisions",
+    essentials.ISSUE: "issues", essentials.ERROR: "errors",
+}  # fmt: skip
 
 
 class Digest(msgspec.Struct, frozen=True):
@@ -58,68 +50,54 @@ class Digest(msgspec.Struct, frozen=True):
     findings: tuple[str, ...] = ()
 
     def text(self, findings: int | None = None) -> str:
-        """The digest as a text, with the last `findings` of its findings, all of them by default."""
+        """Return the digest as a text, with the last `findings` of its findings, all of them by default."""
         state, found = self.state, self.findings if findings is None else self.findings[len(self.findings) - findings :]
         steps = [f"[{'x' if one.status == DONE else ' '}] {one.text} ({one.how_far})" for one in state.steps]
         files = state.files[::-1]
-        reads = [one.path for one in files if one.action == READ]
-        sections = {
-            SAID: state.said,
-            DECISIONS: state.decisions,
-            ISSUES: state.issues,
-            ERRORS: state.errors,
-            LABELLED: self.stated,
-            STATE: [*steps, *state.summary],
-            CHANGED: [f"{one.path} ({one.action})" for one in files if one.action not in ("", READ)],
-            READ_LAST: reads[-essentials.RECENT_FILES :],
-            NAMED: [one.path for one in files if not one.action],
-            LEARNED: state.lessons,
-            FINDINGS: found,
-            NEXT: state.next_actions,
+        sections: dict[str, Sequence[str]] = {
+            **{name: getattr(state, field) for name, field in _FIELDS.items()},
+            events.LABELLED: self.stated,
+            events.STATE: [*steps, *state.summary],
+            events.CHANGED: [f"{one.path} ({one.action})" for one in files if one.action not in ("", READ)],
+            events.READ_LAST: [one.path for one in files if one.action == READ][-essentials.RECENT_FILES :],
+            events.NAMED: [one.path for one in files if not one.action],
+            events.FINDINGS: found,
         }
-        told = ["\n".join([f"{name}:", *(f"- {line}" for line in sections[name])]) for name in ORDER if sections[name]]
-        return "\n\n".join([events.HEAD, *told])
+        named = ((name, sections[name]) for name in events.ORDER if sections[name])
+        parts = ("\n".join([f"{name}:", *(f"- {line}" for line in lines)]) for name, lines in named)
+        return "\n\n".join([events.HEAD, *parts])
 
     def holding(self, wanted: Iterable[Essential]) -> Digest:
-        """The digest with what it does not say of things that must survive."""
-        lines: dict[str, tuple[str, ...]] = {}
+        """Return the digest with what it does not have of things that must survive."""
+        more: dict[str, tuple[str, ...]] = {}
+        files, stated = self.state.files, self.stated
         for one in essentials.missing_in(wanted, self.text(0)):
-            lines[one.kind] = (*lines.get(one.kind, ()), one_line(one.text))
-        more = {name: (*getattr(self.state, name), *lines[kind]) for kind, name in _FIELD_OF.items() if kind in lines}
-        if said := (*lines.get(essentials.CONSTRAINT, ()), *lines.get(essentials.MESSAGE, ())):
-            more["said"] = (*self.state.said, *said)
-        more["files"] = (*(TouchedFile(path) for path in lines.get(essentials.PATH, ())), *self.state.files)
-        stated = (*self.stated, *lines.get(essentials.STATEMENT, ()))
-        return msgspec.structs.replace(self, state=msgspec.structs.replace(self.state, **more), stated=stated)
-
-
-_FIELD_OF = {essentials.DECISION: "decisions", essentials.ISSUE: "issues", essentials.ERROR: "errors"}
+            line = one_line(one.text)
+            if field := _FIELD_OF.get(one.kind):
+                more[field] = (*more.get(field, getattr(self.state, field)), line)
+            elif one.kind == essentials.PATH:
+                files = (TouchedFile(line), *files)
+            elif one.kind == essentials.STATEMENT:
+                stated = (*stated, line)
+        return msgspec.structs.replace(
+            self, state=msgspec.structs.replace(self.state, files=files, **more), stated=stated
+        )
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
-    """The digest of blocks, which goes on from an earlier one among them."""
+    """Return the digest of blocks, which goes on from an earlier one among them."""
     before = next((_of_text(block.content) for block in events.digests(blocks)), Digest())
-    told = [event for event in events.events_of(blocks) if event.kind != DIGEST]
-    told = [msgspec.structs.replace(event, line=number) for number, event in enumerate(told, 1)]
-    happened = events.of_known(told)
-    files = [TouchedFile(path, _ACTIONS.get(action, action)) for path, action in happened.files.items()]
-    task = next((event for event in told if event.kind == PROMPT), Event(PROMPT))
-    part = Part(
-        [event for event in told if event is not task],
-        happened.found,
-        happened.failures,
-        failures.succeeded(told),
-        files[::-1],
-    )
+    happened, part = events.part_of([event for event in events.events_of(blocks) if event.kind != DIGEST])
+    task = next((event for event in part.events if event.kind == PROMPT), Event(PROMPT))
+    part = msgspec.structs.replace(part, events=[event for event in part.events if event is not task])
     old = before.state
     is_over = bool(old.steps) and len(old.done) == len(old.steps)
-    known = Progress(msgspec.structs.replace(old, goal=task.text), is_over=is_over)  # the task stands before the digest
+    known = Progress(msgspec.structs.replace(old, goal=task.text), is_over=is_over)  # the task is before the digest
     made = progress.advance(known, part, line=lambda text, _: one_line(text)).state
-    decided = [one.with_reasons for one in happened.decisions]
     state = msgspec.structs.replace(
         made,
         said=newest(old.said, map(_said, happened.prompts[1:])),
-        decisions=newest(old.decisions, decided),
+        decisions=newest(old.decisions, [one.with_reasons for one in happened.decisions]),
         issues=newest(old.issues, map(one_line, happened.open_issues)),
         summary=tuple(map(one_line, happened.having(labels.STATE)[-3:])) or old.summary,
     )
@@ -129,25 +107,17 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
 def _of_text(text: str) -> Digest:
     """An earlier digest, read back."""
     found = events.sections(text)
-    matches = [(line, _STEP.fullmatch(line)) for line in found.get(STATE, ())]
+    matches = [(line, _STEP.fullmatch(line)) for line in found.get(events.STATE, ())]
     steps = [Step(match[1], match[2].replace(" ", "_")) for _, match in matches if match]  # type: ignore[arg-type]
     files = [
-        *(TouchedFile(path) for path in found.get(NAMED, ())),
-        *(TouchedFile(path, READ) for path in found.get(READ_LAST, ())),
-        *(TouchedFile(*events.path_and_action(line)) for line in found.get(CHANGED, ())),
+        *(TouchedFile(path) for path in found.get(events.NAMED, ())),
+        *(TouchedFile(path, READ) for path in found.get(events.READ_LAST, ())),
+        *(TouchedFile(*events.path_and_action(line)) for line in found.get(events.CHANGED, ())),
     ]
-    state = TaskState(
-        said=found.get(SAID, ()),
-        decisions=found.get(DECISIONS, ()),
-        issues=found.get(ISSUES, ()),
-        errors=found.get(ERRORS, ()),
-        lessons=found.get(LEARNED, ()),
-        next_actions=found.get(NEXT, ()),
-        steps=tuple(steps),
-        summary=tuple(line for line, match in matches if not match),
-        files=tuple(files[::-1]),
-    )
-    return Digest(state, found.get(LABELLED, ()), found.get(FINDINGS, ()))
+    lists = {field: found.get(name, ()) for name, field in _FIELDS.items()}
+    lists["summary"] = tuple(line for line, match in matches if not match)
+    state = msgspec.structs.replace(TaskState(steps=tuple(steps), files=tuple(files[::-1])), **lists)
+    return Digest(state, found.get(events.LABELLED, ()), found.get(events.FINDINGS, ()))
 
 
 def _said(prompt: str) -> str:
@@ -156,7 +126,7 @@ def _said(prompt: str) -> str:
     if len(text) <= essentials.VERBATIM:
         return text
     binding = set(essentials.binding(prompt))
-    is_told = len(prompt) <= essentials.LONGEST_TOLD
+    is_told = len(prompt) <= essentials.LONGEST_TYPED
     kept = [
         line
         for unit in summary_units.units(prompt)
@@ -170,6 +140,6 @@ def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
     for block in blocks:
         if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
             for unit in summary_units.units(block.content):
-                is_told = unit.form != summary_units.SENTENCE or statements.stated(unit.text)  # in its own section
+                is_told = unit.form != summary_units.SENTENCE or sentences.stated(unit.text)  # in its own section
                 if not is_told and summary_rules.judge(unit).keeps in _WORTH:
                     yield cut_at_word(one_line(unit.text), _LONGEST)

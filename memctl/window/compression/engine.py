@@ -97,14 +97,14 @@ class CompressionEngine:
         if self.model is not None:
             self.model.begin()
             what = f"the output of the tool {tool_name!r}"
-            text = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
-            answer = self.model.shorter([text]).get("1", "")
-            said = result_by(answer, self.model.name, tool_name, arguments or {}, output, needed) if answer else ""
-            tokens = self._count(said)
-            is_used = bool(said) and tokens <= before * (1 - LEAST_GAIN)
+            asked = Text("1", what, output, before, max(int(before * summary.GOAL), 1))
+            answer = self.model.shorter([asked]).get("1", "")
+            text = result_by(answer, self.model.name, tool_name, arguments or {}, output, needed) if answer else ""
+            tokens = self._count(text)
+            is_used = bool(text) and tokens <= before * (1 - LEAST_GAIN)
             self.model.count(used=is_used, refused=bool(answer) and not is_used)
             if is_used:
-                return result_of(strategy, before, tokens, said, **counted(self.model))
+                return result_of(strategy, before, tokens, text, **counted(self.model))
         calls = counted(self.model)
         made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed, whole=whole)
         if made is None:
@@ -155,7 +155,7 @@ class CompressionEngine:
             self.model.instructions = msgspec.structs.replace(self.model.instructions, goal=goal)
 
     def take_notes(self, max_tokens: int = MAX_TOKENS) -> CompressionResult:
-        """The notes as a text for the window."""
+        """Return the notes as a text for the window."""
         text = self.notes.for_context(self._count, max_tokens)
         whole = self.notes.for_context(self._count, 1 << 40)
         return result_of(CompressionStrategy.NOTE_TAKING, self._count(whole), self._count(text), text)
@@ -177,7 +177,7 @@ class CompressionEngine:
         """Bring a conversation down to `target` tokens by what its utilisation of `max_tokens` calls for.
 
         None for `max_tokens` calls for every step. In the order of cost: results are summed up, then the `evictor`
-        frees what is still missing, then older turns are told shorter, then the beginning is compacted. A step is only
+        frees what is still missing, then older turns are shortened, then the beginning is compacted. A step is only
         made if the target is not reached.
         """
         from memctl.window.compression import cascade
@@ -189,7 +189,7 @@ class CompressionEngine:
         return cascade.run(self, conversation, target, self.steps_at(utilization), evictor)
 
     def steps_at(self, utilization: float) -> list[str]:
-        """The steps that a utilisation allows; eviction goes with any."""
+        """Return the steps that a utilisation allows; eviction goes with any."""
         return [*steps_at(utilization, self._cascade, self._compaction_from), EVICTION]
 
     def _count(self, text: str) -> int:

@@ -78,7 +78,7 @@ class Step(msgspec.Struct, frozen=True):
 class Cascade(msgspec.Struct, frozen=True):
     """What is left of a conversation after steps, the size that it was to have in tokens, and the steps.
 
-    `answer` is the summary of a sub-agent, which stands behind the last message.
+    `answer` is the summary of a sub-agent, behind the last message.
     """
 
     conversation: Conversation

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import msgspec
 
-from memctl.pack import mentioned, summary_rules
+from memctl.pack import names_in_text, summary_rules
 from memctl.statements import reader
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
@@ -100,7 +100,7 @@ def progressive(
     The oldest go first, until `free` tokens are saved (all of them if None). `earlier` is as in `essentials.of_blocks`.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
-    said = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
+    answers = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
     candidates: list[_Candidate] = []
     for block in sorted(conversation.blocks, key=lambda block: block.turn_created):
         age = conversation.current_turn - block.turn_created
@@ -110,7 +110,7 @@ def progressive(
         is_done = block.content.startswith(f"{SHORTENED}{label}] ")
         if share < 1 and is_long and not is_done and (is_answer or _is_result(block)):
             candidates.append(_Candidate(block, share, label))
-    shortener = _Shortener(conversation, counter, wanted, said, model)
+    shortener = _Shortener(conversation, counter, wanted, answers, model)
     return shortener.step(CompressionStrategy.PROGRESSIVE, candidates, free)
 
 
@@ -139,7 +139,7 @@ class _Shortener:
     def step(
         self, strategy: CompressionStrategy, candidates: Sequence[_Candidate], free: int | None
     ) -> CompressionStep:
-        """The conversation with shorter texts, unless nothing became shorter or something got lost."""
+        """Return the conversation with shorter texts, unless nothing became shorter or something got lost."""
         conversation = self._conversation
         before, texts, more = conversation.tokens, self._texts(candidates, free), counted(self._model)
         if not texts:
@@ -159,20 +159,20 @@ class _Shortener:
         """The texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.
 
         A model is asked once, for as many as are sure to save that, and a fifth more, if it does what it is asked; what
-        it does not give, what can't stand for the text, and what is still wanted after that is made by rules.
+        it does not give, what can't take the place of a text, and what is still wanted after that is made by rules.
         """
         texts: dict[str, str] = {}
-        said: dict[str, str] = {}
+        answers: dict[str, str] = {}
         if self._model is not None:
             self._model.begin()
             sums = accumulate((one.block.token_count - one.goal for one in candidates), initial=0)
             asked = [one for one, sum_ in zip(candidates, sums, strict=False) if free is None or sum_ < _MARGIN * free]
-            said = self._model.shorter([self._question(one) for one in asked])
+            answers = self._model.shorter([self._question(one) for one in asked])
         saved = 0
         for one in candidates:
             if free is not None and saved >= free:
                 break
-            text = self._by_model(one, said.get(one.block.block_id, "")) or self._by_rules(one)
+            text = self._by_model(one, answers.get(one.block.block_id, "")) or self._by_rules(one)
             if text:
                 texts[one.block.block_id] = text
                 saved += one.block.token_count - recount(one.block, text, self._counter)
@@ -184,18 +184,18 @@ class _Shortener:
         text = block.content if one.is_result else _parts(block)[0]
         return Text(block.block_id, what, text, block.token_count, one.goal)
 
-    def _by_model(self, one: _Candidate, said: str) -> str:
-        """What a model said of a block if it can stand for it and is shorter, else ""."""
-        if not said or self._model is None:
+    def _by_model(self, one: _Candidate, answer: str) -> str:
+        """What a model made of a block if it can take its place and is shorter, else ""."""
+        if not answer or self._model is None:
             return ""
         block = one.block
         if one.is_result:
             arguments = self._arguments.get(block.call_id, {})
-            text = result_by(said, self._model.name, block.tool_name, arguments, block.content, self._needed)
+            text = result_by(answer, self._model.name, block.tool_name, arguments, block.content, self._needed)
         else:
             body, stated = _parts(block)
-            answer = answer_by(said, body, self._must(body))
-            text = f"{SHORTENED}{one.label}] {answer}{stated}" if answer else ""
+            worded = answer_by(answer, body, self._must(body))
+            text = f"{SHORTENED}{one.label}] {worded}{stated}" if worded else ""
         is_used = bool(text) and self._is_worth_it(block, text)
         self._model.count(used=is_used, refused=not is_used)
         return text if is_used else ""
@@ -221,7 +221,7 @@ class _Shortener:
 
     def _must(self, body: str) -> list[str]:
         plain = " ".join(body.split())
-        return [word for word in self._needed if mentioned.place(word, plain) >= 0]
+        return [word for word in self._needed if names_in_text.place(word, plain) >= 0]
 
     def _is_worth_it(self, block: ContentBlock, text: str) -> bool:
         return recount(block, text, self._counter) <= block.token_count * (1 - LEAST_GAIN)
@@ -237,7 +237,7 @@ def _parts(block: ContentBlock) -> tuple[str, str]:
     lines = body.split("\n")
     taken = {number for one in made for number in range(one.line, one.end + 1)}
     stated = dict.fromkeys(
-        one.source if len(one.source) <= essentials.LONGEST_TOLD else lines[one.line - 1] for one in made
+        one.source if len(one.source) <= essentials.LONGEST_TYPED else lines[one.line - 1] for one in made
     )
     rest = "\n".join(line for number, line in enumerate(lines, start=1) if number not in taken)
     return rest, "".join(f"\n{source}" for source in stated)
@@ -259,7 +259,7 @@ def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> I
 def _rank(text: str, must: Sequence[str]) -> int:
     """How little a sentence matters: -1 if it has something that must stay."""
     plain = " ".join(text.split())
-    if plain and any(plain in word or mentioned.place(word, plain) >= 0 for word in must):
+    if plain and any(plain in word or names_in_text.place(word, plain) >= 0 for word in must):
         return -1
     keeps = summary_rules.judge(summary_units.Unit(1, summary_units.SENTENCE, text)).keeps
     return _ORDER.index(keeps) if keeps in _ORDER else len(_ORDER)

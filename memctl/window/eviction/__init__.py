@@ -1,1 +1,1 @@
-"""Taking blocks out of a window: what may go, what goes first, and what stands in its place."""
+"""Taking blocks out of a window: what may go, what goes first, and what takes its place."""

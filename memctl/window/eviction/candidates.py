@@ -60,7 +60,7 @@ def protected(blocks: Sequence[ContentBlock], current_turn: int, types: Collecti
 class EvictionUnit(msgspec.Struct, frozen=True):
     """Blocks that can only go together, the texts for their places (None: nothing), and how worth keeping they are.
 
-    `gain` is in tokens, the texts already taken off. Merged blocks are alike, and the last one's text stands for all.
+    `gain` is in tokens, the texts already taken off. Merged blocks are alike, and the last one's text is for all.
     """
 
     blocks: tuple[ContentBlock, ...]
@@ -130,13 +130,13 @@ class Candidates:
         """Return the call that a block is the result of."""
         return self._calls.get(block.call_id) if block.content_type is ContentType.TOOL_RESULT else None
 
-    def merged_unit(self, group: Sequence[ContentBlock], score: float, said: str = "") -> EvictionUnit | None:
+    def merged_unit(self, group: Sequence[ContentBlock], score: float, answer: str = "") -> EvictionUnit | None:
         """Return the unit of alike blocks of which the last has a line and the others a word; None if little is saved.
 
-        `said` is what a model says of them.
+        `answer` is what a model says of them.
         """
         most = 2 * self._how.placeholder
-        text = placeholders.merged(group, self.call_of(group[-1]), most, self._how.counter, said)
+        text = placeholders.merged(group, self.call_of(group[-1]), most, self._how.counter, answer)
         if text is None:
             return None
         texts = {block.block_id: GONE for block in group} | {group[-1].block_id: text}

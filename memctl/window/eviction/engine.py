@@ -112,7 +112,7 @@ class EvictionEngine:
     current Claude models. `where_kept` says where the host keeps a block that goes, for its placeholder. With
     `placeholder_max_tokens` 0 no placeholders are made; `outline_share` of a large result's tokens stay beside its own.
     For `semantic_merge`, `embed` gives the vectors of texts and `merge` what several alike texts say; without them
-    likeness is that of words, and the line that stands for all is made by rules.
+    likeness is that of words, and the line for all of them is made by rules.
     """
 
     def __init__(
@@ -131,7 +131,12 @@ class EvictionEngine:
         merge: Merge | None = None,
     ) -> None:
         argument_checks.numbers(placeholder_max_tokens=placeholder_max_tokens, minimum_gain=minimum_gain)
-        self.counter = counter or _default_counter()
+        if counter is None:
+            from memctl.tokens.count import Counter
+            from memctl.tokens.families import FAMILIES
+
+            counter = Counter(FAMILIES["claude"])
+        self.counter = counter
         self.numbers = numbers or Scoring()
         self.embed, self.merge = embed, merge
         types = [_member(ContentType, one, "content type", "types") for one in protected_types]
@@ -206,10 +211,10 @@ class EvictionEngine:
         asked = [unit for unit in chosen if unit.is_merged]
         if self.merge is None or not asked:
             return chosen
-        said = self.merge([(unit.blocks[-1].tool_name, [one.content for one in unit.blocks]) for unit in asked])
-        told = {id(unit): candidates.merged_unit(unit.blocks, unit.score, text)
-                for unit, text in zip(asked, said, strict=True) if text}  # fmt: skip
-        return [told.get(id(unit)) or unit for unit in chosen]
+        answers = self.merge([(unit.blocks[-1].tool_name, [one.content for one in unit.blocks]) for unit in asked])
+        worded = {id(unit): candidates.merged_unit(unit.blocks, unit.score, text)
+                  for unit, text in zip(asked, answers, strict=True) if text}  # fmt: skip
+        return [worded.get(id(unit)) or unit for unit in chosen]
 
     def _forget(self, blocks: Sequence[ContentBlock]) -> None:
         """Keep what was found out about these blocks, and no more."""
@@ -288,10 +293,3 @@ def _changed(unit: EvictionUnit, block: ContentBlock) -> ChangedBlock:
     left = sum(one.token_count for one in unit.blocks) - unit.gain if block is unit.blocks[0] else 0
     name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
     return ChangedBlock(name, type_, tool, turn, block.token_count, left, round(unit.score, 4))
-
-
-def _default_counter() -> TokenCounter:
-    from memctl.tokens.count import Counter
-    from memctl.tokens.families import FAMILIES
-
-    return Counter(FAMILIES["claude"])

@@ -1,4 +1,4 @@
-"""What stands in the place of an evicted block: what was there, what it said, and how to get it back.
+"""The text in the place of an evicted block: what was there, what it said, and how to get it back.
 
 For example (rules.md#window-eviction):
 
@@ -8,7 +8,7 @@ For example (rules.md#window-eviction):
 
 A placeholder has at most 50 tokens, and always fewer than what it replaces. Of a large result it has an outline beside
 that, of a few percent of its tokens: lines that name an error, definitions, places of hits. What is named later is then
-found again by its line, and costs that part and not the whole. It stands where the block stood, so that what came out
+found again by its line, and costs that part and not the whole. It is where the block was, so that what came out
 of a tool is still read as the output of a tool.
 """
 
@@ -31,10 +31,10 @@ from memctl.window.results import forms, rows
 from memctl.window.results.rows import FOUND, key_line, plain
 
 MOST_OUTLINE = 400  # tokens
-_LEAST_OUTLINE = 20  # tokens: in fewer nothing is told
+_LEAST_OUTLINE = 20  # tokens: fewer say nothing
 _LONG = 200  # characters of an argument that are too many to keep
 _LONGEST_NAME = 40
-_MOST_SAID = 3  # different things that are told of merged blocks
+_MOST_LISTED = 3  # different contents of merged blocks that are listed
 _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
 # What a call is asked, by the names that common agents' tools have for it; the most telling first.
 _ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
@@ -55,7 +55,7 @@ class Evicted(msgspec.Struct, frozen=True):
 
 
 def is_placeholder(block: ContentBlock, most: int) -> bool:
-    """Whether a block was evicted before: by its form, and by its size, since anybody can write the form."""
+    """Return whether a block was evicted before: by its form, and by its size, since anybody can write the form."""
     text = block.content
     return text.startswith(EVICTED) and text.endswith("]") and text.count("]") == 1 and block.token_count <= most
 
@@ -87,11 +87,11 @@ def outline(evicted: Evicted) -> list[str]:
 
 
 def merged(
-    group: Sequence[ContentBlock], call: ContentBlock | None, most: int, counter: TokenCounter, said: str = ""
+    group: Sequence[ContentBlock], call: ContentBlock | None, most: int, counter: TokenCounter, answer: str = ""
 ) -> str | None:
     """Return the line in the place of the last of several alike blocks, of at most `most` tokens; None if none fits.
 
-    It says how many there were, what a model `said` of them, else what they said and how often, and the last of it.
+    It says how many there were, then a model's `answer`, else their contents with how often each came, and the last.
     """
     last = group[-1]
     own = key_line(last.content)
@@ -99,13 +99,13 @@ def merged(
     lines = [key_line(block.content) for block in group]
     times = Counter(DIGITS.sub("#", line) for line in lines)
     example = {DIGITS.sub("#", line): line for line in lines}
-    counted = [f"{number} times {example[text]}" for text, number in times.most_common(_MOST_SAID) if text]
+    counted = [f"{number} times {example[text]}" for text, number in times.most_common(_MOST_LISTED) if text]
     tried = [f"; {'; '.join(parts)}" if parts else "" for parts in (counted, counted[:1], [])]
-    ends = [f"; {said}]"] if said else [f"{times_said}; the last said: {own}]" for times_said in tried]
+    ends = [f"; {answer}]"] if answer else [f"{listed}; the last said: {own}]" for listed in tried]
     labels = dict.fromkeys((_label(call, _LABELS[1]), call.tool_name if call else "", ""))
     texts = [f"{head}{f' ({label})' if label else ''}{end}" for end in ends for label in labels]
     words = own.split()
-    while not said and len(words) > 3:
+    while not answer and len(words) > 3:
         words = words[: len(words) * 3 // 4]
         texts.append(f"{head}; the last said: {' '.join(words)}…]")
     return next((text for text in texts if recount(last, text, counter) <= most), None)
@@ -114,15 +114,15 @@ def merged(
 def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
     block = evicted.block
     most = min(most, block.token_count - 1)
-    said = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _said(evicted)
+    found = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _content(evicted)
     what = f"{EVICTED}{block.content_type.value} from turn {block.turn_created}"
     back = _back(evicted)
     heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
-    fitted = [_fitted(block, (head, said, back), most, counter) for head in dict.fromkeys(heads)]
-    if best := max(fitted, key=lambda found: found[0])[1]:
+    fitted = [_fitted(block, (head, found, back), most, counter) for head in dict.fromkeys(heads)]
+    if best := max(fitted, key=lambda one: one[0])[1]:
         return best
     named = f"{what} ({_label(evicted.call, 0)})." if evicted.call else f"{what}."
-    tried = [(named, said, back), (heads[1], said, ""), (heads[1], "", back), (f"{what}.", "", "")]
+    tried = [(named, found, back), (heads[1], found, ""), (heads[1], "", back), (f"{what}.", "", "")]
     return next((text for parts in tried if (text := _fitted(block, parts, most, counter)[1])), None)
 
 
@@ -151,8 +151,8 @@ def _fitted(block: ContentBlock, parts: tuple[str, str, str], most: int, counter
 
     The text is "" if little of it would be left.
     """
-    head, said, back = parts
-    words = said.split()
+    head, middle, back = parts
+    words = middle.split()
     whole = len(words)
     while True:
         shown = " ".join(words) + ("…" if 0 < len(words) < whole else _stop(words))
@@ -181,8 +181,8 @@ def _label(call: ContentBlock | None, most: int) -> str:
     return f'{name} "{asked}"' if asked and most else name
 
 
-def _said(evicted: Evicted) -> str:
-    """What a block said that is worth keeping: of a result what a summary of it would begin with."""
+def _content(evicted: Evicted) -> str:
+    """What of a block is worth keeping: of a result what a summary of it would begin with."""
     block = evicted.block
     others = block.metadata.get("uncounted", ())
     more = f" (and {len(others)} of {others[0]})" if others else ""
@@ -199,7 +199,7 @@ def _said(evicted: Evicted) -> str:
 
 
 def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
-    """What was found; the file that was read stands in the label already."""
+    """What was found; the file that was read is in the label already."""
     tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
     output = forms.output_of(tool, arguments, block.content)
     return rows.finding(output).removesuffix(f" of {rows.line(output.path)}")

@@ -34,7 +34,7 @@ class BlockReference(msgspec.Struct, frozen=True):
 
 
 def names_in(text: str) -> set[str]:
-    """The names in a text by which a reference is found."""
+    """Return the names in a text by which a reference is found."""
     found: set[str] = set()
     for word in _NAME.findall(text):
         name = word.rstrip(".:-/\\")
@@ -64,12 +64,12 @@ def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator
     common = _common(found)
     latest: dict[tuple[bool, str], int] = {}
     for number, block in enumerate(blocks):
-        told = found[number] - common
+        names_here = found[number] - common
         if block.content_type in _REFERRING:
-            for meant, own in sorted(_meant(_exact(told), latest).items()):
+            for meant, own in sorted(_meant(_exact(names_here), latest).items()):
                 if blocks[meant].turn_created < block.turn_created:
                     yield BlockReference(number, meant, frozenset(own))
-        for name in told:
+        for name in names_here:
             latest[block.content_type in _MODEL, name] = number
 
 
@@ -97,15 +97,15 @@ def _common(names: Sequence[set[str]]) -> set[str]:
     return {name for name, count in counts.items() if count > most}
 
 
-def _exact(told: Set[str]) -> Set[str]:
-    """Names without those of files whose path is among them, too."""
-    return told - {name.rpartition("/")[2] for name in told if "/" in name}
+def _exact(names_here: Set[str]) -> Set[str]:
+    """The names without those of files whose path is among them, too."""
+    return names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}
 
 
-def _meant(told: Iterable[str], latest: dict[tuple[bool, str], int]) -> dict[int, set[str]]:
+def _meant(names_here: Iterable[str], latest: dict[tuple[bool, str], int]) -> dict[int, set[str]]:
     """The blocks that names mean, with these: of the model's own words the latest, and of all else the latest."""
     found: dict[int, set[str]] = {}
-    for name in told:
+    for name in names_here:
         for key in ((True, name), (False, name)):
             if key in latest:
                 found.setdefault(latest[key], set()).add(name)

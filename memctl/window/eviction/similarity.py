@@ -1,7 +1,7 @@
 """Which blocks are alike, and which of them the policy that merges joins into one (rules.md#window-eviction).
 
 Likeness is the cosine of two blocks' embeddings where there are any, else of their word shingles: the runs of three
-words that each has. Numbers are words like others: two tables of different figures are not the same thing said twice.
+words that each has. Numbers are words like others: two tables of different figures are not duplicates.
 """
 
 from __future__ import annotations

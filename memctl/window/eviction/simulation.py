@@ -5,12 +5,12 @@ policy evicts what it would have. What it evicts too early shows as regret. Regr
 out to be wrong, and is defined by that alone:
 
 - A later block that names something whose content is gone (`references`: by path, by identifier, by id) has to get it
-  again. Whatever was evicted counts: a result, what was said, a thought. The model that wrote the transcript had it all
+  again. Whatever was evicted counts: a result, an answer, a thought. The model that wrote the transcript had it all
   before it, and nobody can tell what of it that model could have done without.
 - What the turn gets again by itself is no regret: the same call made anew, or a reading of the file. The transcript
   pays for it whether the old content is there or not. A reading in a later turn comes too late for what was named
   before; and from then on it is the one that is meant.
-- What is named and stands in the outline of a placeholder, with its line, costs the part that it names: 40 lines.
+- What is named and is in the outline of a placeholder, with its line, costs the part that it names: 40 lines.
 - Otherwise the cost is the tokens of the whole content. It is put back behind all others before the next request, so
   that it has its part in what follows, can be evicted again, and regretted again. `saved` has this taken off; the
   requests by which things would be got again are not made, and not counted.
@@ -19,6 +19,7 @@ out to be wrong, and is defined by that alone:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -65,7 +66,7 @@ class Replay(msgspec.Struct, frozen=True):
         return self.unmanaged - self.managed
 
     def per_hundred(self, number: int) -> float:
-        """A number per 100 requests."""
+        """Return a number per 100 requests."""
         return round(100 * number / self.requests, 1) if self.requests else 0.0
 
 
@@ -86,13 +87,8 @@ class Simulation:
         self._counter = counter
         self._requests = list(_requests(blocks))
         self._wanted = _wanted(blocks)
-        self.curve = tuple(self._unmanaged())
-
-    def _unmanaged(self) -> Iterator[int]:
-        tokens = 0
-        for request in self._requests:
-            tokens += sum(self._blocks[place].token_count for place in request.new)
-            yield tokens + _overhead(request)
+        sums = accumulate(sum(blocks[place].token_count for place in request.new) for request in self._requests)
+        self.curve = tuple(tokens + _overhead(one) for tokens, one in zip(sums, self._requests, strict=True))
 
     def replay(
         self,
@@ -155,7 +151,7 @@ class _Window:
         self._counter = counter
         self._blocks: list[ContentBlock] = []
         self._gone: set[str] = set()  # the ids of blocks whose content is nowhere
-        self._outlines: dict[str, str] = {}  # of what is gone, what stands in the outline of its placeholder
+        self._outlines: dict[str, str] = {}  # of what is gone, the outline in its placeholder
         self._copies: dict[str, str] = {}  # what was got again: its id -> that of the block whose content it is
 
     def add(self, block: ContentBlock) -> None:
@@ -204,7 +200,7 @@ class _Window:
 
 
 def _requests(blocks: Sequence[ContentBlock]) -> Iterator[_Request]:
-    """The requests that were made: each answer had one, with all that stands before it."""
+    """The requests that were made: each answer had one, with all that is before it."""
     start = turn = 0
     for place, block in enumerate(blocks):
         if block.content_type in _OF_MODEL and block.turn_created > turn:
@@ -218,13 +214,13 @@ def _overhead(request: _Request) -> int:
 
 
 def _part(content: str, outline: str, names: Collection[str]) -> str:
-    """The lines around what is named, "" unless all of it stands in an outline; a file that is named is named whole."""
-    told = [name for name in names if "/" not in name]
-    if not outline or not told or not all(name in outline for name in told):
+    """The lines around what is named, "" unless all of it is in an outline; a file that is named is named whole."""
+    named = [name for name in names if "/" not in name]
+    if not outline or not named or not all(name in outline for name in named):
         return ""
     lines = content.split("\n")
     chosen: set[int] = set()
-    for name in told:
+    for name in named:
         place = next((number for number, line in enumerate(lines) if name in line), None)
         if place is None:
             return ""
@@ -233,30 +229,22 @@ def _part(content: str, outline: str, names: Collection[str]) -> str:
 
 
 def _wanted(blocks: Sequence[ContentBlock]) -> dict[int, dict[int, set[str]]]:
-    """Of each turn the places of the blocks that it refers to and does not get again itself, with the names."""
+    """Of each turn the places of the blocks that it refers to and does not get again itself, with the names.
+
+    A call gets again what the same call got before, and the files that it reads.
+    """
     got: dict[int, set[str]] = {}
     of_calls: dict[str, set[str]] = {}
     for block in blocks:
         if block.is_call:
-            got.setdefault(block.turn_created, set()).update(_got(block))
-            of_calls[block.call_id] = {_same(block), *_files(block)}
+            same = f"call {block.tool_name} {block.content}"
+            touches = [*calls.touched(Event(CALL, tool=block.tool_name, arguments=arguments_of(block)))]
+            read = {f"file {touch.path}" for touch in touches if touch.action == READ}
+            got.setdefault(block.turn_created, set()).update({same}, read)
+            of_calls[block.call_id] = {same, *(f"file {touch.path}" for touch in touches)}
     found: dict[int, dict[int, set[str]]] = {}
     for pair in references.pairs(blocks):
         turn, meant = blocks[pair.by].turn_created, blocks[pair.meant]
         if not of_calls.get(meant.call_id, set()) & got.get(turn, set()):
             found.setdefault(turn, {}).setdefault(pair.meant, set()).update(pair.names)
     return {turn: dict(sorted(places.items())) for turn, places in found.items()}
-
-
-def _got(call: ContentBlock) -> set[str]:
-    """What a call gets: what the same call got before, and the files that it reads."""
-    return {_same(call), *_files(call, READ)}
-
-
-def _same(call: ContentBlock) -> str:
-    return f"call {call.tool_name} {call.content}"
-
-
-def _files(call: ContentBlock, *actions: str) -> set[str]:
-    event = Event(CALL, tool=call.tool_name, arguments=arguments_of(call))
-    return {f"file {touch.path}" for touch in calls.touched(event) if not actions or touch.action in actions}

@@ -13,7 +13,7 @@ from memctl.tokens import messages
 from memctl.tokens.messages import kind_in_messages
 from memctl.transcript.messages import RESULT, TEXT, Path
 
-# How a text begins that stands for a longer one: of a block that was evicted, of an older answer, of a result.
+# How a text begins that takes the place of a longer one: of an evicted block, of an older answer, of a result.
 EVICTED, SHORTENED, SUMMED_UP = "[Evicted: ", "[Shortened, ", "[Summary of a result of "
 
 
@@ -34,13 +34,13 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     `block_id` is unique in its conversation, and stays what it is when others are evicted. `token_count` is in tokens
     of the model whose counter made it. A turn is one request to a model with its answer and the results of the calls in
-    it: the first is 1, and what stands before the messages is of turn 0. `last_referenced_turn` is 0 if nothing was
+    it: the first is 1, and what is before the messages is of turn 0. `last_referenced_turn` is 0 if nothing was
     seen to refer to the block. `priority_score` (0 to 1) and `do_not_evict` are the host's to give, as is the
     `embedding`. `metadata` may have `reference_count`, `line` (of the transcript), `uncounted` (types of content that
     no text stands for, such as images) and whatever the host adds.
 
     A tool call is an ASSISTANT_RESPONSE with a `call_id`; its content is its arguments as JSON. Its TOOL_RESULT has the
-    same `call_id`. `message` is the index of the message that it stands in, -1 before the first.
+    same `call_id`. `message` is the index of its message, -1 before the first.
     """
 
     block_id: str
@@ -65,7 +65,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether no management takes this out of a window: its frame, what is marked, and what the user said."""
+        """Whether no management takes this out of a window: its frame, what is marked, and messages of the user."""
         return self.do_not_evict or self.content_type in _FIXED
 
 
@@ -73,7 +73,7 @@ _FIXED = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION, ContentType.US
 
 
 class BlockPlace(msgspec.Struct, frozen=True):
-    """Where a block stands: the index of its message, -1 for the request's frame; the path below that; the type of its
+    """The place of a block: the index of its message, -1 for the request's frame; the path below that; the type of its
     element."""
 
     message: int
@@ -94,11 +94,11 @@ class TokenCounter(Protocol):
     """What counts: `memctl.tokens.count.Counter`, or anything with its method `tokens`."""
 
     def tokens(self, text: str, kind: str = ...) -> int:
-        """The tokens of a text of a kind (one of `memctl.tokens.families.KINDS`)."""
+        """Return the tokens of a text of a kind (one of `memctl.tokens.families.KINDS`)."""
 
 
 def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
-    """The tokens of a text in a block of a type; a tool call has those of `count_call`."""
+    """Return the tokens of a text in a block of a type; a tool call has those of `count_call`."""
     if not text:
         return 0
     what = RESULT if content_type is ContentType.TOOL_RESULT else TEXT
@@ -112,7 +112,7 @@ def count_call(name: str, arguments: str, counter: TokenCounter) -> int:
 
 
 def recount(block: ContentBlock, text: str, counter: TokenCounter) -> int:
-    """The tokens that a block would have with another text."""
+    """Return the tokens that a block would have with another text."""
     if block.is_call:
         return count_call(block.tool_name, text, counter)
     return count(text, block.content_type, counter)

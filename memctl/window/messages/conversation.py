@@ -70,7 +70,7 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A conversation: what was given, its blocks in their order, and where each of them stands in it.
+    """A conversation: what was given, its blocks in their order, and the place of each in it.
 
     `lines` and `keep` are those of `parse`.
     """
@@ -85,8 +85,8 @@ class Conversation(msgspec.Struct, frozen=True):
     def parse(cls, given: Any, counter: TokenCounter, *, lines: Lines = (), keep: Keep | None = None) -> Conversation:
         """Take a request's body or a list of messages apart; `counter` says whose tokens are counted.
 
-        `lines` are for messages out of a transcript: for each message the line of each of its blocks, 0 for one that no
-        line has. `keep` says what is to stay as it is. Raises MemctlError for what is no conversation.
+        `lines` are for messages out of a transcript: for each message the line of each of its blocks, 0 for one
+        without. `keep` says what is to stay as it is. Raises MemctlError for what is no conversation.
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
@@ -106,18 +106,18 @@ class Conversation(msgspec.Struct, frozen=True):
     @property
     def overhead(self) -> int:
         """Tokens of the request beside those of its blocks."""
-        calls = Counter(place.message for place in self.places.values() if place.type == CALL)
+        calls = Counter(block.message for block in self.blocks if block.is_call)
         several = sum(number > 1 for number in calls.values())
         return PER_REQUEST + PER_MESSAGE * len(self.messages) + PER_SEVERAL_CALLS * several
 
     @property
     def tokens(self) -> int:
-        """Tokens of the whole; what no text stands for and has no known size is not in it: see `uncounted`."""
+        """Tokens of the whole; what has no text and no known size is not in it: see `uncounted`."""
         return self.overhead + sum(block.token_count for block in self.blocks)
 
     @property
     def uncounted(self) -> dict[str, int]:
-        """How often each type of content stands in the messages that no text stands for and whose size is not known."""
+        """How often each type of content is in the messages that has no text and no known size."""
         found: dict[str, int] = {}
         for message in self.messages:
             for element in elements(message):
@@ -185,7 +185,7 @@ def check(given: object) -> None:
 
 
 class _BlockReader:
-    """Gathers the blocks of messages as they come, counted, and where each stands in them."""
+    """Gathers the blocks of messages as they come, counted, and the place of each."""
 
     def __init__(self, counter: TokenCounter, lines: Lines) -> None:
         self._counter = counter
@@ -227,7 +227,7 @@ class _BlockReader:
                 fields["do_not_evict"] = True
             if line := own[number] if number < len(own) else 0:
                 fields["metadata"]["line"] = line
-            # Thinking has numbers of its own: when it goes, the ids of what stands behind it stay what they are.
+            # Thinking has numbers of its own: when it goes, the ids behind it stay what they are.
             is_thought = element.type == THINKING
             block_id = f"{index}.t{thoughts}" if is_thought else f"{index}.{number - thoughts}"
             thoughts += is_thought
@@ -267,10 +267,9 @@ class _BlockReader:
         name = call.tool_name if call else encodable(str(element.given.get("name") or ""))
         fields |= {"tool_name": name, "call_id": first.call_id, "is_error": first.is_error}
         turn = call.turn_created if call else self._answers
-        texts = (block.text for block in element.blocks if block.type == RESULT)
-        tokens = sum(
-            count(text, ContentType.TOOL_RESULT, self._counter) if text else PER_EMPTY_RESULT for text in texts
-        )
+        texts = [block.text for block in element.blocks if block.type == RESULT]
+        counts = (count(text, ContentType.TOOL_RESULT, self._counter) if text else PER_EMPTY_RESULT for text in texts)
+        tokens = sum(counts)
         tokens += sum(image_tokens(block.arguments) or 0 for block in others)
         self._add(block_id, ContentType.TOOL_RESULT, element.text, place, tokens, turn, **fields)
 

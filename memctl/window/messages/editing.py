@@ -11,14 +11,14 @@ from memctl.errors import MemctlError
 from memctl.transcript.messages import CALL, RESULT, TEXT, THINKING, elements, is_items
 from memctl.window.messages.content import BlockPlace
 
-GONE = "[Evicted]"  # where something has to stand
+GONE = "[Evicted]"  # where a text has to be
 _PAIRED = (CALL, RESULT)
 
 Edit = tuple[BlockPlace, str | None]
 
 
 def rewritten(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
-    """What was given with other texts in it; `key` is where a body has its messages, None for a bare list."""
+    """Return what was given with other texts in it; `key` is where a body has its messages, None for a bare list."""
     messages = given if key is None else given[key]
     of_message: dict[int, list[Edit]] = {}
     for edit in edits:
@@ -33,7 +33,7 @@ def rewritten(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
 
 
 def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """A request's body with other texts in what stands beside its messages; an edit of None takes its part out."""
+    """A request's body with other texts beside its messages; an edit of None takes its part out."""
     new = dict(body)
     for name in ("system", "instructions", "tools"):
         own = {place.path[1:]: text for place, text in edits if place.path[0] == name}
@@ -64,8 +64,10 @@ def _message(given: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     for key in ("content", "tool_calls"):
         if any(path[0] == key and len(path) > 1 for path in own):
             new[key] = list(_parts(given[key], key, own))
-    if isinstance(new.get("content"), list) and not (new["content"] and _says_something(new)):
-        new["content"] = [*new["content"], {"type": _type_of_text(given), "text": GONE}]
+    if isinstance(new.get("content"), list) and all(element.type == THINKING for element in elements(new)):
+        texts = (element.given for element in elements(given) if element.type == TEXT)  # as these are called
+        types = (text["type"] for text in texts if isinstance(text, dict) and isinstance(text.get("type"), str))
+        new["content"] = [*new["content"], {"type": next(types, "text"), "text": GONE}]
     return new
 
 
@@ -80,7 +82,7 @@ def _parts(given: list[Any], key: str, own: Mapping[tuple[str | int, ...], tuple
 
 
 def is_taken_out(place: BlockPlace) -> bool:
-    """Whether an edit of None leaves nothing in a place: a call, a result and a whole content leave a word."""
+    """Return whether an edit of None leaves nothing in a place: a call, a result and a whole content leave a word."""
     return len(place.path) > 1 and place.type not in _PAIRED
 
 
@@ -130,16 +132,3 @@ def _result(content: Any, text: str) -> Any:
     texts = [part for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
     kept = {"type": "text", **(texts[0] if texts else {})}
     return [{**kept, "text": text}]
-
-
-def _says_something(given: Mapping[str, Any]) -> bool:
-    """Whether a message has anything but thinking."""
-    return any(element.type != THINKING for element in elements(given))
-
-
-def _type_of_text(given: Mapping[str, Any]) -> str:
-    """What a block of text is called in a message: as its other blocks are."""
-    for element in elements(given):
-        if element.type == TEXT and isinstance(element.given, dict) and isinstance(element.given.get("type"), str):
-            return str(element.given["type"])
-    return "text"

@@ -39,7 +39,7 @@ class Loaded(msgspec.Struct, frozen=True):
         return model if isinstance(model, str) else ""
 
     def opened(self, counter: TokenCounter) -> Opened:
-        """The conversation, counted; raises MemctlError if there is none in the file."""
+        """Return the conversation, counted; raises MemctlError if there is none in the file."""
         lines = self.transcript.lines if self.transcript else ()
         try:
             return Opened(Conversation.parse(self.given, counter, lines=lines), self.transcript)
@@ -48,12 +48,12 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
-    """The conversation that lines hold; `name` is what a complaint calls them. Raises MemctlError."""
+    """Return the conversation that lines hold; `name` is what a complaint calls them. Raises MemctlError."""
     return load(lines, name).opened(counter)
 
 
 def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
-    """What lines hold. Of a transcript only the last window is kept, unless it is to be read `whole`.
+    """Return what lines hold. Of a transcript only the last window is kept, unless it is to be read `whole`.
 
     Raises MemctlError for a transcript without messages.
     """
@@ -68,13 +68,13 @@ def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
 
 
 def is_of_transcript(line: str | bytes) -> bool:
-    """Whether a file with this first line is a transcript, and not a request's body or a list of messages."""
+    """Return whether a file with this first line is a transcript, and not a request's body or a list of messages."""
     given = decode_json(line)
     return isinstance(given, dict) and not {"messages", "input", "role", "call_id"} & set(given)
 
 
 def of_transcript(found: Window, name: str) -> Loaded:
-    """A transcript as what a file holds; raises MemctlError if it has no messages."""
+    """Return a transcript as what a file holds; raises MemctlError if it has no messages."""
     if not found.messages:
         raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
     return Loaded(name, found.messages, found)

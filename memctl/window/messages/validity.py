@@ -20,7 +20,7 @@ from memctl.transcript.messages import (
 
 
 def validate(given: Any) -> list[str]:
-    """What is wrong with messages, in words; an empty list if they can be sent.
+    """Return what is wrong with messages, in words; an empty list if they can be sent.
 
     They are given as `Conversation.parse` takes them, as a list or in a request's body. Raises MemctlError for what is
     no conversation.
@@ -72,7 +72,7 @@ def _empty(read: Read) -> Iterator[str]:
 def _twice(read: Read) -> Iterator[str]:
     for what in (CALL, RESULT):
         ids = [identifier for _, parts in read for identifier in _ids(parts, what) if identifier]
-        yield from (f"{what} {one} stands twice" for one in sorted(set(ids)) if ids.count(one) > 1)
+        yield from (f"{what} {one} is there twice" for one in sorted(set(ids)) if ids.count(one) > 1)
 
 
 def _unpaired_blocks(read: Read) -> Iterator[str]:

@@ -34,7 +34,7 @@ _EDITS = re.compile(r"edit|write|patch|replace|create", re.IGNORECASE)
 _NAMES = ("file_path", "path", "notebook_path", "filename")
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (\S.*)$", re.MULTILINE)
 _END = " \t*_|."
-_ENOUGH = 20  # characters that can be told apart without their label
+_ENOUGH = 20  # characters that tell it from others without its label
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -45,18 +45,18 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Iterable[Event]) -> list[Entry]:
-    """The list of a session, each thing once. Sub-agents have windows of their own."""
+    """Return the list of a session, each thing once. Sub-agents have windows of their own."""
     return list(dict.fromkeys(_entries([event for event in events if not event.agent])))
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
-    """The list of a conversation, each thing once."""
+    """Return the list of a conversation, each thing once."""
     return of_events(event for block in blocks if (event := _event(block)))
 
 
 def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
     """What of a list is not in a text, but for white space as it is written; of a labelled line all its words may
-    stand in one line."""
+    be in one line."""
     plain = _plain(text)
     lost = [one for one in wanted if one.text not in plain]
     if not any(one.kind == LINE for one in lost):

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.pack import mentioned, summary_rules
+from memctl.pack import names_in_text, summary_rules
 from memctl.statements import labels
 from memctl.statements import units as summary_units
 from memctl.statements.statement import Statement
@@ -29,9 +29,9 @@ KINDS = (TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER)  # bes
 SPOKEN = (CONSTRAINT, MESSAGE)  # by the user; nothing but a digest takes the place of the user's messages
 VERBATIM = 600  # characters of what a user said that are kept in its own words
 RECENT_FILES = 15  # measured: after a compaction the last 15 files cover 96 % of those that are read again
-_TELLING = 20  # characters behind a label that are told apart without it
-_SAID_AGAIN = 0.75  # of the words of a decision in one place: it is told in other words, and still there
-LONGEST_TOLD = 2_000  # characters of a message that is told rather than pasted, and of a task that are looked for
+_TELLING = 20  # characters behind a label that need no label to be known again
+_SAID_AGAIN = 0.75  # of the words of a decision in one place: it is there in other words
+LONGEST_TYPED = 2_000  # characters of a message that is typed rather than pasted, and of a task that are looked for
 _UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?|calls?|times"
 _NUMBER = re.compile(
     rf"(?<![\w.,/])(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
@@ -46,19 +46,19 @@ _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
 
 class Essential(msgspec.Struct, frozen=True):
-    """Something that must survive: its kind, and the words it was said in."""
+    """Something that must survive: its kind, and its words."""
 
     kind: str
     text: str
 
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
-        """Whether a text still has it; `words` are the words of each of the text's lines."""
+        """Return whether a text still has it; `words` are the words of each of the text's lines."""
         if self.kind == NUMBER:
-            return mentioned.place_of_figure(self.text, text) >= 0
-        said = " ".join(self.text.split())
+            return names_in_text.place_of_figure(self.text, text) >= 0
+        plain = " ".join(self.text.split())
         if self.kind == PATH:
-            return mentioned.place_of_path(said, text) >= 0
-        if mentioned.place(said, text) >= 0:
+            return names_in_text.place_of_path(plain, text) >= 0
+        if names_in_text.place(plain, text) >= 0:
             return True
         if self.kind not in (DECISION, ISSUE):
             return False
@@ -67,9 +67,9 @@ class Essential(msgspec.Struct, frozen=True):
 
 
 def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
-    """What of these blocks must survive, each thing once, the task first.
+    """Return what of these blocks must survive, each thing once, the task first.
 
-    `earlier` is what had to survive before the blocks were last made shorter: an error that is told shorter may no
+    `earlier` is what had to survive before the blocks were last made shorter: an error that was shortened may no
     longer be found as one, and must stay all the same. What the blocks do not have, such as the message of
     an error that gave none, can't be lost.
     """
@@ -86,17 +86,16 @@ def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
-    """What of the essentials blocks have."""
+    """Return what of the essentials blocks have."""
     wanted = list(wanted)
     lost = set(missing(wanted, blocks)) if wanted else ()
     return [one for one in wanted if one not in lost]
 
 
 def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
-    """What of that which happened must survive, each thing once, the task first and of a kind what matters most last.
+    """Return what must survive, each thing once, the task first and of a kind what matters most last.
 
-    Whatever wants to know what matters in a conversation asks here: compression, eviction, and the questions by which
-    fidelity is told. `more` are texts that count like what the user says.
+    `more` are texts that count like what the user says.
     """
     prompts = (*happened.prompts, *more)
     spoken = (*happened.said, *prompts[1:])
@@ -105,11 +104,11 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     decisions = [text for one in happened.decisions for text in (one.text, *one.alternatives)]
     known = [one.statement for one in happened.found if one.label in (labels.DECISION, *events.OPEN)]
     errors = [failure.message for failure in happened.open_failures]
-    told = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TOLD]
-    named = [one for text in (*decisions, *happened.open_issues, *told, *more) for one in named_in(text)]
+    typed = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TYPED]
+    named = [one for text in (*decisions, *happened.open_issues, *typed, *more) for one in named_in(text)]
     files = [*list(happened.files)[-RECENT_FILES:], *happened.changed]
     found = {
-        TASK: [text[:LONGEST_TOLD] for text in prompts[:1]],
+        TASK: [text[:LONGEST_TYPED] for text in prompts[:1]],
         CONSTRAINT: constraints,
         MESSAGE: messages,
         STATEMENT: [block_of(made) for made in happened.statements if made.end > made.line or made not in known],
@@ -123,18 +122,18 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
 
 
 def block_of(made: Statement) -> str:
-    """What of a statement must survive, on one line: the whole of it, of one that goes on and on its first line, and of
-    one that says all in its line the words behind the label."""
-    source = made.source if len(made.source) <= LONGEST_TOLD else made.source.split("\n")[0]
+    """Return what of a statement must survive, on one line: the words behind the label if it has one line, else the
+    whole, and of a very long statement its first line."""
+    source = made.source if len(made.source) <= LONGEST_TYPED else made.source.split("\n")[0]
     line = one_line(source)
     words = line.partition(":")[2].strip(" .*_|")
     is_plain = made.kind in (labels.DECISION, labels.ISSUE, labels.TODO, labels.LEARNING)
     return words if is_plain and made.line == made.end and len(words) >= _TELLING else line
 
 
-@lru_cache(maxsize=256)  # what a user said stays, and is asked for at each turn
+@lru_cache(maxsize=256)  # prompts stay, and are looked through at each turn
 def binding(prompt: str) -> tuple[str, ...]:
-    """The sentences of what a user said that bind whoever works on it: wishes, prohibitions, what was decided."""
+    """Return the sentences of a prompt that bind whoever works on it: wishes, prohibitions, what was decided."""
     weighty = (summary_rules.CONSTRAINT, summary_rules.DECISION)
     return tuple(
         one_line(unit.text)
@@ -149,35 +148,35 @@ def _of_kind(found: Iterable[Essential], kind: str) -> list[str]:
 
 
 def named_in(text: str) -> list[Essential]:
-    """The paths, figures and errors that a text names. A figure has its unit; a digit without one says nothing."""
+    """Return the paths, figures and errors that a text names. A figure has its unit; a digit alone says nothing."""
     figures = (found for match in _NUMBER.finditer(text) if _TELLS.search(found := match[0].rstrip(",.")))
     return [
-        *(Essential(PATH, path) for path in mentioned.paths(text)),
+        *(Essential(PATH, path) for path in names_in_text.paths(text)),
         *(Essential(NUMBER, figure) for figure in figures),
         *(Essential(ERROR, name) for name in _ERROR_NAME.findall(text)),
     ]
 
 
 def missing(wanted: Iterable[Essential], blocks: Iterable[ContentBlock]) -> list[Essential]:
-    """What of the essentials is no longer in blocks."""
+    """Return what of the essentials is no longer in blocks."""
     return missing_in(wanted, "\n".join(block.content for block in blocks))
 
 
 def missing_in(wanted: Iterable[Essential], text: str) -> list[Essential]:
-    """What of the essentials is no longer in a text."""
+    """Return what of the essentials is no longer in a text."""
     plain = " ".join(text.split())
     words = [set(_WORD.findall(line.lower())) for line in text.split("\n") if line.strip()]
     return [one for one in wanted if not one.is_in(plain, words)]
 
 
 def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> set[str]:
-    """The strings that a shorter result of a tool must keep, because something else is about them.
+    """Return the strings that a shorter result of a tool must keep, because something else is about them.
 
-    Numbers are not among them: those that matter stand in what was said, which no result of a tool replaces.
+    Numbers are not among them: those that matter are in messages and answers, which no result of a tool replaces.
     """
-    said = {one.text for one in wanted if one.kind in (PATH, ERROR)}
+    needed = {one.text for one in wanted if one.kind in (PATH, ERROR)}
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)
     for block in blocks:
         if block.content_type in spoken and not block.is_call:
-            said |= set(mentioned.paths(block.content))
-    return said
+            needed |= set(names_in_text.paths(block.content))
+    return needed

@@ -1,7 +1,7 @@
 """A conversation as the events that summaries of sessions are made from, so that both find the same things in it.
 
-Earlier digests are read here, too: a compaction writes their sections (`compression.compaction`), and what they stand
-for is nowhere else any more.
+Earlier digests are read here, too: a compaction writes their sections (`compression.compaction`), and what was
+before them is nowhere else any more.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.task_state import READ, Step
+from memctl.record.task_state import MODIFIED, READ, Step, TouchedFile
 from memctl.session import extraction, failures, progress, steps, trail
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
+from memctl.session.file_actions import WRITTEN
+from memctl.session.progress import Part
 from memctl.statements import labels, reader
 from memctl.statements.statement import Statement
 from memctl.task.progress import after
@@ -67,7 +69,7 @@ class Happened(msgspec.Struct, frozen=True):
 
     @property
     def open_issues(self) -> list[str]:
-        """Issues, blockers and what is left to do; what a comment in code says of that stands in its file."""
+        """Issues, blockers and what is left to do; a comment in code that names one is not among them."""
         return [one.text for one in self.found if one.label in OPEN and not one.path]
 
     @property
@@ -105,6 +107,18 @@ def of_known(events: list[Event]) -> Happened:
     )
 
 
+def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:
+    """Return what happened in known events, and the same as a part of a session, by which the state of a task advances.
+
+    The events are numbered: which of two came first matters.
+    """
+    numbered = [msgspec.structs.replace(one, line=number) for number, one in enumerate(events, 1)]
+    happened = of_known(numbered)
+    touched = happened.files.items()
+    files = [TouchedFile(path, MODIFIED if action == WRITTEN else action) for path, action in touched]
+    return happened, Part(numbered, happened.found, happened.failures, failures.succeeded(numbered), files[::-1])
+
+
 def arguments_of(call: ContentBlock) -> dict[str, Any]:
     """Return the arguments of a call by name, {} if they are no JSON object, or one that is nested too deep."""
     try:
@@ -138,16 +152,16 @@ def _event(block: ContentBlock) -> Event | None:
 
 
 def _unframed(text: str) -> str:
-    """What was said, without the words of a placeholder or of an older answer around it: nobody said these."""
+    """A text without the words of a placeholder, or of an answer that was shortened, around it: nobody said these."""
     if not text.startswith((EVICTED, SHORTENED)):
         return text
     is_evicted = text.startswith(EVICTED)
-    said = _FRAME.sub("", text, count=1)
-    return _BEHIND.sub("", said, count=1) if is_evicted else said
+    inner = _FRAME.sub("", text, count=1)
+    return _BEHIND.sub("", inner, count=1) if is_evicted else inner
 
 
 def _known(given: Iterable[Event]) -> list[Event]:
-    """Events; a digest of ours, which stands in a message of the user, is none of what the user said.
+    """Events; a digest of ours, in a message of the user, is nothing that the user said.
 
     A compaction puts it behind the task and all else of the user's that stays, before the first answer that stays.
     What a user pastes anywhere else, as the task above all, is what the user said, whatever it begins with.
@@ -185,8 +199,8 @@ def head_by(name: str) -> str:
 
 
 def is_digest(text: str) -> bool:
-    """Return whether a text has the form of our digests. One that a user pastes has it too: where it stands tells them
-    apart (`digests`)."""
+    """Return whether a text has the form of our digests. A text that a user pastes may have it, too: its
+    place tells them apart (`digests`)."""
     return _OURS.match(text) is not None
 
 

@@ -74,7 +74,7 @@ _NARROWEST = 4  # characters of a window, on average
 _STEPS = "▁▂▃▄▅▆▇█"
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 900, 320, 70, 40, 20, 40  # of the picture and its margins, in pixels
 _MOST_POINTS = 800  # about one a pixel
-# Colours that can be told apart on white and on black; the viewer's setting chooses.
+# Colours that differ on white and on black; the viewer's setting chooses.
 _STYLE = """
 svg { color-scheme: light dark; background: #ffffff; font: 12px sans-serif; }
 text { fill: #24292f; } .title { font-size: 14px; font-weight: bold; }
@@ -89,7 +89,7 @@ svg { background: #0d1117; } text { fill: #e6edf3; } .axis { stroke: #7d8590; } 
 
 
 def sparkline(curve: Curve, top: int, width: int = 60) -> str:
-    """The curve in about so many characters: a full block is `top` tokens. Peaks are never lost.
+    """Return the curve in about so many characters: a full block is `top` tokens. Peaks are never lost.
 
     Of a session that was compacted very often the last windows are drawn, behind `…`.
     """
@@ -104,7 +104,7 @@ def sparkline(curve: Curve, top: int, width: int = 60) -> str:
 
 
 def _thinned(points: Sequence[int], most: int) -> list[int]:
-    """At most so many points, each the largest of those that it stands for."""
+    """At most so many points, each the largest of those in its place."""
     if len(points) <= most:
         return list(points)
     return [max(points[i * len(points) // most : (i + 1) * len(points) // most]) for i in range(most)]
@@ -115,13 +115,13 @@ def _step(tokens: int, top: int) -> str:
 
 
 def bar(share: float, width: int = 20) -> str:
-    """A bar that is full at 1."""
+    """Return a bar that is full at 1."""
     filled = min(max(round(share * width), 1 if share > 0 else 0), width)
     return "#" * filled + "." * (width - filled)
 
 
 class _Scale(msgspec.Struct, frozen=True):
-    """Where points (from 0) and tokens stand in the picture, in pixels."""
+    """The places of points (from 0) and tokens in the picture, in pixels."""
 
     points: int
     top: int

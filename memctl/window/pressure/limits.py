@@ -52,7 +52,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 def window_of(model: str) -> int | None:
-    """The window of a model in tokens by its name, one that ends in `[1m]` included; None if it is not known."""
+    """Return the window of a model in tokens by its name, one that ends in `[1m]` included; None if it is not known."""
     name = model.strip().lower()
     if model_windows.is_large(name):
         return model_windows.LARGE
@@ -69,7 +69,7 @@ def _is_assumed(model: str) -> bool:
 def compaction_point(
     window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT, environ: Mapping[str, str] | None = None
 ) -> int:
-    """The tokens at which a host compacts a window; all of it where no host does.
+    """Return the tokens at which a host compacts a window; all of it where no host does.
 
     `max_output` is what the model may answer with, `environ` has what the host's user set. Raises MemctlError for an
     unknown host or a window without room.
@@ -93,7 +93,7 @@ def limit_of(
     compacted: int = 0,
     environ: Mapping[str, str] | None = None,
 ) -> Limit:
-    """The limit for a model: as given, by its name, or what was seen to fit, if that is more than the name says.
+    """Return the limit for a model: as given, by its name, or what was seen to fit, if that is more than the name says.
 
     `seen` is the largest number of tokens that a request had; it may be beyond the point at which the host compacts,
     which is after that request. `compacted` is how many tokens were there when the host compacted by itself (0: it did

@@ -54,7 +54,7 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("yellow, orange and red must rise, above 0 and up to 1")
 
     def zone(self, utilization: float) -> PressureZone:
-        """The zone at a utilisation; a threshold belongs to the zone that it begins."""
+        """Return the zone at a utilisation; a threshold belongs to the zone that it begins."""
         return PressureZone(model_windows.zone_of(utilization, self.yellow, self.orange, self.red))
 
     @staticmethod
@@ -121,7 +121,7 @@ class ContextPressureMonitor:
 
     `max_context_tokens` is what can be filled: the window, or `limits.compaction_point` where a host compacts sooner.
     The velocity is the trimmed mean of the last `velocity_window_turns` steps, so that it follows soon; turns until red
-    are told from the last 20 and from `usual_growth`, the tokens that a turn adds in other sessions of the same kind.
+    are forecast from the last 20 and from `usual_growth`, the tokens that a turn adds in other sessions of this kind.
     Without that, which is the default for an agent's own loop, the last 20 alone tell.
     """
 
@@ -156,11 +156,11 @@ class ContextPressureMonitor:
         self._current = 0
         self._measured: int | None = None  # what the last `measure` was of
         self._removed = 0  # known to have been taken out since
-        self._has_told_spike = False  # of the step under way
+        self._has_reported_spike = False  # of the step under way
         self.turn_count = 0
 
     def utilization(self) -> float:
-        """What is filled, as a fraction of what can be; 0 before anything was measured."""
+        """Return what is filled, as a fraction of what can be; 0 before anything was measured."""
         return self._current / self.max_context_tokens
 
     @property
@@ -184,19 +184,19 @@ class ContextPressureMonitor:
         if grown is not None and grown >= 0:  # a window that shrank was compacted, which says nothing of its growth
             self._steps.append(grown)
         disagreement = tokens / current_tokens - 1 if is_reported and current_tokens else None
-        told = self._has_told_spike
+        is_reported_spike = self._has_reported_spike
         self._current = self._measured = tokens
-        self._removed, self._has_told_spike = 0, False
+        self._removed, self._has_reported_spike = 0, False
         self.turn_count += 1
         baseline = self._baseline
         if grown is not None and grown >= 0:
             self._baseline = ALPHA * self.velocity + (1 - ALPHA) * baseline if baseline else self.velocity
         reading = self._reading(MODEL_REPORTED if is_reported else CLIENT_ESTIMATED, disagreement)
-        self._tell(reading, 0 if told else grown or 0, baseline)
+        self._notify(reading, 0 if is_reported_spike else grown or 0, baseline)
         return reading
 
     def update(self, tokens: int) -> PressureReading:
-        """A reading after so many tokens were added since the last one; fewer than 0 were taken out.
+        """Return a reading after so many tokens were added since the last one; fewer than 0 were taken out.
 
         It is no step by itself: that ends with the next `measure`. What is known to be taken out hides no growth there.
         """
@@ -205,9 +205,9 @@ class ContextPressureMonitor:
         self._current = max(self._current + tokens, 0)
         reading = self._reading(CLIENT_ESTIMATED, None)
         grown = self._current - self._measured + self._removed if self._measured is not None else 0
-        is_new = not self._has_told_spike
-        self._has_told_spike = self._has_told_spike or self._is_spike(grown, self._baseline)
-        self._tell(reading, grown if is_new else 0, self._baseline)
+        is_new = not self._has_reported_spike
+        self._has_reported_spike = self._has_reported_spike or self._is_spike(grown, self._baseline)
+        self._notify(reading, grown if is_new else 0, self._baseline)
         return reading
 
     @property
@@ -243,7 +243,7 @@ class ContextPressureMonitor:
     def _is_spike(self, step: int, baseline: float) -> bool:
         return baseline > 0 and step > baseline * self.spike_multiplier
 
-    def _tell(self, reading: PressureReading, step: int, baseline: float) -> None:
+    def _notify(self, reading: PressureReading, step: int, baseline: float) -> None:
         before, self._zone = self._zone, reading.zone
         if reading.zone != before and self.on_zone_change:
             self.on_zone_change(before, reading.zone, reading)
@@ -252,7 +252,7 @@ class ContextPressureMonitor:
 
 
 def trimmed_mean(steps: Sequence[int]) -> float:
-    """The mean without the largest and the smallest tenth, at least one each of five or more; 0 of none."""
+    """Return the mean without the largest and the smallest tenth, at least one each of five or more; 0 of none."""
     cut = max(1, int(len(steps) * _TRIM)) if len(steps) >= _FEWEST_TRIMMED else 0
     kept = sorted(steps)[cut : len(steps) - cut]
     return sum(kept) / len(kept) if kept else 0.0

@@ -1,3 +1,1 @@
-"""Results of tools told in fewer tokens, by the kind of output that they are, down to one line
-(rules.md#window-compression).
-"""
+"""Shorter forms of results of tools, by the kind of output, down to one line (rules.md#window-compression)."""

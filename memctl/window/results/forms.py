@@ -1,4 +1,4 @@
-"""Which form the output of a tool has: told by the tool and its command, and where these don't say, by how it looks."""
+"""The form of a tool's output: by the tool and its command, and where these don't say, by how it looks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
 
 
 def without_numbers(text: str) -> str:
-    """A file's text without the line numbers that hosts show it with; any other text as it is."""
+    """Return a file's text without the line numbers that hosts show it with; any other text as it is."""
     lines = text.split("\n")
     numbered = [_NUMBERED.match(line) for line in lines]
     if not lines or sum(match is not None for match in numbered) < max(1, 0.9 * sum(1 for line in lines if line)):

@@ -38,7 +38,7 @@ _MARKUP = re.compile(r"[^\w]*$|^[-=#*_|+~\s]+$")
 
 
 def key_line(text: str, *, is_error: bool = False) -> str:
-    """The line of a text that tells most, without what could end a placeholder; "" if there is none."""
+    """Return the line of a text that tells most, without what could end a placeholder; "" if there is none."""
     lines = [line for line in map(plain, _looked_at(text)) if line and not _MARKUP.match(line)]
     if not lines:
         return ""
@@ -48,12 +48,12 @@ def key_line(text: str, *, is_error: bool = False) -> str:
 
 
 def summing_up(lines: Iterable[str]) -> str:
-    """The last of some lines that counts something, "" if none does."""
+    """Return the last of some lines that counts something, "" if none does."""
     return next((line for line in reversed([*lines]) if _COUNTED.search(line[:_LONGEST])), "")
 
 
 def names_error(line: str) -> bool:
-    """Whether a line names an error or a warning, and not that there is none."""
+    """Return whether a line names an error or a warning, and not that there is none."""
     return _WARNS.search(line) is not None and _NO_ERROR.search(line) is None
 
 
@@ -70,11 +70,11 @@ def _weight(line: str) -> int:
 
 
 def plain(line: str) -> str:
-    """A text as a placeholder can have it: no control characters, no brackets that would close it."""
+    """Return a text as a placeholder can have it: no control characters, no brackets that would close it."""
     return printable_line(line[:_LONGEST].replace("[", "(").replace("]", ")"))
 
 
-# How much rows matter: the finding stands first, errors follow, then what the form has to tell.
+# How much rows matter: the finding is first, then errors, then the rest by form.
 FINDING, ERROR, FIRST, SECOND, THIRD = range(5)
 _ERRORS = "Errors and warnings"
 _MOST_ERRORS = 40
@@ -82,7 +82,7 @@ _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+
 
 
 def rows_of(output: Output) -> list[ViewRow]:
-    """The rows of an output, in the order in which they are to stand; the first is what was found."""
+    """Return the rows of an output in their order; the first is what was found."""
     return list(_rows(output))
 
 
@@ -98,7 +98,7 @@ def _rows(output: Output) -> Iterator[ViewRow]:
 
 
 def line(text: str) -> str:
-    """A line as it is told: without control characters, and not too long."""
+    """Return a line without control characters, and not too long."""
     text = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text.rstrip())
     return cut(text, _LONGEST)
 
@@ -152,7 +152,7 @@ def _entries(text: str) -> Iterator[str]:
 
 
 def _search(output: Output) -> Iterator[ViewRow]:
-    """How many hits there are in how many files, each file with its lines, and what stands in them."""
+    """How many hits there are in how many files, each file with its lines, and their text."""
     hits: dict[str, list[tuple[str, str]]] = {}
     others = []
     for row in output.text.split("\n"):
@@ -172,7 +172,7 @@ def _search(output: Output) -> Iterator[ViewRow]:
         yield ViewRow((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
 
 
-# How a test fails: words of the assertion, where it stands. What failed, session.failures tells.
+# How a test fails: words of the assertion, and its place. What failed, session.failures finds.
 _HOW = re.compile(
     r"^E  \s*\S|^\s+\d+\) \S|^\S+:\d+: (?:\w+\.)*\w*(?:Error|Exception|Failure|Failed)\b"
     r"|^\s*(?:AssertionError|Expected|Received)\b"
@@ -270,7 +270,7 @@ def _data(output: Output) -> Iterator[ViewRow]:
 
 
 def _items(name: str, value: Any, depth: int = 0) -> Iterator[ViewRow]:
-    """What tells the items of lists apart: their ids, names, states, in the order in which they stand."""
+    """What tells the items of lists apart: their ids, names, states, in their order."""
     if isinstance(value, dict) and depth < _DEPTH:
         for key, inner in value.items():
             yield from _items(f"{name}.{key}" if name else str(key), inner, depth + 1)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.pack import mentioned
+from memctl.pack import names_in_text
 from memctl.sources.views import ViewRow
 from memctl.text.fit import most
 from memctl.window.messages.content import SUMMED_UP
@@ -25,7 +25,7 @@ _NEEDED = "Referred to elsewhere"
 
 
 class ResultSummary(msgspec.Struct, frozen=True):
-    """A result told shorter: the text with its tokens, those of the whole, its form, and how many rows are left out."""
+    """A shorter result: the text with its tokens, those of the whole, its form, and how many rows are left out."""
 
     text: str
     tokens: int
@@ -47,8 +47,8 @@ def summarize(
     """Sum up the result of a call; None if nothing worth it can be saved.
 
     `needed` are strings (paths, identifiers, numbers) that other messages refer to: of those in the text each stays,
-    with the line that it stands in. `whole` says in a few words how the whole is got again. Of the rest the rows that
-    matter most are told, within `goal` of the tokens.
+    with its line. `whole` says in a few words how the whole is got again. Of the rest the rows that
+    matter most are shown, within `goal` of the tokens.
     """
     before = count(text)
     output = forms.output_of(tool, arguments, text)
@@ -71,18 +71,18 @@ def summarize(
 
 
 def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterator[ViewRow]:
-    """The lines in which something stands that is referred to, unless a row that is told in any case has it."""
+    """The lines with something that is referred to, unless a row that is shown in any case has it."""
     sure = "\n".join(row.text for row in found if row.rank[0] == rows.FINDING)
     lines: dict[str, None] = {}
-    places = {word: place for word in needed if word and (place := mentioned.place(word, text)) >= 0}
+    places = {word: place for word in needed if word and (place := names_in_text.place(word, text)) >= 0}
     for word in sorted(places)[:_MOST_NEEDED]:
-        if any(mentioned.place(word, one) >= 0 for one in (sure, *lines)):
+        if any(names_in_text.place(word, one) >= 0 for one in (sure, *lines)):
             continue
         start = text.rfind("\n", 0, places[word]) + 1
         end = text.find("\n", start)
         found_in = text[start : end if end >= 0 else len(text)].strip()
         shown = line(found_in)
-        lines[shown if mentioned.place(word, shown) >= 0 else line(word)] = None
+        lines[shown if names_in_text.place(word, shown) >= 0 else line(word)] = None
     for number, shown in enumerate(lines):
         yield ViewRow((rows.FINDING, number), _NEEDED, shown)
 

@@ -1,4 +1,4 @@
-"""The state of a task in files of the project, where there is no memory (rules.md#window-state).
+"""The state of a task in files of the project, for a project without a memory (rules.md#window-state).
 
 A memory has checkpoints (`checkpoints`), which are in commits and tell how the environment has drifted; where there is
 one, these files are copies for other programs and for people, and are never read. A state that goes on from an older
@@ -7,7 +7,6 @@ version, or from an earlier window, is stale and refused, and a file is replaced
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -21,9 +20,10 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.task_state import TaskState
 from memctl.store import files, lock
 from memctl.task import forms, progress, resume_text
-from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
+from memctl.window.compression.notes import Note, Notes
 from memctl.window.state.task import NotCopied, StateKeeper, StoredState, refuse_lacking, sound, validate
 
+_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 
 
@@ -137,9 +137,6 @@ def text_of(folder: Path, path: str) -> str | None:
         raise MemctlError(str(error)) from None
     except OSError as error:
         raise MemctlError(f"{path} can't be read: {error.strerror}") from None
-
-
-_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 
 
 def notes_in(folder: Path, path: str) -> Notes:

@@ -1,7 +1,7 @@
 """What passes from one window to the next: which window it is, and the state of the task that is kept for the next.
 
-A state that can't be kept (stale, or refused by the memory) never stops the agent's loop: the audit says so, and so
-does what the hook gives back.
+A state that can't be kept (stale, or refused by the memory) never stops the agent's loop: the audit and what the
+hook returns say why.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import argument_checks
 from memctl.record.required_text import LONGEST_MISSION
-from memctl.record.task_state import MODIFIED, TaskState, TouchedFile
-from memctl.session import failures, progress
-from memctl.session.file_actions import WRITTEN
-from memctl.session.progress import Part, Progress
+from memctl.record.task_state import TaskState
+from memctl.session import progress
+from memctl.session.progress import Progress
 from memctl.task import resume_text
 from memctl.task.progress import set_steps
 from memctl.text.characters import encodable
@@ -41,7 +40,7 @@ _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
 def room(
     blocks: Sequence[ContentBlock], task: str, size: float, budgets: TokenBudgetManager, counter: TokenCounter
 ) -> int:
-    """The tokens for a bootstrap beside the task, in a window of `size` tokens that keeps room for an answer.
+    """Return the tokens for a bootstrap beside the task, in a window of `size` tokens that keeps room for an answer.
 
     Raises MemctlError for a task that fills a window alone: each one would be left as soon as it begins.
     """
@@ -59,7 +58,7 @@ def room(
 
 
 def fitted(state: TaskState, most: int, counter: TokenCounter) -> str:
-    """The resume text of a state in at most `most` tokens; "" if not even what it is about has room."""
+    """Return the resume text of a state in at most `most` tokens; "" if not even what it is about has room."""
 
     def is_within(text: str) -> bool:
         return count(text, ContentType.USER_MESSAGE, counter) <= most
@@ -115,7 +114,7 @@ class Succession:
             self._progress = self._begun(blocks)
         own = self._own(blocks)
         identities = [(one.content_type.value, one.call_id, "" if one.call_id else one.content) for one in own]
-        if self._latest in identities:  # all behind it is new, even a repeated text
+        if self._latest in identities:  # all behind it is new, though its words may be those of an earlier one
             fresh = own[len(identities) - identities[::-1].index(self._latest) :]
         else:
             fresh = [one for one, name in zip(own, identities, strict=True) if name not in self._known]
@@ -149,7 +148,7 @@ class Succession:
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
-        """What the user said first, without what was given to this window of the one before it."""
+        """Return what the user said first, without what was given to this window of the one before it."""
         first = next(
             (one.content for one in blocks if one.content and one.content_type is ContentType.USER_MESSAGE), ""
         )
@@ -172,13 +171,7 @@ class Succession:
         """How far the task is by now."""
         made = self._progress or Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
         if self._waiting:
-            numbered = [msgspec.structs.replace(one, line=number) for number, one in enumerate(self._waiting, 1)]
-            happened = events.of_known(numbered)
-            touched = [
-                TouchedFile(path, MODIFIED if action == WRITTEN else action) for path, action in happened.files.items()
-            ]
-            part = Part(numbered, happened.found, happened.failures, failures.succeeded(numbered), touched[::-1])
-            made = progress.advance(made, part)
+            made = progress.advance(made, events.part_of(self._waiting)[1])
             self._waiting = []
         self._progress = made
         return made
@@ -187,13 +180,13 @@ class Succession:
         """The blocks without the text that this window began with."""
         if not self._given:
             return [*blocks]
-        said = [
+        stripped = [
             msgspec.structs.replace(one, content=one.content.replace(self._given, "").rstrip())
             if one.content_type is ContentType.USER_MESSAGE
             else one
             for one in blocks
         ]
-        return [one for one in said if one.content or one.content_type is not ContentType.USER_MESSAGE]
+        return [one for one in stripped if one.content or one.content_type is not ContentType.USER_MESSAGE]
 
     def _saved(self, state: TaskState) -> Saved:
         if self._keeper is None:

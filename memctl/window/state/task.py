@@ -41,7 +41,7 @@ class StateKeeper(Protocol):
         same."""
 
     def load(self) -> TaskState | None:
-        """The state that was kept last, None if there is none."""
+        """Return the state that was kept last, None if there is none."""
 
     def bootstrap_prompt(self) -> str:
         """Return the text with which a new window takes the task up, "" if nothing was kept."""
@@ -153,7 +153,7 @@ def _line(text: str) -> str:
 
 
 def validate(state: TaskState) -> Validation:
-    """What makes a state useless, and what may lead astray (rules.md#checkpoints)."""
+    """Return what makes a state useless, and what may lead astray (rules.md#checkpoints)."""
     errors, warnings = [], []
     if not is_said(state.goal):
         errors.append("Missing goal: the agent will have no objective")
@@ -180,7 +180,7 @@ def refuse_lacking(stored: TaskState, given: TaskState, name: str, workflow: str
 
 
 def merge_command(stored: TaskState, given: TaskState, workflow: str) -> str:
-    """The command that adds the steps of a state to what is stored."""
+    """Return the command that adds the steps of a state to what is stored."""
     words = ["memctl", "checkpoint", "save", "--workflow", workflow, "--base", str(stored.version)]
     words += ["--window", str(max(stored.window_id, given.window_id))]
     statuses = {key(step.text): step.status for step in stored.steps}

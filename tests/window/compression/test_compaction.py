@@ -107,7 +107,7 @@ def test_a_path_that_was_only_named_is_no_file_that_was_read() -> None:
 
 
 def test_paths_that_nobody_tells_of_stand_under_a_heading_of_their_own() -> None:
-    talk = Talk("Never touch src/legacy.py.")
+    talk = Talk("Port the shop as src/legacy.py has it.")
     work(talk, "src/part")
     wanted = essentials.of_blocks(parsed(talk.messages).blocks)
     found = sections(compacted(talk, earlier=wanted))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.pack import mentioned
+from memctl.pack import names_in_text
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.results import forms, summary
@@ -201,7 +201,7 @@ def test_whatever_a_tool_prints_the_summary_is_shorter_and_has_what_is_needed(
     if made is not None:
         assert made.tokens <= 0.9 * made.before
         shown = forms.output_of(*call, text).text
-        assert mentioned.keeps(made.text, needed, shown)
+        assert names_in_text.keeps(made.text, needed, shown)
 
 
 def test_what_is_needed_stays_whole_and_not_as_a_part_of_something_longer() -> None:

@@ -13,8 +13,8 @@ import pytest
 from memctl.pack import summary_rules
 from memctl.session import extraction
 from memctl.session.extraction import Extract
-from memctl.statements import labels, statements
-from memctl.statements.statements import DECISION, LESSON, REJECTED
+from memctl.statements import labels, sentences
+from memctl.statements.sentences import DECISION, LESSON, REJECTED
 from memctl.statements.units import units
 from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
@@ -124,14 +124,14 @@ def test_filler_is_left_out_of_a_summary(text: str) -> None:
     ["Step 3 failed.", "Done: the cart rounds up.", "Sure, but src/a.py is missing.", "42.", "Right is wrong here."],
 )
 def test_what_says_something_is_no_filler(text: str) -> None:
-    assert not statements.is_filler(text)
+    assert not sentences.is_filler(text)
 
 
 @pytest.mark.parametrize(
     ("text", "kind"), [("We rejected X.", REJECTED), ("We chose X.", DECISION), ("Beware of X.", LESSON)]
 )
 def test_a_statement_has_a_kind(text: str, kind: str) -> None:
-    assert statements.stated(text) == kind
+    assert sentences.stated(text) == kind
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_a_statement_has_a_kind(text: str, kind: str) -> None:
 def test_a_long_sentence_is_read_in_no_time(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
     found_in(unit * (200_000 // len(unit)))
-    statements.stated(unit * (200_000 // len(unit)))
-    statements.is_filler(unit * 1_000)
+    sentences.stated(unit * (200_000 // len(unit)))
+    sentences.is_filler(unit * 1_000)
 
 
 # Choices in free words: from the text to what a record is made of.

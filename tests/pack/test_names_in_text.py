@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.pack import mentioned
+from memctl.pack import names_in_text
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,13 @@ from memctl.pack import mentioned
     ],
 )
 def test_a_name_stands_where_it_is_whole(name: str, text: str, place: int) -> None:
-    assert mentioned.place(name, text) == place
+    assert names_in_text.place(name, text) == place
 
 
 @given(st.from_regex(r"(?:[a-z]{1,4}/){0,2}[a-z]{1,4}\.py", fullmatch=True), st.text("abz./ -_\n", max_size=20))
 def test_what_names_a_path_has_it(path: str, around: str) -> None:
     text = f"{around} {path}, {around}"
-    assert mentioned.place_of_path(path, text) >= 0
-    assert all(mentioned.place_of_path(found, text) >= 0 for found in mentioned.paths(text) if "-" not in around)
+    assert names_in_text.place_of_path(path, text) >= 0
+    assert all(
+        names_in_text.place_of_path(found, text) >= 0 for found in names_in_text.paths(text) if "-" not in around
+    )

@@ -1,4 +1,4 @@
-"""A page that is sent back to be filled: where its probes find it below a target, it gets what they miss.
+"""The facts that a page lacks where its probes find it below a target, and a page that has them again.
 
 A page loses facts where it is made to fit its budget, or where somebody cut it. What an answer says comes before the
 budget (rules.md#session-summary): the line of the whole page that answers is put back, or else the fact itself.

@@ -1,0 +1,182 @@
+"""The links of records that come in together: by any id, at both ends, and in no circle."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from memctl.check.records import circles_in
+from memctl.errors import MemctlError
+from memctl.exchange.rows import SOURCE_ID, UNRESOLVED, Problems, Row
+from memctl.record.kinds import OTHER_END
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.text.phrases import some
+from memctl.write import links
+
+_NAMED = 5  # ids to print on one line
+_CIRCLES = {"superseded_by": "supersedes", "blocked_by": "blocks"}
+
+
+class RowLinks:
+    """Rows that have ids, and the records of a memory, with their links to each other.
+
+    `canonical` makes one of the ways in which another tool writes an id.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, rows: Sequence[Row], problems: Problems, canonical: Callable[[str], str]
+    ) -> None:
+        self._snapshot = snapshot
+        self._rows = rows
+        self._problems = problems
+        self._canonical = canonical
+        self._by_memory_id = {record.memory_id: record for record in snapshot.records}
+        self._by_id = {one.values["id"]: one for one in rows}
+        self._names = {name.casefold(): one for one in rows for name in self._names_of(one)}
+        self._changes: dict[str, tuple[Record, dict[str, Any]]] = {}  # of records that are there, by id
+
+    def complete(self) -> list[tuple[Record, dict[str, Any]]]:
+        """Resolve the links of all rows and write their other ends; return what changes in records that are there."""
+        for one in self._rows:
+            self._resolve(one)
+        for one in self._rows:
+            self._link(one)
+        self._break_circles()
+        return [change for change in self._changes.values() if change[1]]
+
+    def _resolve(self, one: Row) -> None:
+        """Put ids of memctl's in place of what the links of a row name."""
+        for name in OTHER_END:
+            given = one.values.get(name)
+            if isinstance(given, list):
+                found = [(target, self._find_id(str(target))) for target in given]
+                self._note_missing(one, name, [str(target) for target, identifier in found if identifier is None])
+                one.values[name] = list(dict.fromkeys(identifier for _, identifier in found if identifier is not None))
+        parent = one.values.pop("parent", None) or one.values.get("parent_memory_id")
+        if parent is not None:
+            identifier = self._find_id(str(parent))
+            one.values.pop("parent_memory_id", None)
+            if identifier is None:
+                self._note_missing(one, "parent", [str(parent)])
+            else:
+                one.values["parent_memory_id"] = self._memory_id(identifier)
+
+    def _note_missing(self, one: Row, relation: str, names: Sequence[str]) -> None:
+        """Note links that lead nowhere: they stay with the record under a key of its own, or are wrong."""
+        if names and self._problems.is_lenient:
+            one.values.setdefault(UNRESOLVED, []).extend(f"{relation} {name}" for name in names)
+            self._problems.notes.append(f"{one.place}: {relation}: not among what comes in: {some(names, _NAMED)}")
+        else:
+            self._problems.wrong += [f"{one.place}: {relation}: there is no record {name}" for name in names]
+
+    def _find_id(self, name: str) -> str | None:
+        """The id of the record that a name means, of those that come in first."""
+        if (found := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
+            return str(found.values["id"])
+        record = self._snapshot.find(name)
+        if record is None:
+            others = self._snapshot.called_elsewhere(name)
+            record = others[0] if len(others) == 1 else None
+        return record.id if record is not None else None
+
+    def _names_of(self, one: Row) -> Iterator[str]:
+        """What a row is called, by anybody."""
+        yield from (str(one.values["id"]), str(one.values["memory_id"]))
+        if source_id := str(one.values.get(SOURCE_ID) or ""):
+            yield from (source_id, f"={self._canonical(source_id)}")
+
+    def _memory_id(self, identifier: str) -> str:
+        found = self._by_id.get(identifier)
+        if found is not None:
+            return str(found.values["memory_id"])
+        record = self._snapshot.find(identifier)
+        assert record is not None, identifier
+        return record.memory_id
+
+    def _link(self, one: Row) -> None:
+        """Write the other end of each link of a row."""
+        own = one.values["id"]
+        for relation, other_end in OTHER_END.items():
+            for target in list(one.values.get(relation) or ()):
+                if target == own:
+                    one.values[relation].remove(target)
+                    self._problems.add_link(f"{one.place}: {relation}: {target} is the record itself")
+                elif (other := self._by_id.get(target)) is not None:
+                    ends = other.values.setdefault(other_end, [])
+                    ends += [] if own in ends else [own]
+                    self._supersede(other if relation == "supersedes" else one, relation)
+                record = self._record(target) if one.record is None and target != own else None
+                if record is not None:
+                    self._change(record, other_end, own, one.place)
+        for relation in OTHER_END:
+            if one.values.get(relation) == []:
+                del one.values[relation]
+
+    def _record(self, identifier: str) -> Record | None:
+        """The record of an id that is in the memory already."""
+        found = self._by_id.get(identifier)
+        return found.record if found is not None else self._snapshot.find(identifier)
+
+    def _supersede(self, old: Row, relation: str) -> None:
+        if relation in ("supersedes", "superseded_by"):
+            if "superseded" in old.draft.kind.statuses:
+                old.values["status"] = "superseded"
+            else:
+                self._problems.wrong.append(f"{old.place}: {old.draft.kind.plural} are not superseded")
+
+    def _change(self, record: Record, relation: str, own: str, place: str) -> None:
+        """Let a record that is there have the end of a link."""
+        _, values = self._changes.setdefault(record.id, (record, {}))
+        current = values.get(relation, getattr(record, relation))
+        if own in current:
+            return
+        try:
+            ended = links.end(record, relation, own)
+        except MemctlError as error:
+            self._problems.wrong.append(f"{place}: {error}")
+            return
+        values |= {**ended, relation: [*current, own]}
+
+    def _break_circles(self) -> None:
+        """Take out, or complain of, links by which records supersede, block or contain each other in a circle."""
+        for relation in (*_CIRCLES, "parent_memory_id"):
+            while circle := next((c for c in circles_in(self._graph(relation)) if set(c) & self._new()), None):
+                self._problems.add_link(f"{relation}: {' -> '.join([*circle, circle[0]])} is a circle")
+                if not self._problems.is_lenient:
+                    break
+                self._unlink(relation, circle[0], circle[1 % len(circle)])
+
+    def _new(self) -> set[str]:
+        return {str(one.values["id"]) for one in self._rows if one.record is None}
+
+    def _graph(self, relation: str) -> dict[str, list[str]]:
+        """Which records a relation leads to from each, of the memory as it will be."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for record in self._snapshot.records:
+            if relation == "parent_memory_id":
+                parent = self._by_memory_id.get(record.parent_memory_id or "")
+                found[record.id] += [parent.id] if parent else []
+            else:
+                found[record.id] += getattr(record, relation)
+        by_memory_id = {one.values["memory_id"]: one.values["id"] for one in self._rows}
+        for one in self._rows:
+            if relation == "parent_memory_id":
+                parent_id = one.values.get(relation)
+                parent = self._by_memory_id.get(str(parent_id))
+                named = by_memory_id.get(parent_id) or (parent.id if parent else None)
+                found[one.values["id"]] += [named] if named else []
+            else:
+                found[one.values["id"]] += one.values.get(relation) or []
+        return found
+
+    def _unlink(self, relation: str, start: str, end: str) -> None:
+        for identifier, name, other in ((start, relation, end), (end, _CIRCLES.get(relation, ""), start)):
+            row = self._by_id.get(identifier)
+            if row is None or not name:
+                continue
+            if name == "parent_memory_id":
+                del row.values[name]
+            elif other in (row.values.get(name) or ()):
+                row.values[name].remove(other)

@@ -1,0 +1,104 @@
+"""What a sentence states: that something was decided (what, why, instead of what), rejected or learned.
+
+Most sentences state none of that: a question does not, nor do code, a quotation, or what is only thought of. It is
+better to miss one than to take a sentence for what it is not: what has to be found has a label.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import chain
+
+import msgspec
+
+from memctl.statements import cues
+from memctl.text.headings import CODE_SPAN
+from memctl.text.lazy_regex import lazy_regex
+
+DECISION, REJECTED, LESSON = "decision", "rejected", "lesson"
+_CUES = ((REJECTED, cues.REJECTED), (DECISION, cues.DECISION), (LESSON, cues.LESSON))
+_LOOKED_AT = 1_000  # characters of a sentence
+_SHORT = 100  # characters of a sentence that may say nothing
+_QUOTATION = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d")
+# What a log has before its words, and what a diff or a shell has.
+_OUTPUT = re.compile(
+    r"^\W{0,2}(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b)"
+    r"|^(?:\$|>>>|[+@-]{2}|#!) ?"
+)
+
+
+@lru_cache(maxsize=4096)  # several readers ask of one sentence
+def stated(sentence: str) -> str:
+    """What a sentence states: DECISION, REJECTED, LESSON, or "" for anything else."""
+    text = _bare(sentence[:_LOOKED_AT])
+    if text.endswith("?") or cues.UNFINISHED.search(text) or _OUTPUT.match(text):
+        return ""
+    text = text.lower()
+    for kind, all_cues in _CUES:
+        for match in chain.from_iterable(cue.found(text) for cue in all_cues):
+            clause = cues.CLAUSE.split(text[: match.start()])[-1]
+            if not re.search(cues.DOUBT, clause):
+                return kind
+    return ""
+
+
+def is_filler(sentence: str) -> bool:
+    """Whether a sentence says nothing by itself, such as "Step 3." or "Okay, done."."""
+    return (
+        len(sentence) <= _SHORT
+        and re.search(cues.FILLER, sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")) is not None
+    )
+
+
+def _bare(sentence: str) -> str:
+    """A sentence with straight apostrophes, without the number of a step and marks around it, and with nothing in its
+    code and quotations."""
+    text = " ".join(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
+    for pattern in (CODE_SPAN, _QUOTATION):
+        text = pattern.sub(lambda match: match[0][0] + "\N{BULLET}" * (len(match[0]) - 2) + match[0][-1], text)
+    return cues.NUMBERED.sub("", text).strip("*_ ")
+
+
+_BECAUSE = lazy_regex(r",? (?:because|since|due to the fact that|so that)\b ", re.IGNORECASE)
+_REASON_FIRST = lazy_regex(r"(?:since|because) ([^,]+), ((?:we|i)\b.+)", re.IGNORECASE)
+_INSTEAD = lazy_regex(
+    r"(?P<first>.+?),? (?:instead of|rather than) (?P<instead>[^,;]{2,80})"
+    r"|(?P<chosen>.*\b(?:chose|choose|picked|selected|selects?|preferred|adopt(?:ed)?|favou?red|use|went with) .+?)"
+    r" over (?P<over>[^,;]{2,80})"
+    r"|(?P<whole>.+?) \(not (?P<no>[^()]{2,60})\)",
+    re.IGNORECASE,
+)
+_FOR = lazy_regex(r" (?:for|to|as|in|on|when|by|at) .*")
+_LONGEST_CHOICE = 2_000  # characters
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """What is chosen, in its words, why, and what is not taken; "" and none if that is unsaid."""
+
+    text: str
+    reason: str = ""
+    alternatives: tuple[str, ...] = ()
+
+
+def reason_of(sentence: str) -> tuple[str, str]:
+    """A sentence without its reason, and the reason, "" if there is none."""
+    what, *why = _BECAUSE.split(sentence, maxsplit=1)
+    return what.rstrip(" ."), why[0].rstrip() if why else ""
+
+
+def choice_in(sentence: str) -> Choice:
+    """A choice, taken apart: `Since X, we picked A`, `We chose A over B for C because D`, `Used A (not B)`."""
+    if first := _REASON_FIRST.fullmatch(sentence[:_LONGEST_CHOICE]):
+        what, why = first[2].rstrip(" ."), first[1]
+    else:
+        what, why = reason_of(sentence)
+    found = _INSTEAD.fullmatch(what) if len(what) <= _LONGEST_CHOICE else None
+    if found is None:
+        return Choice(what, why)
+    taken = found["first"] or found["chosen"] or found["whole"]
+    other = found["instead"] or found["over"] or found["no"]
+    if found["over"]:  # `over B for C`: what for belongs to the choice
+        purpose = _FOR.search(other)
+        other, taken = (other[: purpose.start()], f"{taken}{purpose[0]}") if purpose else (other, taken)
+    return Choice(taken, why, (other,))

@@ -7,6 +7,7 @@ version, or from an earlier window, is stale and refused, and a file is replaced
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -20,7 +21,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.task_state import TaskState
 from memctl.store import files, lock
 from memctl.task import forms, progress, resume_text
-from memctl.window.compression.notes import Note, Notes
+from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
 from memctl.window.state.task import NotCopied, StateKeeper, StoredState, refuse_lacking, sound, validate
 
 _LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)

@@ -24,6 +24,7 @@ from memctl.task import forms, progress, resume_text
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
 from memctl.window.state.task import NotCopied, StateKeeper, StoredState, refuse_lacking, sound, validate
 
+_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 
 

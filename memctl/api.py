@@ -430,7 +430,7 @@ class Memory:
         return Written(outcome.change.ids, paths, outcome.commit or "", outcome.pending or "", outcome.advice)
 
     def _read(self, at: str | None) -> Snapshot:
-        """The memory as it is now or was at a revision, without what an owner keeps from this agent."""
+        """Return the memory as it is now or was at a revision, without what an owner keeps from this agent."""
         from memctl import agent_view
         from memctl.store import load
 

@@ -186,7 +186,7 @@ class _Tool(Tool):
 
 
 def _wrong_arguments(error: ValidationError, known: Mapping[str, object]) -> str:
-    """What is wrong with a call's arguments, each once, and which there are."""
+    """Return what is wrong with a call's arguments, each once, and which there are."""
     found: dict[str, str] = {}
     for one in error.errors(include_url=False):
         name = ".".join(map(str, one["loc"][:2]))  # behind that are the kinds that a value may be of
@@ -209,12 +209,12 @@ def _constant(text: str) -> Callable[[], str]:
 
 
 def _with_notice(memory: Memory, text: str) -> str:
-    """A text behind a line that says whose words it is."""
+    """Return a text behind a line that says whose words it is."""
     return (_NOTICE if memory.is_trusted else _FOREIGN) + text
 
 
 def _recall(memory: Memory, query: str) -> str:
-    """A page by its marker, a record by its id, or what matches words, a line each."""
+    """Return a page by its marker, a record by its id, or what matches words, a line each."""
     if query.startswith("§"):
         return memory.page(query)
     if query.partition("-")[0].upper() in BY_PREFIX:

@@ -102,7 +102,8 @@ class Subject:
         return [path for path in self.names if not files.is_record_path(path, BY_FOLDER)]
 
     def settled(self, rule: Callable[[Subject], Iterator[Finding]]) -> list[Finding]:
-        """The findings among records of a rule on records, what pages say and names of files, kept until these change.
+        """Return the findings among records of a rule on records, what pages say and names of files, kept until these
+        change.
 
         They hold for the text that the rule's module has. Many are not kept: hints are given to the first ones alone.
         """
@@ -137,18 +138,18 @@ class Subject:
         return dict.fromkeys(self.snapshot.outline.markers())
 
     def lengths(self, files: Iterable[str]) -> dict[str, int]:
-        """How many lines each of some files of the repository has; those that can't be read are left out."""
+        """Return how many lines each of some files of the repository has; those that can't be read are left out."""
         contents = self.snapshot.files.read(set(files))
         return {file: text.count(b"\n") + (text[-1:] not in (b"\n", b"")) for file, text in contents.items()}
 
     def known_id(self, identifier: str) -> bool:
-        """Whether there is such a record; one that can't be read counts, since that is another finding."""
+        """Return whether there is such a record; one that can't be read counts, since that is another finding."""
         if "by_id" in vars(self):
             return identifier in self.by_id or identifier in self._unreadable
         return identifier in self._unreadable or self.snapshot.find(identifier) is not None
 
     def knows(self, marker: str) -> bool:
-        """Whether a marker leads somewhere; to a page that can't be read counts."""
+        """Return whether a marker leads somewhere; to a page that can't be read counts."""
         broken = self.broken_pages
         return marker in self.markers or any(marker == page or marker.startswith(page + ".") for page in broken)
 
@@ -163,16 +164,16 @@ class Subject:
         return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
     def may_suggest(self) -> bool:
-        """Whether near names are looked for once more."""
+        """Return whether near names are looked for once more."""
         self._suggested += 1
         return self._suggested <= _SUGGESTED
 
     def near(self, wanted: str, known: Iterable[str]) -> str:
-        """A hint at names like the one that is not there."""
+        """Return a hint at names like the one that is not there."""
         return closest(wanted, known) if self.may_suggest() else ""
 
     def line_of(self, path: str, key: str, value: str = "") -> int:
-        """The line of a key in a file's front matter, or of one value in its list; 1 if it can't be told."""
+        """Return the line of a key in a file's front matter, or of one value in its list; 1 if it can't be told."""
         if (path, key) not in self._lines:
             self._lines[path, key] = self._lines_by_value(path, key)
         lines = self._lines[path, key]
@@ -180,7 +181,8 @@ class Subject:
         return line or lines.get("", 1)
 
     def _lines_by_value(self, path: str, key: str) -> dict[str, int]:
-        """The line of each value of a list in a file's front matter, with and without its stamp; of the key by ""."""
+        """Return the line of each value of a list in a file's front matter, with and without its stamp; of the key by
+        ""."""
         try:
             block = next((one for one in frontmatter.blocks(self.snapshot.read(path)) if one.key == key), None)
         except (InvalidRecord, Malformed, FileNotFoundError):
@@ -195,7 +197,8 @@ class Subject:
         return found
 
     def lines_of(self, path: str, key: str) -> list[int]:
-        """The lines of the items of a list in a file's front matter (or in the settings, which are nothing else)."""
+        """Return the lines of the items of a list in a file's front matter (or in the settings, which are nothing
+        else)."""
         try:
             text = self.snapshot.read(path)
             blocks = frontmatter.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
@@ -210,20 +213,20 @@ class Subject:
         return [block.line + n - shift for n in items] or [block.line - shift]
 
     def text(self, path: str) -> str | None:
-        """The text of a file of the memory, None if there is none that can be read."""
+        """Return the text of a file of the memory, None if there is none that can be read."""
         try:
             return self.snapshot.read(path)
         except (InvalidRecord, OSError):
             return None
 
     def body_line(self, path: str, body: str) -> int:
-        """The line of the file on which its body begins."""
+        """Return the line of the file on which its body begins."""
         text = self.snapshot.read(path)
         return text.count("\n", 0, len(text) - len(body)) + 1
 
 
 def closest(wanted: str, known: Iterable[str]) -> str:
-    """A hint at the names most like one; "" if none is."""
+    """Return a hint at the names most like one; "" if none is."""
     known = list(known)
     alike = [name for name in known if name[:3] == wanted[:3]]
     found = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
@@ -231,7 +234,7 @@ def closest(wanted: str, known: Iterable[str]) -> str:
 
 
 def _item(line: str) -> str:
-    """The value of an item of a list in a front matter."""
+    """Return the value of an item of a list in a front matter."""
     item = line.strip().removeprefix("- ").strip()
     if item.startswith(("'", '"')):
         quoted = frontmatter.read_canonical(f"x: {item}\n")

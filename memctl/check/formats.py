@@ -20,7 +20,7 @@ Place = Callable[[str], str]  # the path of a file of the memory as seen from th
 
 
 def as_text(report: Report, place: Place) -> list[str]:
-    """A line for each finding, and one for its hint."""
+    """Return a line for each finding, and one for its hint."""
     lines = []
     for finding in report.findings:
         rule = finding.rule
@@ -32,7 +32,7 @@ def as_text(report: Report, place: Place) -> list[str]:
 
 
 def summary(report: Report) -> str:
-    """What was found, in a line."""
+    """Return what was found, in a line."""
     nouns = {name: "note" if name == INFO else name for name in SEVERITIES}
     words = [quantity(count, noun) for name, noun in nouns.items() if (count := report.count(name))]
     words += [f"{report.ignored:,} ignored"] if report.ignored else []
@@ -46,7 +46,7 @@ def omission(report: Report) -> str:
 
 
 def as_data(report: Report, place: Place) -> dict[str, Any]:
-    """The data of a JSON envelope; the counts are those of all findings, also of those that are not listed."""
+    """Return the data of a JSON envelope; the counts are those of all findings, also of those that are not listed."""
     return {
         "counts": {name: report.count(name) for name in SEVERITIES},
         "ignored": report.ignored,
@@ -65,7 +65,7 @@ def as_github(report: Report, place: Place) -> list[str]:
 
 
 def as_sarif(report: Report, place: Place, version: str, home: str = "") -> str:
-    """A SARIF 2.1.0 log (OASIS standard), as code scanning reads it; `home` is where memctl is described."""
+    """Return a SARIF 2.1.0 log (OASIS standard), as code scanning reads it; `home` is where memctl is described."""
     used = sorted({finding.code for finding in report.findings})
     driver: dict[str, Any] = {
         "name": "memctl",
@@ -83,7 +83,7 @@ def as_sarif(report: Report, place: Place, version: str, home: str = "") -> str:
 
 
 def explanation(rule: Rule) -> str:
-    """A rule for people."""
+    """Return a rule for people."""
     mended = "\n\n`memctl check --fix` mends it." if rule.is_mended else ""
     return f"{rule.code} {rule.name} ({rule.severity})\n\n{rule.summary} {rule.explanation}{mended}"
 
@@ -131,7 +131,7 @@ def _sarif_result(finding: Finding, index: int, place: Place) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    """A text that can't begin a line of its own."""
+    """Return a text that can't begin a line of its own."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

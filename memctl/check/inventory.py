@@ -23,7 +23,7 @@ _MODEL = "take it out; `git config --global memctl.semanticModel NAME` sets your
 
 
 def foreign(subject: Subject) -> Iterator[Finding]:
-    """Every file is one that memctl knows, and a plain one."""
+    """Yield every file is one that memctl knows, and a plain one."""
     for path in (*subject.others, *subject.leftovers):
         if files.is_temporary(path):
             hint = "`memctl commit` deletes it; if Git has it, `git rm` it"
@@ -55,7 +55,7 @@ def _is_of_session(path: str) -> bool:
 
 
 def special(subject: Subject, path: str) -> Iterator[Finding]:
-    """A file that is a link or the like."""
+    """Yield a file that is a link or the like."""
     try:
         subject.snapshot.read(path)
     except NoPlainFile as error:

@@ -21,7 +21,7 @@ def expiry(subject: Subject) -> Iterator[Finding]:
 
 
 def superseding(subject: Subject) -> Iterator[Finding]:
-    """A record that is superseded says so, and by what."""
+    """Yield a record that is superseded says so, and by what."""
     for record in subject.snapshot.records:
         if record.superseded_by and record.status != "superseded" and "superseded" in record.kind.statuses:
             line = subject.line_of(record.path, "status")
@@ -33,7 +33,7 @@ def superseding(subject: Subject) -> Iterator[Finding]:
 
 
 def finishing(subject: Subject) -> Iterator[Finding]:
-    """What is finished is closed, and what waits waits for something open."""
+    """Yield what is finished is closed, and what waits waits for something open."""
     for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
             line = subject.line_of(record.path, "completion_percentage")

@@ -55,7 +55,8 @@ def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
 
 
 def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
-    """Files that the globs of sections cover; found at the section's page, since they lie outside of the memory."""
+    """Yield files that the globs of sections cover; found at the section's page, since they lie outside of
+    the memory."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:
         held = staged.state.live(page.id, subject.now)

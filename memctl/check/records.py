@@ -28,7 +28,7 @@ def readable(subject: Subject) -> Iterator[Finding]:
 
 
 def identities(subject: Subject) -> Iterator[Finding]:
-    """Ids and memory_ids are given out once."""
+    """Yield ids and memory_ids are given out once."""
     for code, key in (("MEM104", "id"), ("MEM105", "memory_id")):
         holders: dict[str, list[Record]] = defaultdict(list)
         for record in subject.snapshot.records:
@@ -93,7 +93,7 @@ def circles(subject: Subject) -> Iterator[Finding]:
 
 
 def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[str]]:
-    """Which records a relation leads to from each, whichever end says so."""
+    """Return which records a relation leads to from each, whichever end says so."""
     found: dict[str, list[str]] = {}
     for record in subject.linked:
         for identifier in getattr(record, relation):
@@ -106,7 +106,7 @@ def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[st
 
 
 def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
-    """The circles of a graph that a walk through all of it comes upon, each beginning with its smallest id."""
+    """Return the circles of a graph that a walk through all of it comes upon, each beginning with its smallest id."""
     found: dict[tuple[str, ...], None] = {}
     is_open: dict[str, bool] = {}  # of each node met: whether the walk is still below it
     for start in sorted(graph):
@@ -131,7 +131,7 @@ def circles_in(graph: dict[str, list[str]]) -> list[list[str]]:
 
 
 def accepted(subject: Subject) -> Iterator[Finding]:
-    """What was decided stays as it was put."""
+    """Yield what was decided stays as it was put."""
     for path in subject.changed:
         record = subject.snapshot.catalogue.find(ids.id_in_path(path) or "")
         before = subject.earlier(path) if record and record.path == path else None
@@ -142,7 +142,8 @@ def accepted(subject: Subject) -> Iterator[Finding]:
 
 
 def _renamed_back(subject: Subject, text: str) -> str:
-    """A text with the names that records and pages had before `renumber`: a decision that names them is no other."""
+    """Return a text with the names that records and pages had before `renumber`: a decision that names them is no
+    other."""
     named = [(record.id, record.aliases) for record in subject.snapshot.records]
     named += [(page.id, page.aliases) for page in subject.snapshot.outline.pages]
     once = {name: aliases[-1] for name, aliases in named if aliases}

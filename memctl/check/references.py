@@ -16,7 +16,7 @@ _FEW = 10  # references without a file that are listed one by one, whatever else
 
 
 def code_of_pages(subject: Subject) -> Iterator[Finding]:
-    """What pages say of code leads to one file or folder."""
+    """Yield what pages say of code leads to one file or folder."""
     beyond: list[tuple[str, str, str]] = []
     for page in subject.snapshot.outline.pages:
         start = subject.body_line(page.path, page.body)
@@ -36,7 +36,7 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
 
 
 def code_of_records(subject: Subject) -> Iterator[Finding]:
-    """What open records say of code is there, down to the line."""
+    """Yield what open records say of code is there, down to the line."""
     beyond: list[tuple[str, str, str]] = []
     referring = [(record, ref) for record in subject.snapshot.open_records for ref in record.code_refs]
     names = subject.snapshot.files.names() if referring else frozenset()
@@ -62,7 +62,7 @@ def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> I
 
 
 def sections(subject: Subject) -> Iterator[Finding]:
-    """The section that a record belongs to is there, once the project has any."""
+    """Yield the section that a record belongs to is there, once the project has any."""
     if not subject.snapshot.outline.pages:
         return
     for record in subject.snapshot.records:
@@ -75,7 +75,7 @@ def sections(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
-    """The § markers and ids in the text of pages lead somewhere."""
+    """Yield the § markers and ids in the text of pages lead somewhere."""
     for page in subject.snapshot.outline.pages:
         for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
             if mention.text.startswith("§4."):
@@ -90,7 +90,7 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
 
 
 def mentions_of_records(subject: Subject) -> Iterator[Finding]:
-    """The § markers and ids in the text of open records lead somewhere."""
+    """Yield the § markers and ids in the text of open records lead somewhere."""
     records, open_paths = subject.by_id, {record.path for record in subject.snapshot.open_records}
     has_pages = bool(subject.snapshot.outline.pages)
     for path, found in subject.snapshot.catalogue.mentions().items():
@@ -123,7 +123,7 @@ def suspects(subject: Subject) -> Iterator[Finding]:
 
 
 def globs(subject: Subject) -> Iterator[Finding]:
-    """Every glob of a section covers something."""
+    """Yield every glob of a section covers something."""
     for page in subject.snapshot.outline.sections:
         if (beyond := len(page.paths) - _MOST_GLOBS) > 0:
             line = subject.line_of(page.path, "paths", page.paths[_MOST_GLOBS])
@@ -161,7 +161,7 @@ def _suggest_marker(subject: Subject, marker: str) -> str:
 
 
 def _suggest_file(subject: Subject, reference: str) -> str:
-    """Files with the same name elsewhere, or nearly the same path."""
+    """Return files with the same name elsewhere, or nearly the same path."""
     if not subject.may_suggest():
         return ""
     path = reference.removeprefix("§4.").partition(":")[0]

@@ -40,7 +40,7 @@ class Remembering(Renderer):
         return self._making()
 
     def _current_text(self, name: str) -> str | None:
-        """The text of a document as it is, if that is what it was rendered to; None if it is not."""
+        """Return the text of a document as it is, if that is what it was rendered to; None if it is not."""
         if name not in self._known_digests:
             return None
         document = generated_header.opened(documents.found(self.snapshot, f"{FOLDER}/{name}") or "")

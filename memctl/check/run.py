@@ -121,7 +121,7 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
 
 
 def codes(prefixes: Iterable[str]) -> set[str]:
-    """The rules that some beginnings of codes (or names) mean; raises MemctlError for one that means none."""
+    """Return the rules that some beginnings of codes (or names) mean; raises MemctlError for one that means none."""
     found: set[str] = set()
     for prefix in prefixes:
         meant = {code for code, rule in RULES.items() if code.startswith(prefix.upper()) or rule.name == prefix}
@@ -134,7 +134,8 @@ def codes(prefixes: Iterable[str]) -> set[str]:
 def _without_ignored(
     subject: Subject, found: Sequence[Finding]
 ) -> tuple[list[Finding], set[Ignored], tuple[Ignored, ...]]:
-    """The findings that nobody ignores, the lines that ignored one, and all such lines in files with findings."""
+    """Return the findings that nobody ignores, the lines that ignored one, and all such lines in files with
+    findings."""
     everywhere = tuple(_of_settings(subject))
     by_file: dict[str, tuple[Ignored, ...]] = {path: tuple(_of_file(subject, path)) for path in _ignoring(subject)}
     kept: list[Finding] = []
@@ -150,7 +151,7 @@ def _without_ignored(
 
 
 def _ignoring(subject: Subject) -> list[str]:
-    """The records and pages that say what to ignore in them."""
+    """Return the records and pages that say what to ignore in them."""
     found = [p for p, items in subject.snapshot.catalogue.mentions().items() if any(i.text == KEY for i in items)]
     for page in subject.snapshot.outline.pages:
         if f"\n{KEY}:" in subject.snapshot.read(page.path):
@@ -178,7 +179,7 @@ def _of_settings(subject: Subject) -> Iterator[Ignored]:
 
 
 def _of_file(subject: Subject, path: str) -> Iterator[Ignored]:
-    """What a record or page says of findings in itself."""
+    """Yield what a record or page says of findings in itself."""
     try:
         texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []
     except (FileNotFoundError, InvalidRecord, Malformed):
@@ -189,7 +190,7 @@ def _of_file(subject: Subject, path: str) -> Iterator[Ignored]:
 
 
 def _line(lines: Sequence[int], number: int) -> int:
-    """The line of an item; of items that share one line, that line."""
+    """Return the line of an item; of items that share one line, that line."""
     return lines[min(number, len(lines) - 1)] if lines else 1
 
 

@@ -19,7 +19,8 @@ _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:
 
 
 def pages(subject: Subject) -> Iterator[Finding]:
-    """Every page of a session can be read, is the only one of that session, and its files are those of the project."""
+    """Yield every page of a session can be read, is the only one of that session, and its files are those of the
+    project."""
     found: dict[str, SessionPage] = {}
     for path in subject.snapshot.names(session_page.FOLDER):
         if session_page.is_page(path) or session_page.is_trail(path):
@@ -50,7 +51,7 @@ def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage |
 
 
 def _other_of(subject: Subject, path: str) -> str:
-    """The page that there is already of the session that a page says to be of; "" if there is none."""
+    """Return the page that there is already of the session that a page says to be of; "" if there is none."""
     match = re.search(r"^session_id: *[\"']?([^\s\"']+)", subject.text(path) or "", re.MULTILINE)
     if match is None:
         return ""
@@ -59,7 +60,7 @@ def _other_of(subject: Subject, path: str) -> str:
 
 
 def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding]:
-    """A page that names a list of its files has one, and such a list has its page."""
+    """Yield a page that names a list of its files has one, and such a list has its page."""
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
     for path, page in found.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
@@ -75,7 +76,7 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
 
 
 def checkpoints(subject: Subject) -> Iterator[Finding]:
-    """Every checkpoint can be read, its files are the project's, and each workflow has one that is the newest."""
+    """Yield every checkpoint can be read, its files are the project's, and each workflow has one that is the newest."""
     numbers: dict[str, list[Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
         found = yield from _checkpoint(subject, path)
@@ -104,7 +105,7 @@ def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpo
 
 
 def _paths_outside(subject: Subject, path: str, named: list[str]) -> Iterator[Finding]:
-    """The paths among those of the project's files that lead out of the repository."""
+    """Yield the paths among those of the project's files that lead out of the repository."""
     wrong = dict.fromkeys(name for name in named if _OUTSIDE.match(name))
     lines = (subject.text(path) or "").split("\n") if wrong else []
     for name in wrong:

@@ -20,7 +20,7 @@ _RENUMBER = "`memctl renumber` gives the later one another number"
 
 
 def readable(subject: Subject) -> Iterator[Finding]:
-    """Every page can be read."""
+    """Yield every page can be read."""
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
     for fault in subject.snapshot.outline.faults:
         message = f"{fault.field}: {fault.message}" if fault.field else fault.message
@@ -28,7 +28,7 @@ def readable(subject: Subject) -> Iterator[Finding]:
 
 
 def numbers(subject: Subject) -> Iterator[Finding]:
-    """A marker leads to one place."""
+    """Yield a marker leads to one place."""
     holders: dict[str, str] = {}
     for page in subject.snapshot.outline.pages:
         if page.id in holders:
@@ -46,7 +46,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
 
 
 def belonging(subject: Subject) -> Iterator[Finding]:
-    """Every section has details, and all details a section."""
+    """Yield every section has details, and all details a section."""
     outline = subject.snapshot.outline
     broken = any(pages.kind_at(fault.path) is pages.SECTION for fault in outline.faults)
     for page in outline.sections:
@@ -62,7 +62,7 @@ def belonging(subject: Subject) -> Iterator[Finding]:
 
 
 def status(subject: Subject) -> Iterator[Finding]:
-    """The declared status is what the sections make."""
+    """Yield the declared status is what the sections make."""
     project = subject.snapshot.outline.project
     made = subject.snapshot.outline.mean_percentage
     broken = any(name.startswith("§2") for name in subject.broken_pages)
@@ -115,7 +115,7 @@ def lengths(subject: Subject) -> Iterator[Finding]:
 
 
 def rendered(subject: Subject) -> Iterator[Finding]:
-    """The documents are what the memory says, and nothing else."""
+    """Yield the documents are what the memory says, and nothing else."""
     if not subject.snapshot.config.docs or not subject.names:
         return
     found = documents.compare(subject.making)
@@ -148,7 +148,7 @@ def rendered(subject: Subject) -> Iterator[Finding]:
 
 
 def _differs_at(old: str | None, new: str) -> int:
-    """The first line after the head in which a document differs."""
+    """Return the first line after the head in which a document differs."""
     if old is None:
         return 1
     pairs: Sequence[tuple[str, str]] = list(zip(old.split("\n"), new.split("\n"), strict=False))

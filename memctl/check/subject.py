@@ -16,8 +16,8 @@ from memctl.write import documents
 
 
 def is_touched(memory: Memory) -> bool:
-    """Whether anything of the memory is staged: a commit of code alone is not stopped for documents that a rebase or a
-    cherry-pick has left stale."""
+    """Return whether anything of the memory is staged: a commit of code alone is not stopped for documents that a
+    rebase or a cherry-pick has left stale."""
     return not _exists(memory, "HEAD") or bool(
         differences.changed(memory.repository, memory.prefix, "HEAD", staged=True)
     )
@@ -58,7 +58,7 @@ def of_memory(memory: Memory, snapshot: Snapshot, staged: bool = False, at: str 
 
 
 def _overdue(memory: Memory) -> list[tuple[str, str]]:
-    """What has waited for its commit for too long: a file of each change, and what is to be said of it."""
+    """Return what has waited for its commit for too long: a file of each change, and what is to be said of it."""
     found = []
     for entry in entry_state.overdue(memory, entry_state.outstanding(memory)):
         why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
@@ -67,7 +67,7 @@ def _overdue(memory: Memory) -> list[tuple[str, str]]:
 
 
 def _changed(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
-    """The files below a folder of the repository that differ from what came before, from all sides of a merge.
+    """Return the files below a folder of the repository that differ from what came before, from all sides of a merge.
 
     What either side of a merge has is no change of its own. Before MERGE_HEAD is there, Git tells its hooks which
     commit is merged by a variable's name.
@@ -82,7 +82,7 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
 
 
 def _staged(memory: Memory) -> StagedWork | None:
-    """What is about to be committed, if agents own sections; the write path has judged commits of our own."""
+    """Return what is about to be committed, if agents own sections; the write path has judged commits of our own."""
     state = ref_state.read(memory).state
     if git.committing() or not state.section_ownership_map:
         return None
@@ -92,7 +92,7 @@ def _staged(memory: Memory) -> StagedWork | None:
 
 
 def _agreed(memory: Memory) -> State | None:
-    """What the agents agree on; if that can't be read, the memory can be checked all the same."""
+    """Return what the agents agree on; if that can't be read, the memory can be checked all the same."""
     try:
         return ref_state.read(memory).state
     except MemctlError as error:
@@ -101,7 +101,7 @@ def _agreed(memory: Memory) -> State | None:
 
 
 def _is_ours(memory: Memory, commit: str) -> bool:
-    """Whether memctl made a commit: then what it changes in accepted decisions was asked for."""
+    """Return whether memctl made a commit: then what it changes in accepted decisions was asked for."""
     found = history.commits(memory.repository, [memory.prefix], commit, 1)
     return bool(found and found[0].commit == commit and found[0].trailers.ops)
 

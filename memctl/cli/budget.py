@@ -115,7 +115,7 @@ def budget_command(
 
 
 def _own(around: Surroundings) -> list[tuple[str, int]]:
-    """What memctl could load: the pages of each level, and a rehydration at most."""
+    """Return what memctl could load: the pages of each level, and a rehydration at most."""
     if around.memory is None or around.snapshot is None:
         return []
     from memctl.pages import navigate

@@ -18,7 +18,7 @@ Pairs = Iterable[tuple[str, str]]  # a value, and what is said of it
 
 
 def of(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """The values of a kind that begin with what is typed, whatever its case; none where there is no memory."""
+    """Return the values of a kind that begin with what is typed, whatever its case; none where there is no memory."""
     if kind in _FIXED:
         pairs = _FIXED[kind]()
     else:

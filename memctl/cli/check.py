@@ -148,7 +148,7 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
 
 
 def _home() -> str:
-    """The address of memctl's pages, as the installed package names it; "" if it names none."""
+    """Return the address of memctl's pages, as the installed package names it; "" if it names none."""
     from importlib import metadata
 
     try:
@@ -179,7 +179,7 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
 
 
 def _painted(line: str, style: str) -> str:
-    """A line of a report for people, with its severity in colour."""
+    """Return a line of a report for people, with its severity in colour."""
     where, space, rest = line.partition(": ")
     severity, blank, message = rest.partition(" ")
     if style != "text" or severity not in _COLOURS:

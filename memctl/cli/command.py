@@ -38,7 +38,7 @@ class Command(click.Command):
             raise
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
-        """The examples that the help begins with."""
+        """Return the examples that the help begins with."""
         return self.examples
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -127,14 +127,14 @@ LEADS = {
 
 
 def of_kinds() -> dict[str, Kind]:
-    """The record types that have a command of their own, by its name; imported only where one may be meant."""
+    """Return the record types that have a command of their own, by its name; imported only where one may be meant."""
     from memctl.record.kinds import KINDS
 
     return {kind.verb: kind for kind in KINDS.values() if kind.help}
 
 
 def all_commands() -> dict[str, dict[str, str]]:
-    """All commands in the groups of the help, each with its line."""
+    """Return all commands in the groups of the help, each with its line."""
     groups = {title: {name: line for name, (_, line) in group.items()} for title, group in COMMANDS.items()}
     return {**groups, "Record": {**{name: kind.help for name, kind in of_kinds().items()}, **groups["Record"]}}
 

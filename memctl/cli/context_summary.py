@@ -115,7 +115,7 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
 
 
 def _saved(given: str, found: Returned, enforced: Enforced, counter: Counter) -> dict[str, Any]:
-    """What was returned, what goes on of it, and what does not by its parts, in tokens."""
+    """Return what was returned, what goes on of it, and what does not by its parts, in tokens."""
     returned_tokens = counter.tokens(given, "json" if found.discarded else "markdown")
     saving = max(0.0, 1 - enforced.tokens / returned_tokens) if returned_tokens else 0.0
     discarded = {name: counter.tokens(text, "json") for name, text in found.discarded.items()}

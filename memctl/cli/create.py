@@ -20,7 +20,7 @@ from memctl.write import create, transaction
 
 
 def command(kind: Kind) -> Command:
-    """The command that makes a record of a type."""
+    """Return the command that makes a record of a type."""
 
     def callback(**given: Any) -> None:
         run(kind, click.get_current_context(), given)

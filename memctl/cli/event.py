@@ -166,7 +166,7 @@ for member in (emit_command, list_command, show_command):
 
 
 def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
-    """How many compression events a workflow has had up to one event."""
+    """Return how many compression events a workflow has had up to one event."""
     return sum(
         event.event_type == "compression"
         and event.workflow_id == until.workflow_id
@@ -176,7 +176,7 @@ def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
 
 
 def _data(event: WorkflowEvent) -> dict[str, Any]:
-    """An event for JSON: every field, said or not."""
+    """Return an event for JSON: every field, said or not."""
     data = {name: getattr(event, name) for name in event.__struct_fields__}
     for name in ("before_state", "after_state"):
         data[name] = msgspec.structs.asdict(data[name])

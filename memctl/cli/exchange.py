@@ -164,7 +164,7 @@ def export_command(
 
 
 def _with_progress(lines: Sequence[str]) -> Iterator[str]:
-    """The lines of an import, with a progress bar on a terminal."""
+    """Yield the lines of an import, with a progress bar on a terminal."""
     show = memory_access.progress("importing")
     for number, line in enumerate(lines):
         if show and number % _STEP == 0:
@@ -177,7 +177,7 @@ def _with_progress(lines: Sequence[str]) -> Iterator[str]:
 def _format_and_place(
     name: str, first: str | None, second: str | None, formats: Sequence[str]
 ) -> tuple[str, str | None]:
-    """What the words of a command line say: a format, JSON Lines if none is named, and a file or folder."""
+    """Return what the words of a command line say: a format, JSON Lines if none is named, and a file or folder."""
     if first in formats:
         return str(first), second
     if second is not None or (name == "export" and first is not None):

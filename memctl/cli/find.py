@@ -21,7 +21,7 @@ _OVER = ("resolved", "done", "superseded", "rejected", "wontfix", "archived")
 
 
 def status_style(cell: str) -> dict[str, Any]:
-    """How a list shows a status with its severity: what is bad in colour, what is over faint."""
+    """Return how a list shows a status with its severity: what is bad in colour, what is over faint."""
     if any(word in cell for word in _OVER):
         return {"dim": True}
     colour = next((colour for word, colour in _COLOURS.items() if word in cell), None)
@@ -96,7 +96,8 @@ def list_command(
 def _work(
     snapshot: Snapshot, ready: bool, blocked: bool, parent: str | None
 ) -> tuple[list[Record], dict[str, Sequence[Record]]]:
-    """The records that are ready or blocked, or all, below a parent; and what blocked ones wait for, by memory_id."""
+    """Return the records that are ready or blocked, or all, below a parent; and what blocked ones wait for, by
+    memory_id."""
     waits: dict[str, Sequence[Record]] = {}
     among: Sequence[Record] = ()
     if ready or blocked:
@@ -112,13 +113,13 @@ def _work(
 
 
 def _waits(blockers: Sequence[Record]) -> str:
-    """The line below a blocked record: what it waits for."""
+    """Return the line below a blocked record: what it waits for."""
     said = some([f"{one.id} ({one.status}) {one.title}" for one in blockers], _FEW, "; ", "; and ")
     return f"      waits for {output.plain(said)}" if said else ""
 
 
 def row(record: Record) -> tuple[str, ...]:
-    """What a list shows of a record, cell by cell."""
+    """Return what a list shows of a record, cell by cell."""
     state: str = record.severity or ""
     if record.completion_percentage is not None:
         state = f"{record.completion_percentage} %"

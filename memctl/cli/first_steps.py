@@ -39,12 +39,13 @@ class FirstStep(NamedTuple):
         return shlex.join(("memctl", *self.words))
 
     def arguments(self, top: Path) -> list[str]:
-        """The words, with the file or folder to import named whole: `import` takes it as seen from where it is run."""
+        """Return the words, with the file or folder to import named whole: `import` takes it as seen from where it is
+        run."""
         return [*self.words[:-1], str(top / self.words[-1])] if self.words[0] == "import" else list(self.words)
 
 
 def propose(memory: Memory) -> list[FirstStep]:
-    """The next commands for a repository: those for what lies in it, then those that fit any, three at least."""
+    """Return the next commands for a repository: those for what lies in it, then those that fit any, three at least."""
     tracked = _tracked(memory)
     found = [*_imports(tracked), *_agents(memory, tracked)]
     found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
@@ -59,7 +60,7 @@ def propose(memory: Memory) -> list[FirstStep]:
 
 
 def _tracked(memory: Memory) -> list[str]:
-    """The files of the repository below the memory's folder, as seen from there."""
+    """Return the files of the repository below the memory's folder, as seen from there."""
     args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     return [os.fsdecode(name) for name in git.read(args, memory.folder.parent).split(b"\0") if name]
 
@@ -101,7 +102,7 @@ def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
 
 
 def _parts(paths: Iterable[str]) -> dict[str, int]:
-    """The folders that are parts of a project, those with the most files first, and how many files each has."""
+    """Return the folders that are parts of a project, those with the most files first, and how many files each has."""
     parts: Counter[str] = Counter()
     ahead, files = [""], list(paths)
     while ahead:

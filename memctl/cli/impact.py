@@ -126,7 +126,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
 
 
 def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
-    """Whether an argument is REV..REV and no path, be it `../other` or a file with such a name."""
+    """Return whether an argument is REV..REV and no path, be it `../other` or a file with such a name."""
     if ".." not in text or ".." in text.split("/"):
         return False
     return not disk.files.names().intersection(repository_paths.possible_paths(memory.repository.top, folder, text))
@@ -154,7 +154,7 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
 
 
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
-    """What is to be brought up to date for files with one row of the matrix, or for those without one."""
+    """Return what is to be brought up to date for files with one row of the matrix, or for those without one."""
     if changed[0].row:
         return [
             (f"  {', '.join(item.documents)}", _IN_WORDS[item.condition])

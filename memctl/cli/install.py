@@ -90,7 +90,7 @@ def _consent(mode: str) -> str:
 
 
 def _mode(repository: Repository | None) -> str:
-    """What the hooks will commit here; "" if each clone has its own setting."""
+    """Return what the hooks will commit here; "" if each clone has its own setting."""
     if repository is None:
         return ""
     trust.look(repository, {})  # where hooks are at work already, they go on as they did
@@ -120,7 +120,7 @@ def _check_options(asked: InstallOptions) -> None:
 
 
 def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository | None]:
-    """The folder whose files are changed: the one with the memory, or the user's home."""
+    """Return the folder whose files are changed: the one with the memory, or the user's home."""
     if asked.user:
         return Path.home(), None
     if asked.uninstall:  # which must work when the memory is gone, too
@@ -162,7 +162,8 @@ def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, o
 
 
 def _program(asked: InstallOptions) -> str:
-    """What the hooks call: "", memctl from the PATH; in a user's own settings, if it is not there, its whole path."""
+    """Return what the hooks call: "", memctl from the PATH; in a user's own settings, if it is not there, its whole
+    path."""
     own = install.own_program(sys.argv[0], sys.executable)
     if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
         return ""
@@ -170,13 +171,13 @@ def _program(asked: InstallOptions) -> str:
 
 
 def _is_on_path(own: str) -> bool:
-    """Whether the PATH leads to this memctl, and not to none or to another program of that name."""
+    """Return whether the PATH leads to this memctl, and not to none or to another program of that name."""
     found = shutil.which("memctl")
     return found is not None and os.path.exists(own) and os.path.samefile(found, own)
 
 
 def _environment() -> str:
-    """The virtual environment without which the PATH would lead to no memctl; "" if there is none such.
+    """Return the virtual environment without which the PATH would lead to no memctl; "" if there is none such.
 
     It is active where VIRTUAL_ENV says so, or where the Python that runs is its own. A memctl that a link outside leads
     to, as installers of programs make them, is found without it.

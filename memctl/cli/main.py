@@ -25,7 +25,7 @@ _PAGED = (
 
 
 def _command_of(name: str) -> click.Command | None:
-    """The command that makes records of a type."""
+    """Return the command that makes records of a type."""
     if (kind := of_kinds().get(name)) is None:
         return None
     from memctl.cli import create
@@ -93,7 +93,8 @@ def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
 
 
 def _status(ctx: click.Context, folder: Path | None) -> Any:
-    """What memctl does without a command: the status of the memory around the folder, the help where there is none."""
+    """Return what memctl does without a command: the status of the memory around the folder, the help where there is
+    none."""
     from memctl.store import place
 
     ctx.obj.work_in(folder)

@@ -28,12 +28,13 @@ no_llm = click.option("--no-llm", is_flag=True, help="Ask no language model, eve
 
 
 def own_name(session: Session, source: str) -> str:
-    """What a transcript calls its session, or its file is called; "" if neither says anything."""
+    """Return what a transcript calls its session, or its file is called; "" if neither says anything."""
     return session.id or ("" if source == "-" else Path(source).stem)
 
 
 def read(sources: tuple[str, ...]) -> Session:
-    """The session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be read.
+    """Return the session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be
+    read.
 
     To one of Claude Code's belong those of its sub-agents, which lie beside it. What is given twice, or as a copy,
     counts once.
@@ -53,7 +54,7 @@ def read_parts(sources: tuple[str, ...]) -> list[Session]:
 
 
 def _read(sources: tuple[str, ...]) -> list[Session]:
-    """The transcripts with those of sub-agents, each once."""
+    """Return the transcripts with those of sub-agents, each once."""
     import sys
 
     found: list[Session] = []
@@ -71,7 +72,7 @@ def _read(sources: tuple[str, ...]) -> list[Session]:
 
 
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
-    """What the sub-agents of a session did; a transcript of theirs that can't be read, or is named too, is passed
+    """Yield what the sub-agents of a session did; a transcript of theirs that can't be read, or is named too, is passed
     over."""
     for path in claude_code.of_sub_agents(source):
         if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
@@ -83,7 +84,7 @@ def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
 
 
 def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_llm: bool) -> SessionSummary:
-    """A summary with what a language model adds, if its user has one; without, and a warning, if that fails."""
+    """Return a summary with what a language model adds, if its user has one; without, and a warning, if that fails."""
     if no_llm:
         return summary
     from memctl.session import prose
@@ -97,7 +98,7 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
 
 
 def provider_of(memory: Memory) -> Provider | None:
-    """The language model that the user has set up, None without one; raises MemctlError if it can't be used."""
+    """Return the language model that the user has set up, None without one; raises MemctlError if it can't be used."""
     from memctl.providers import choice
 
     return choice.chosen(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)

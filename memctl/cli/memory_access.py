@@ -31,8 +31,8 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 
 def memory(ctx: click.Context) -> Memory:
-    """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
-    remark is printed at the end."""
+    """Return the memory around the folder that the command works in, with what hooks of agents do to it done; what it
+    has to remark is printed at the end."""
     opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
@@ -102,20 +102,21 @@ def _tell_undone(opened: Memory) -> None:
 
 
 def has_pending(opened: Memory) -> bool:
-    """Whether a change waits for its commit, or for Git to say that somebody else made that."""
+    """Return whether a change waits for its commit, or for Git to say that somebody else made that."""
     with suppress(OSError):
         return any(name.endswith(".json") for name in os.listdir(f"{opened.private}/pending"))
     return False
 
 
 def _writes(ctx: click.Context) -> bool:
-    """Whether a command makes commits, by the options that such commands have."""
+    """Return whether a command makes commits, by the options that such commands have."""
     is_one = "no_commit" in ctx.params or ctx.command.name in ("commit", "sync")
     return is_one and not ctx.params.get("dry_run")
 
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
-    """The memory around the folder, or None where there is none; one that is broken raises MemctlError all the same."""
+    """Return the memory around the folder, or None where there is none; one that is broken raises MemctlError all the
+    same."""
     from memctl.store import place
 
     try:
@@ -126,30 +127,30 @@ def memory_if_any(ctx: click.Context) -> Memory | None:
 
 
 def snapshot(opened: Memory, at: str | None) -> Snapshot:
-    """The memory as it is on the disk, or as it was at a revision."""
+    """Return the memory as it is on the disk, or as it was at a revision."""
     if at is not None:
         return load.revision(opened, at)
     return load.disk(opened, _progress if sys.stderr.isatty() else None)
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """The memory on the disk or at a revision, as an agent may read it."""
+    """Return the memory on the disk or at a revision, as an agent may read it."""
     return agent_view.readable(opened, snapshot(opened, at), at)
 
 
 def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:
-    """The memory around the folder, and what of it an agent may read, now or at a revision."""
+    """Return the memory around the folder, and what of it an agent may read, now or at a revision."""
     opened = memory(ctx)
     return opened, readable(opened, at)
 
 
 def progress(doing: str) -> Progress | None:
-    """A progress bar for long work, on a terminal."""
+    """Return a progress bar for long work, on a terminal."""
     return (lambda done, total: _progress(done, total, doing)) if sys.stderr.isatty() else None
 
 
 def filters(opened: Memory, section: str, since: str, until: str, importance: int | None, **named: Any) -> Filters:
-    """The filters that the options of `command.filtering` describe."""
+    """Return the filters that the options of `command.filtering` describe."""
     from memctl.search.filters import Filters
 
     archived, everything = named.pop("archived"), named.pop("everything")

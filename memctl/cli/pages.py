@@ -266,7 +266,7 @@ def _list(kind: PageKind) -> click.Command:
 
 
 def _data(memory: Memory, page: Page) -> dict[str, Any]:
-    """A page for JSON, the path as seen from the worktree's top."""
+    """Return a page for JSON, the path as seen from the worktree's top."""
     return {**msgspec.structs.asdict(page), "path": memory.tracked(page.path), "kind": page.kind.name}
 
 
@@ -277,7 +277,7 @@ def _row(page: Page) -> tuple[str, ...]:
 
 
 def _marker(shown: str) -> click.Argument:
-    """The argument that names a page, by its marker or its title."""
+    """Return the argument that names a page, by its marker or its title."""
     return click.Argument(["marker"], metavar=shown, callback=section_named, shell_complete=complete("marker"))
 
 

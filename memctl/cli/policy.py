@@ -135,7 +135,7 @@ class _Batch:
         )
 
     def _measured(self, named: str, in_contexts: int) -> ContextState:
-        """What the log, the events of a workflow and the records tell; nothing without a memory."""
+        """Return what the log, the events of a workflow and the records tell; nothing without a memory."""
         self.workflow = self.since = ""
         self.events: tuple[WorkflowEvent, ...] = ()
         if self.memory is None:
@@ -176,7 +176,7 @@ class _Batch:
         observations.note(self.memory, batch)
 
     def data(self) -> dict[str, Any]:
-        """The numbers, for JSON."""
+        """Return the numbers, for JSON."""
         facts, burst = self.facts, self.facts.burst
         before = facts.state.aws_before
         debts = zip(self.contexts, self.debts, strict=True)
@@ -212,7 +212,7 @@ _OPTIONS = {
 
 
 def _declared(given: dict[str, Any]) -> ContextState:
-    """What options say, and before them the file of --state."""
+    """Return what options say, and before them the file of --state."""
     named = given["described"]
     found = contexts.parse(read(named), named) if named else ContextState()
     options = {key: given[name] for name, key in _OPTIONS.items() if given.get(name) not in (None, False)}

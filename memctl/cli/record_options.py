@@ -23,7 +23,7 @@ _SHOWN = 20  # options to name in a complaint
 
 
 def own(kind: Kind) -> list[click.Option]:
-    """The options of what only records of a type have."""
+    """Return the options of what only records of a type have."""
     return [*(_DEFAULTS[name]() for name in kind.defaults), *map(_of_field, kind.fields)]
 
 
@@ -38,7 +38,7 @@ def _of_field(field: Field) -> click.Option:
 
 
 def common(statuses: Sequence[str]) -> list[click.Option]:
-    """The options of what all records have, but for their links."""
+    """Return the options of what all records have, but for their links."""
     return [
         click.Option(
             ["--tag", "-t", "tags"],
@@ -67,7 +67,7 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
 
 
 def of_any_type() -> list[click.Option]:
-    """The options of all types, each once: for a record of which nobody knows the type yet."""
+    """Return the options of all types, each once: for a record of which nobody knows the type yet."""
     made = [kind for kind in KINDS.values() if kind.help]
     statuses = list(dict.fromkeys(status for kind in made for status in kind.statuses))
     found: dict[str, click.Option] = {}
@@ -83,7 +83,7 @@ def of_any_type() -> list[click.Option]:
 
 
 def edits(kind: Kind, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """What options say of a record's fields: pairs to set, and pairs to add to lists.
+    """Return what options say of a record's fields: pairs to set, and pairs to add to lists.
 
     Raises MemctlError for an option that its type does not have.
     """

@@ -106,13 +106,13 @@ def search_command(
 
 
 def _kinds(types: Sequence[str]) -> tuple[str, ...]:
-    """The kinds of entries that are asked for, all if none is."""
+    """Return the kinds of entries that are asked for, all if none is."""
     named = [kind for name in types if name != FILE for kind in (RECORDS if name == _ANY_RECORD else (name,))]
     return tuple(dict.fromkeys(named)) if types else ALL
 
 
 def _files(memory: Memory, snapshot: Snapshot, query: str, at: str | None, filters: Filters) -> list[Result]:
-    """The files of the repository that a query is about, as results whose title says how one can tell."""
+    """Return the files of the repository that a query is about, as results whose title says how one can tell."""
     if msgspec.structs.replace(filters, archived=False, types=()) != Filters():
         return []
     from memctl.sources import file_search
@@ -181,7 +181,7 @@ def _sorted(found: list[_Found], order: str) -> list[_Found]:
 
 
 def _row(result: Result) -> tuple[str, ...]:
-    """What a list shows of a result, cell by cell; how to open it where its id does not tell."""
+    """Return what a list shows of a result, cell by cell; how to open it where its id does not tell."""
     if result.record is not None:
         return row(result.record)
     opened = "" if result.kind in (PAGE, FILE) else f"  (`{result.opener}`)"
@@ -189,14 +189,15 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 def _below(excerpt: Excerpt | None, body: str) -> str:
-    """What stands below a result: the piece of its text that matches, of what is no record else how it begins."""
+    """Return what stands below a result: the piece of its text that matches, of what is no record else how
+    it begins."""
     if excerpt is not None:
         return _INDENT + _marked(excerpt)
     return _INDENT + output.plain(first_sentence(body)) if body.strip() else ""
 
 
 def _data(memory: Memory, result: Result, excerpt: Excerpt | None) -> dict[str, Any]:
-    """A result for JSON."""
+    """Return a result for JSON."""
     known = {"kind": result.kind, "id": result.id, "title": result.title, "open": result.opener}
     parts = {name: round(getattr(result, name), 6) for name in ("score", *_PARTS)}
     found = {**known, **parts, "path": memory.tracked(result.path) if result.path else result.id, "excerpt": excerpt}
@@ -277,7 +278,7 @@ def _table(
 
 
 def _title_style(query: str) -> Callable[[str], str]:
-    """What shows a title with the words of a query in bold, in whatever form they stand there."""
+    """Return what shows a title with the words of a query in bold, in whatever form they stand there."""
     asked = [word.casefold() for word in _WORD.findall(query)]
 
     def style(title: str) -> str:
@@ -292,7 +293,7 @@ def _title_style(query: str) -> Callable[[str], str]:
 
 
 def _marked(excerpt: Excerpt) -> str:
-    """An excerpt with its marks: bold on a terminal that wants colours, elsewhere between » and «.
+    """Return an excerpt with its marks: bold on a terminal that wants colours, elsewhere between » and «.
 
     Those two mean nothing to a shell and to Markdown, so a record can't do anything by them.
     """

@@ -41,7 +41,7 @@ def session_command() -> None:
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
-    """The name of a session to be summed up, and what was noted when it began, if it is under way.
+    """Return the name of a session to be summed up, and what was noted when it began, if it is under way.
 
     As given; else MEMCTL_SESSION's, if that was started; else the transcript's own, or its file's.
     """
@@ -264,7 +264,7 @@ session_command.add_command(session_probe.probe_command)
 
 
 def _to_end(memory: Memory, given: str) -> Running:
-    """The session that is to end; raises MemctlError if it is not under way, or if it can't be told which."""
+    """Return the session that is to end; raises MemctlError if it is not under way, or if it can't be told which."""
     under_way = active.all_running(memory)
     if not given and not memory.session and len(under_way) == 1:
         return under_way[0]
@@ -309,7 +309,7 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
 
 
 def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
-    """The proposals that --accept names, without those that are records already, which is told.
+    """Return the proposals that --accept names, without those that are records already, which is told.
 
     Raises MemctlError for a number that there is not.
     """
@@ -412,7 +412,7 @@ def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
 
 
 def _summary_data(summary: SessionSummary) -> dict[str, Any]:
-    """A summary for JSON, without what looks like a credential."""
+    """Return a summary for JSON, without what looks like a credential."""
     data = msgspec.to_builtins(summary)
     data.pop("succeeded")
     data["next_steps"], data["completion"] = summary.next_steps, summary.completion

@@ -99,7 +99,7 @@ def probe_command(
 def _page(
     memory: Memory, snapshot: Snapshot, given: str, session: Session | None, sources: tuple[str, ...]
 ) -> tuple[SessionPage, str]:
-    """The page that is meant, with all its files, and its text; raises MemctlError if it can't be read whole."""
+    """Return the page that is meant, with all its files, and its text; raises MemctlError if it can't be read whole."""
     own = material.own_name(session, sources[0]) if session is not None else ""
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     found, faults = session_pages.read(snapshot, path, text)
@@ -109,8 +109,8 @@ def _page(
 
 
 def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool) -> str:
-    """The session that is meant if none is named: the transcript's (`own`) or MEMCTL_SESSION's if it has a page, the
-    latest if there is no transcript; raises MemctlError if there is none."""
+    """Return the session that is meant if none is named: the transcript's (`own`) or MEMCTL_SESSION's if it has a page,
+    the latest if there is no transcript; raises MemctlError if there is none."""
     own = active.name_like(own) if own else ""
     pages, _ = session_pages.pages(snapshot)
     known = {page.id for page in pages}

@@ -108,7 +108,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
 
 
 def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
-    """The files below `.memory/` that differ from HEAD and from the open batch, as seen from there."""
+    """Return the files below `.memory/` that differ from HEAD and from the open batch, as seen from there."""
     start = len(memory.prefix) + 1
     found = [path[start:] for path in asked.differing(ignored=False) if not files.is_temporary(path[start:])]
     batch = batches.current(memory)
@@ -116,7 +116,8 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
 
 
 def _interrupted(memory: Memory) -> list[str]:
-    """What was begun and not finished, in words; what can tell of it is imported only if there may be something."""
+    """Return what was begun and not finished, in words; what can tell of it is imported only if there may
+    be something."""
     places = memory.private / journal.STEPS, memory.repository.private / journal.MOVE
     if not any(map(os.path.lexists, places)):
         return []
@@ -128,7 +129,7 @@ def _interrupted(memory: Memory) -> list[str]:
 
 
 def _hook_commits(memory: Memory) -> tuple[str | None, str | None]:
-    """What hooks of agents commit (None: not decided yet), and what is wrong with the setting that says so."""
+    """Return what hooks of agents commit (None: not decided yet), and what is wrong with the setting that says so."""
     try:
         return hook_commits.mode(memory.repository) or None, None
     except hook_commits.UnknownValue as error:
@@ -145,7 +146,7 @@ def _change_data(commit: history.Commit) -> dict[str, Any]:
 
 
 def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
-    """The ids that more than one record has, as happens when two clones give out the same one."""
+    """Return the ids that more than one record has, as happens when two clones give out the same one."""
     memory_ids: dict[str, list[str]] = {}
     for record in snapshot.records:
         memory_ids.setdefault(record.id, []).append(record.memory_id)
@@ -204,7 +205,7 @@ def _wrong(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
-    """Which pages are stale, and by which files, in a line, with the command that says more."""
+    """Return which pages are stale, and by which files, in a line, with the command that says more."""
     shown = [f"{one['id']} {some([path.rpartition('/')[2] for path in one['files']], 1)}" for one in stale[:_FEW_PAGES]]
     more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
     return f"{quantity(len(stale), 'page')} stale ({', '.join([*shown, *more])}): `memctl impact --all`"

@@ -42,18 +42,18 @@ class Bars(NamedTuple):
         return Bars(max(6, min(20, width // 4)), width, *("\u2588\u2591" if is_unicode else "#."))
 
     def bar(self, percent: int) -> str:
-        """A bar for a percentage, in colour on a terminal: "####...... 40 %"."""
+        """Return a bar for a percentage, in colour on a terminal: "####...... 40 %"."""
         filled = round(self.cells * min(percent, 100) / 100)
         colour = next(colour for least, colour in _PROGRESS if percent >= least)
         return f"{click.style(self.done * filled, fg=colour)}{self.rest * (self.cells - filled)} {percent:>3} %"
 
     def fitted(self, text: str, width: int) -> str:
-        """A text in so many characters, cut if need be."""
+        """Return a text in so many characters, cut if need be."""
         return text if len(text) <= width else f"{text[: max(width - 3, 1)]}..."
 
 
 def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
-    """The figures of a snapshot, as `memctl status --json` has them."""
+    """Return the figures of a snapshot, as `memctl status --json` has them."""
     work = OpenWork(snapshot.open_records)
     issues = dict.fromkeys(SEVERITIES, 0)
     for record in snapshot.open_records:
@@ -80,7 +80,7 @@ def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
 
 
 def at_work(memory: Memory) -> list[dict[str, str]]:
-    """The agents that are at work, by the state that they share; none where that can't be read."""
+    """Return the agents that are at work, by the state that they share; none where that can't be read."""
     from memctl.team.coordination_ref import ref
 
     if not memory.repository.tip(ref(memory)):
@@ -94,7 +94,7 @@ def at_work(memory: Memory) -> list[dict[str, str]]:
 
 
 def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
-    """The session that ended last, and what it was for."""
+    """Return the session that ended last, and what it was for."""
     if not snapshot.names(SESSIONS):
         return None
     from memctl.pack import last_work  # most memories have no page of a session

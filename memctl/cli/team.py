@@ -42,7 +42,7 @@ agreeing = options(
 
 
 def seen(memory: Memory, remote: str | None) -> ReadState:
-    """The state as this clone has it, with what a remote has taken in if one is named."""
+    """Return the state as this clone has it, with what a remote has taken in if one is named."""
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.take_in(memory, remote)

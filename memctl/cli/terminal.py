@@ -25,7 +25,7 @@ _LINE_ENDS = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
 def harmless(text: str, stream: TextIO) -> str:
-    """A text without control characters if `stream` is a terminal; unchanged if it goes elsewhere."""
+    """Return a text without control characters if `stream` is a terminal; unchanged if it goes elsewhere."""
     return re.sub(_CONTROL, "\N{REPLACEMENT CHARACTER}", text) if stream.isatty() else text
 
 
@@ -103,7 +103,7 @@ def release(folder: Path) -> None:
 
 
 def size() -> os.terminal_size:
-    """The size of the terminal that is printed to; of none, 80 by 24. (`shutil` has it, and takes 10 ms.)"""
+    """Return the size of the terminal that is printed to; of none, 80 by 24. (`shutil` has it, and takes 10 ms.)"""
     try:
         columns, lines = os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
@@ -112,7 +112,7 @@ def size() -> os.terminal_size:
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Whether what is printed there may have colours: it is a terminal whose user has nothing against them."""
+    """Return whether what is printed there may have colours: it is a terminal whose user has nothing against them."""
     is_dumb = os.environ.get("TERM", "" if os.name == "nt" else "dumb") == "dumb"
     return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
 

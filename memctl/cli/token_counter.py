@@ -36,14 +36,14 @@ def model_of(given: str | None, memory: Memory | None) -> str:
 
 
 def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = None) -> Counter:
-    """The counter for a model; raises MemctlError for one that is not known."""
+    """Return the counter for a model; raises MemctlError for one that is not known."""
     if memory is None:
         return Counter(family_of(model), tokenizer=tokenizer)
     return count.of_memory(memory, model, tokenizer)
 
 
 def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter:
-    """The counter for the model that is asked for, else the one that a file names, else the memory's."""
+    """Return the counter for the model that is asked for, else the one that a file names, else the memory's."""
     default = model_of(asked, memory)
     if asked is None and named:
         try:
@@ -77,7 +77,7 @@ class Surroundings(NamedTuple):
 
 
 def surroundings(ctx: click.Context, model: str | None = None, at: str | None = None) -> Surroundings:
-    """What is around the folder that the command works in; `model` goes before the one in config.yaml.
+    """Return what is around the folder that the command works in; `model` goes before the one in config.yaml.
 
     Raises MemctlError if the memory is asked for at a revision and there is none. Records that can't be read are named
     on stderr.
@@ -116,7 +116,7 @@ class Several(Command):
 
 
 def files_option(name: str, help_: str) -> Callable[[F], F]:
-    """An option for several files."""
+    """Return an option for several files."""
     return click.option(f"--{name}", name, multiple=True, metavar=_MANY, help=help_)
 
 

@@ -149,7 +149,8 @@ def _counted(source: str, counter: Counter, as_messages: bool) -> list[_Row]:
 
 
 def _request(text: str) -> Any:
-    """A JSON document, or else the lines of JSON Lines as a list; a transcript's lines have their `message` taken."""
+    """Return a JSON document, or else the lines of JSON Lines as a list; a transcript's lines have their `message`
+    taken."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -213,7 +214,7 @@ def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
 
 
 def _read_beside(source: str, name: str) -> str:
-    """A file that an observation names: below the folder of the observations, and nowhere else."""
+    """Return a file that an observation names: below the folder of the observations, and nowhere else."""
     folder = Path("." if source == "-" else source).resolve()
     folder = folder if folder.is_dir() else folder.parent
     file = (folder / name).resolve()

@@ -177,7 +177,7 @@ def _told(reasons: Sequence[Reason]) -> list[str]:
 
 
 def _followed(lines: LineReference) -> str:
-    """What became of the lines of a reference since it was recorded; "" if they are where they were."""
+    """Return what became of the lines of a reference since it was recorded; "" if they are where they were."""
     at = f" at {lines.commit[:SHORT]}" if lines.commit else ""
     if not lines.is_followed:
         return f"{at}, which may have moved since"

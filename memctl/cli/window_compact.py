@@ -108,7 +108,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
 
 
 def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenConversation, Counter]:
-    """The conversation of a file with its curve, and what counted it."""
+    """Return the conversation of a file with its curve, and what counted it."""
     from memctl.window import status
 
     counters: list[Counter] = []
@@ -152,7 +152,7 @@ def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
 
 
 def _step_data(step: Step) -> dict[str, Any]:
-    """A step for a program; which blocks it changed stands in the audit of a manager."""
+    """Return a step for a program; which blocks it changed stands in the audit of a manager."""
     data: dict[str, Any] = msgspec.to_builtins(step)
     del data["changes"]
     return data
@@ -181,7 +181,7 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
 
 
 def _told(step: Step) -> str:
-    """A step on one line."""
+    """Return a step on one line."""
     more = [f"{step.blocks} blocks"] if step.blocks else []
     more += [f"fidelity {step.fidelity:.2f}"] if step.fidelity is not None else []
     if step.llm_calls:

@@ -78,7 +78,7 @@ def fidelity_command(
 
 
 def _judged(before: str, after: str, questions: Sequence[Question], provider: Provider | None) -> Fidelity:
-    """The fidelity as the user's model judges it; by facts, and with a warning, if that fails."""
+    """Return the fidelity as the user's model judges it; by facts, and with a warning, if that fails."""
     if provider is not None:
         try:
             return fidelity.evaluate(before, after, questions, fidelity.asked_of(provider))
@@ -97,7 +97,7 @@ def _session(source: str) -> Session:
 
 
 def _text(session: Session) -> str:
-    """All that a model would read of a session."""
+    """Return all that a model would read of a session."""
     return "\n".join(
         f"{event.tool} {msgspec.json.encode(event.arguments).decode()}" if event.tool else event.text
         for event in session.events

@@ -28,8 +28,8 @@ def of_conversation(
     host: str | None = None,
     max_output: int = model_windows.DEFAULT_OUTPUT,
 ) -> Limit:
-    """How much fits, for the window of a transcript or of messages; `usable` is what the settings say, None if they
-    do not."""
+    """Return how much fits, for the window of a transcript or of messages; `usable` is what the settings say, None if
+    they do not."""
     from memctl.window import MODEL_REPORTED, limits
 
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
@@ -43,8 +43,8 @@ def of_conversation(
 
 
 def of_model(model: str | None, window: int | None, host: str, memory: Memory | None) -> Limit:
-    """How much fits, for a window that nobody has seen: as given, as the settings say, by the name of the model (the
-    memory's by default), or a small one for a name that says nothing."""
+    """Return how much fits, for a window that nobody has seen: as given, as the settings say, by the name of the model
+    (the memory's by default), or a small one for a name that says nothing."""
     from memctl.window import limits, profiles
 
     _, usable = settings(None, memory)
@@ -83,8 +83,8 @@ def warn_of(limit: Limit) -> None:
 
 
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int | None]:
-    """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and how much
-    fits if they say so, be it what it would be without them."""
+    """Return the settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and how
+    much fits if they say so, be it what it would be without them."""
     from memctl.window import config
 
     values = read_yaml(read(file), file) if file else memory.config.window if memory else {}

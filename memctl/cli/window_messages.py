@@ -57,7 +57,7 @@ def check_target(opened: Opened, source: str, target_file: str | None) -> None:
 
 
 def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened, Counter]:
-    """The conversation of a file, and what counted it; raises MemctlError if there is none in it."""
+    """Return the conversation of a file, and what counted it; raises MemctlError if there is none in it."""
     from memctl.window import reading
 
     with lines(source) as found:
@@ -67,7 +67,8 @@ def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened,
 
 
 def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -> EvictionEngine:
-    """The engine of a policy; `semantic_merge` compares texts by their meaning, too, if the user has set a model."""
+    """Return the engine of a policy; `semantic_merge` compares texts by their meaning, too, if the user has set a
+    model."""
     from memctl.window import EvictionEngine
 
     if policy == "semantic_merge" and memory is not None and memory.semantic_model:
@@ -90,7 +91,7 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(opened: Opened) -> dict[str, Any]:
-    """What of a file is neither counted nor given back, for a program."""
+    """Return what of a file is neither counted nor given back, for a program."""
     return {
         "uncounted": opened.conversation.uncounted,
         "left_out": opened.transcript.left_out if opened.transcript else 0,
@@ -99,7 +100,7 @@ def rest(opened: Opened) -> dict[str, Any]:
 
 
 def broken_in(transcript: Window | None) -> int:
-    """Lines of a transcript that nobody can read; 0 if it is none."""
+    """Return lines of a transcript that nobody can read; 0 if it is none."""
     return transcript.broken if transcript else 0
 
 

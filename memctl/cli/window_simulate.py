@@ -140,7 +140,7 @@ def _row(one: Replay) -> tuple[str, ...]:
 
 
 def _curve(points: tuple[int, ...], most: int) -> str:
-    """The curve in one line; all curves to the same scale."""
+    """Return the curve in one line; all curves to the same scale."""
     from memctl.window import Curve, curve
 
     return curve.sparkline(Curve(points=points), most)

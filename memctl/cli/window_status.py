@@ -89,13 +89,13 @@ class WindowSource:
             return status.read(found, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
-        """The state of the window that was read."""
+        """Return the state of the window that was read."""
         if self._usual is None:
             self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
         return status.judge(seen, limit, self.config, self._usual)
 
     def follower(self) -> Follower:
-        """What reads the file again and again, of a transcript only what was added."""
+        """Return what reads the file again and again, of a transcript only what was added."""
         return Follower(self.file, self._counter)
 
     def _counter(self, model: str) -> Counter:
@@ -104,7 +104,7 @@ class WindowSource:
         return found
 
     def limit(self, seen: SeenConversation) -> Limit:
-        """How much fits, as `window_limit` has it."""
+        """Return how much fits, as `window_limit` has it."""
         return window_limit.of_conversation(
             seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
         )
@@ -194,7 +194,7 @@ def _follow(source: WindowSource) -> None:
 
 
 def _changed(file: str) -> tuple[int, int] | None:
-    """When a file was changed last, and its size; None if it is gone, which whoever reads it complains of."""
+    """Return when a file was changed last, and its size; None if it is gone, which whoever reads it complains of."""
     try:
         found = os.stat(file)
     except OSError:
@@ -234,7 +234,7 @@ def _fits(limit: Limit) -> str:
 
 
 def _growth(reading: PressureReading, steps: int) -> str:
-    """The burn rate, which is that of `window health`, and what is expected from it and from what is usual."""
+    """Return the burn rate, which is that of `window health`, and what is expected from it and from what is usual."""
     if reading.forecast_tokens_per_turn <= 0:
         return ""
     rate, late = f"{reading.burn_rate_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
@@ -274,7 +274,7 @@ def _large_row(one: status.Large) -> tuple[str, ...]:
 
 
 def _suited(limit: Limit, thresholds: Thresholds) -> str:
-    """A hint for small and large windows whose thresholds are the defaults; "" for others."""
+    """Return a hint for small and large windows whose thresholds are the defaults; "" for others."""
     suited = Thresholds.suited_to(limit.window)
     if thresholds != Thresholds() or suited == thresholds:
         return ""
@@ -372,7 +372,7 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
 
 
 def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
-    """What is out of its healthy range and does not alarm."""
+    """Return what is out of its healthy range and does not alarm."""
     alarming = {alert.metric for alert in alerts}
     return [one for one in health.watch(last) if one.metric not in alarming]
 

@@ -73,11 +73,11 @@ class Decisions:
         self.by_file = {self._files[record.path]: record for record in reversed(records)}
 
     def file(self, record: Record) -> str:
-        """The name of a decision's file."""
+        """Return the name of a decision's file."""
         return self._files[record.path]
 
     def text(self, record: Record, form: Form | None = None) -> str:
-        """The text of a decision's file, in the form it came in or another one."""
+        """Return the text of a decision's file, in the form it came in or another one."""
         origin = self.origins.get(record.path)
         body = restore(self._snapshot.body(record), origin.links if origin else {})
         by, of = self._others(record.superseded_by), self._others(record.supersedes)
@@ -102,7 +102,7 @@ class Decisions:
 def export_folder(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], folder: Path, form: Form | None = None
 ) -> list[Exported]:
-    """The decisions among the records as files of a folder, which need not be there yet.
+    """Return the decisions among the records as files of a folder, which need not be there yet.
 
     Raises MemctlError if two of them are the same file, or if one would be written through a symbolic link.
     """
@@ -128,7 +128,8 @@ def export_folder(
 
 
 def _last_exports(memory: Memory) -> dict[str, str]:
-    """The digest of each file as it was exported last, by its whole path; what nobody can read counts for nothing."""
+    """Return the digest of each file as it was exported last, by its whole path; what nobody can read counts for
+    nothing."""
     try:
         return msgspec.json.decode((memory.private / _EXPORTS).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
@@ -159,7 +160,8 @@ def _compare(folder: Path, file: str, record: Record, text: str, ours: Container
 
 
 def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
-    """The file of each decision, by the record's path; those that came from none are numbered behind the others."""
+    """Return the file of each decision, by the record's path; those that came from none are numbered behind
+    the others."""
     named = {path: origin.file for path, origin in origins.items()}
     free = sorted(name for name in set(present) - set(named.values()) if adr_text.number_of(name))
     numbers = {name: number for name in (*named.values(), *free) if (number := adr_text.number_of(name))}
@@ -181,7 +183,7 @@ def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: 
 
 
 def _slug(record: Record) -> str:
-    """What a record's file is called behind its id; it stays the same when the title changes."""
+    """Return what a record's file is called behind its id; it stays the same when the title changes."""
     name = record.path.rpartition("/")[2].removesuffix(".md")
     return name.removeprefix(record_ids.id_in_path(record.path) or "").strip("-") or record.id.lower()
 
@@ -200,7 +202,7 @@ class AdrFile(msgspec.Struct, frozen=True):
     said: Statement
 
     def line_of(self, text: str) -> int:
-        """The line on which a text stands first."""
+        """Return the line on which a text stands first."""
         return self.text.count("\n", 0, max(self.text.find(text), 0)) + 1
 
 
@@ -239,7 +241,7 @@ def import_folder(
     allow_secret: bool = False,
     is_strict: bool = False,
 ) -> ImportedFolder:
-    """The Change that adds the records of a folder as decisions; those that are there already are left alone.
+    """Return the Change that adds the records of a folder as decisions; those that are there already are left alone.
 
     Raises MemctlError, naming files and lines, if none of them can be added, and if `is_strict` any.
     """
@@ -286,7 +288,7 @@ def import_folder(
 
 
 def _is_same(decisions: Decisions, record: Record, item: AdrFile) -> bool:
-    """Whether a decision came from just this text, or would be written out as it in one of the forms."""
+    """Return whether a decision came from just this text, or would be written out as it in one of the forms."""
     origin = decisions.origins.get(record.path)
     if origin is not None and origin.digest == item.origin.digest:
         return True
@@ -301,7 +303,7 @@ def _records_of(
     links: Sequence[Edge],
     there: Mapping[str, Record],
 ) -> tuple[dict[str, str], list[Write]]:
-    """The ids of new decisions by file, and their files in the memory."""
+    """Return the ids of new decisions by file, and their files in the memory."""
     commits = _first_commits(memory, folder, [item.file for item in new])
     drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
     complete_values = [complete(memory, draft) for _, draft in drafts]
@@ -318,7 +320,8 @@ def _records_of(
 
 
 def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft:
-    """The decision that a file becomes: by whom and of when the file says, or else the first `commit` with it."""
+    """Return the decision that a file becomes: by whom and of when the file says, or else the first
+    `commit` with it."""
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
         item.origin,
@@ -340,7 +343,8 @@ def _memory_id(memory: Memory, item: AdrFile) -> str:
 
 
 def _faults(memory: Memory, item: AdrFile) -> list[str]:
-    """What is wrong with the decision of a file: it can't be read, or would not be written out as that file again."""
+    """Return what is wrong with the decision of a file: it can't be read, or would not be written out as that file
+    again."""
     draft = _draft(item, (), None)
     values = complete(memory, draft) | {"memory_id": _memory_id(memory, item)}
     values["id"] = record_ids.record_id(DECISION, values["timestamp"][:10], 1)
@@ -366,7 +370,7 @@ def _other_ends(
     links: Iterable[Edge],
     added: Mapping[str, str],
 ) -> list[tuple[Record, dict[str, Any]]]:
-    """What changes in decisions that are there already and that new ones are linked to."""
+    """Return what changes in decisions that are there already and that new ones are linked to."""
     changes: dict[str, dict[str, Any]] = {}
     origins = {file: origin for file in known if (origin := decisions.origins.get(there[file].path))}
     for edge in links:
@@ -387,7 +391,7 @@ def _other_ends(
 
 
 def _with_other(origin: AdrOrigin, name: str, other: str) -> AdrOrigin:
-    """An origin that notes what another file says; its own need not say it then."""
+    """Return an origin that notes what another file says; its own need not say it then."""
     files = [*getattr(origin, name), other]
     return msgspec.structs.replace(origin, **{name: files})
 
@@ -406,8 +410,8 @@ def _notes(item: AdrFile) -> list[str]:
 
 
 def _listing(folder: Path) -> tuple[list[str], list[str]]:
-    """The names in a folder that are those of records, by their numbers, those without one that read as decisions, and
-    the others but for hidden ones."""
+    """Return the names in a folder that are those of records, by their numbers, those without one that read as
+    decisions, and the others but for hidden ones."""
     try:
         names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     except OSError as error:
@@ -420,7 +424,7 @@ def _listing(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def _reads_as_decision(folder: Path, name: str) -> bool:
-    """Whether a file without a number says its status, or has two sections of a decision at least."""
+    """Return whether a file without a number says its status, or has two sections of a decision at least."""
     if not adr_text.is_name(name):
         return False
     read, _ = _read(folder, [name])
@@ -429,8 +433,8 @@ def _reads_as_decision(folder: Path, name: str) -> bool:
 
 
 def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -> tuple[list[AdrFile], list[str]]:
-    """The records of a folder, and what is wrong with those that are none, with file and line; `links` is what makes
-    their relative links lead from a record."""
+    """Return the records of a folder, and what is wrong with those that are none, with file and line; `links` is what
+    makes their relative links lead from a record."""
     found: list[AdrFile] = []
     wrong: list[str] = []
     for name in names:
@@ -455,14 +459,14 @@ def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -
 
 
 def _secrets(found: AdrFile) -> list[str]:
-    """The lines of a file that look like credentials."""
+    """Return the lines of a file that look like credentials."""
     spans = find(found.text)
     places = zip(lines(found.text, spans), spans, strict=True)
     return [f"{found.file}:{line}: this {describe(found.text, span)}" for line, span in places]
 
 
 def _first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, Commit]:
-    """The first commit with each file; files that Git does not have are left out."""
+    """Return the first commit with each file; files that Git does not have are left out."""
     try:
         below = Path(os.path.realpath(folder)).relative_to(memory.repository.top).as_posix()
     except ValueError:
@@ -475,7 +479,7 @@ def _first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[s
 
 
 def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
-    """Which of the named files supersedes which, as some of them say it.
+    """Return which of the named files supersedes which, as some of them say it.
 
     `statuses` are those of all decisions by file. What is only proposed, or was rejected, supersedes nothing; and what
     was rejected is superseded by nothing.

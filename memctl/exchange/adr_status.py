@@ -50,7 +50,7 @@ class Other(msgspec.Struct, frozen=True):
         return number_of(self.file) or ""
 
     def link(self, form: Form) -> str:
-        """A Markdown link to it, as adr-tools and MADR write them."""
+        """Return a Markdown link to it, as adr-tools and MADR write them."""
         title = re.sub(r"([\\\[\]])", r"\\\1", self.title)
         numbered = f"{int(self.number or 0)}. {title}" if form == "nygard" else f"ADR-{self.number}"
         text = numbered if self.number else title
@@ -58,7 +58,7 @@ class Other(msgspec.Struct, frozen=True):
 
 
 def statement_of(origin: AdrOrigin, body: str) -> Statement:
-    """What a file says in its head or its section `Status`, and in a list of links."""
+    """Return what a file says in its head or its section `Status`, and in a list of links."""
     head = head_of(origin)
     text = head.at(head.status) or _status_text(origin)
     lists = [part.text for part in headings.split(body) if adr_text.name_of(part) == _LINKS]
@@ -74,12 +74,12 @@ def statement_of(origin: AdrOrigin, body: str) -> Statement:
 
 
 def _status_text(origin: AdrOrigin) -> str:
-    """The text of a file's section `Status`."""
+    """Return the text of a file's section `Status`."""
     return "".join(part.body for part in headings.split(origin.status))
 
 
 def refresh(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> AdrOrigin:
-    """The origin of a record with what has become of the record since: its title, date, status and successors.
+    """Return the origin of a record with what has become of the record since: its title, date, status and successors.
 
     `by` are the records that supersede it, `of` those that it supersedes.
     """
@@ -109,7 +109,8 @@ def refresh(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], o
 def fresh(
     file: str, form: Form, record: Record, by: Sequence[Other], of: Sequence[Other], old: AdrOrigin | None = None
 ) -> str:
-    """What stands above a record's body in a form that it did not come in; what else its `old` head says is kept."""
+    """Return what stands above a record's body in a form that it did not come in; what else its `old` head says is
+    kept."""
     front, above, below = _other_parts(old) if old else ("", "", "")
     day = record.timestamp[:10]
     if form == "madr":
@@ -124,7 +125,8 @@ def fresh(
 
 
 def _status(text: str) -> str:
-    """The status that a text names, "" if none that is known. What a decision has become last outweighs the rest."""
+    """Return the status that a text names, "" if none that is known. What a decision has become last outweighs the
+    rest."""
     lines = [_ASIDE.sub("", line) for line in text.split("\n")]
     words = [match for line in lines if (match := _WORD.search(line))]
     for match in words:
@@ -134,7 +136,7 @@ def _status(text: str) -> str:
 
 
 def _relations(line: str) -> Iterable[tuple[bool, Target]]:
-    """The records that a line says supersede this one (True) or are superseded by it (False)."""
+    """Return the records that a line says supersede this one (True) or are superseded by it (False)."""
     found = list(_RELATION.finditer(line))
     for match, following in zip(found, [*found[1:], None], strict=False):
         text = line[match.end() : following.start() if following else len(line)]
@@ -172,14 +174,15 @@ def _in_words(status: str, by: Sequence[Other], form: Form) -> str:
 
 
 def _value(head: Head, words: str) -> str:
-    """The words of a status in place of those that stand in a head: with a capital as there, quoted where need be."""
+    """Return the words of a status in place of those that stand in a head: with a capital as there, quoted where need
+    be."""
     assert head.status is not None
     words = words[0].upper() + words[1:] if head.text[head.status[0]].isupper() else words
     return _quote(head, head.status, words)
 
 
 def _quote(head: Head, span: Span, words: str) -> str:
-    """Words in place of a span of a head: in front matter as YAML has them."""
+    """Return words in place of a span of a head: in front matter as YAML has them."""
     start, end = span
     if not head.front[0] <= start < head.front[1]:
         return words
@@ -194,14 +197,15 @@ def _yaml(words: str) -> str:
 
 
 def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
-    """The change that puts a status into the front matter of a head that has none, and the front matter too."""
+    """Return the change that puts a status into the front matter of a head that has none, and the front matter too."""
     start = head.front[0]
     line = f"status: {_yaml(words)}\n"
     return ((start, start), line if start else f"---\n{line}---\n\n")
 
 
 def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
-    """A section `Status` with another status ("" for the same) and more lines, each a paragraph as adr-tools has it."""
+    """Return a section `Status` with another status ("" for the same) and more lines, each a paragraph as adr-tools has
+    it."""
     part = headings.split(section)[0]
     heading, rest = part.opening.rstrip("\n"), part.body
     kept = rest.strip("\n")
@@ -216,7 +220,7 @@ def _rewrite_section(section: str, status: str, lines: Sequence[str]) -> str:
 
 
 def _other_parts(origin: AdrOrigin) -> tuple[str, str, str]:
-    """What a head says beside title, status and date: in its front matter, above its title and below it.
+    """Return what a head says beside title, status and date: in its front matter, above its title and below it.
 
     Lines of the section with the status that say something else stand behind what is below.
     """
@@ -233,5 +237,5 @@ def _other_parts(origin: AdrOrigin) -> tuple[str, str, str]:
 
 
 def _join_lines(lines: Iterable[str | None]) -> str:
-    """The lines that are left, without the gaps that others leave."""
+    """Return the lines that are left, without the gaps that others leave."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None)).strip("\n")

@@ -66,13 +66,13 @@ _ONLY_NYGARD = {STATUS, "context", "decision", "consequences"}
 
 
 def detect(parts: Iterable[HeadedPart]) -> Form:
-    """The form of a file with these parts."""
+    """Return the form of a file with these parts."""
     found = {name_of(part) for part in parts}
     return "nygard" if found & _ONLY_NYGARD and not found & _ONLY_MADR else "madr"
 
 
 def for_record(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, str]]:
-    """The body that a file's parts make, and by content field the opening lines that are not the form's own."""
+    """Return the body that a file's parts make, and by content field the opening lines that are not the form's own."""
     texts: list[str] = []
     wording: dict[str, str] = {}
     taken: set[str] = set()
@@ -89,7 +89,7 @@ def for_record(parts: Iterable[HeadedPart], form: Form) -> tuple[str, dict[str, 
 
 
 def for_file(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
-    """The texts of the parts that a body has in a file: `for_record` the other way round."""
+    """Return the texts of the parts that a body has in a file: `for_record` the other way round."""
     texts = []
     for part, field in _with_fields(body):
         opening = f"{wording.get(field.name, _opening(field, form))}{_line_end(part)}" if field else part.opening
@@ -98,8 +98,8 @@ def for_file(body: str, form: Form, wording: Mapping[str, str]) -> list[str]:
 
 
 def with_outcome(body: str, title: str) -> str:
-    """The body of a decision as MADR tells it: what was chosen is one of the options, and the outcome, with its reason
-    where nothing else is said of it."""
+    """Return the body of a decision as MADR tells it: what was chosen is one of the options, and the outcome, with its
+    reason where nothing else is said of it."""
     content = content_fields.content(DECISION, body)
     options = content.get("alternatives_considered") or []
     if isinstance(options, list) and options:
@@ -114,7 +114,8 @@ def with_outcome(body: str, title: str) -> str:
 
 
 def arrange(body: str, form: Form) -> str:
-    """A body in a form that it did not come in: sections in the form's order and under its names, others behind."""
+    """Return a body in a form that it did not come in: sections in the form's order and under its names,
+    others behind."""
     places = list(_SECTIONS[form])
     parts = _with_fields(body)
     has_outcome = form == "madr" and any(field and field.name == "decision" for _, field in parts)
@@ -131,18 +132,19 @@ def arrange(body: str, form: Form) -> str:
 
 
 def _field_of(name: str) -> Field | None:
-    """The content field that a section is, by what it is called."""
+    """Return the content field that a section is, by what it is called."""
     role = labels.look_up(name)[0]
     return None if role in _NOT_READ else _FIELDS.get(labels.FIELDS[DECISION.name].get(role, ""))
 
 
 def name_of(part: HeadedPart) -> str:
-    """What a section is called, for comparing: MADR 2 has comments such as `<!-- optional -->` behind the names."""
+    """Return what a section is called, for comparing: MADR 2 has comments such as `<!-- optional -->`
+    behind the names."""
     return part.heading.partition("<!--")[0].strip().removesuffix(":").rstrip().casefold()
 
 
 def _with_fields(body: str) -> Sequence[tuple[HeadedPart, Field | None]]:
-    """The parts of a decision's body, each with the content field that it holds."""
+    """Return the parts of a decision's body, each with the content field that it holds."""
     found: list[tuple[HeadedPart, Field | None]] = []
     taken: set[str] = set()
     for part in headings.split(body):
@@ -242,15 +244,15 @@ class Head(msgspec.Struct, frozen=True):
         return words.replace('\\"', '"') if quote == '"' else words.replace("''", "'")
 
     def at(self, span: Span | None) -> str:
-        """The text of a span, "" for none."""
+        """Return the text of a span, "" for none."""
         return "" if span is None else self.text[span[0] : span[1]]
 
     def line(self, span: Span) -> int:
-        """The line of the file on which a span begins."""
+        """Return the line of the file on which a span begins."""
         return self.text.count("\n", 0, span[0]) + 1
 
     def with_changes(self, changes: Iterable[tuple[Span, str]]) -> str:
-        """The head with the text of some spans replaced."""
+        """Return the head with the text of some spans replaced."""
         text = self.text
         for (start, end), new in sorted(changes, reverse=True):
             text = text[:start] + new + text[end:]
@@ -258,24 +260,24 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def is_name(file: str) -> bool:
-    """Whether a file of a folder may be a record's, and is no path that leads elsewhere."""
+    """Return whether a file of a folder may be a record's, and is no path that leads elsewhere."""
     return file.endswith(".md") and file[0] != "." and not {"/", "\\"} & set(file) and file.isprintable()
 
 
 def number_of(file: str) -> str | None:
-    """The number in a record's file name, with its zeros; None if no record is named so."""
+    """Return the number in a record's file name, with its zeros; None if no record is named so."""
     match = _FILE.fullmatch(file)
     return match[2] if match and "/" not in file and "\\" not in file and file.isprintable() else None
 
 
 def prefix_of(file: str) -> str:
-    """What stands before the number in a record's file name."""
+    """Return what stands before the number in a record's file name."""
     match = _FILE.fullmatch(file)
     return match[1] if match else ""
 
 
 def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
-    """What is kept of a file beside the body of its record, and that body; raises Malformed with the line."""
+    """Return what is kept of a file beside the body of its record, and that body; raises Malformed with the line."""
     digest = digest_of(text)
     has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
     text = _with_line_feeds(text.removeprefix("\ufeff"))
@@ -303,7 +305,7 @@ def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
 
 
 def put_together(origin: AdrOrigin, body: str) -> str:
-    """The text of the file that `take_apart` takes apart."""
+    """Return the text of the file that `take_apart` takes apart."""
     kept = relative_links.restore(body.strip("\n"), origin.links)
     parts = for_file(kept + origin.end, origin.form, origin.headings) if kept else []
     if origin.status:
@@ -317,12 +319,12 @@ def put_together(origin: AdrOrigin, body: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """What tells whether a file is still the one that was read: 64 bits are plenty for a folder."""
+    """Return what tells whether a file is still the one that was read: 64 bits are plenty for a folder."""
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def head_of(origin: AdrOrigin) -> Head:
-    """What the head of a file says; raises Malformed if there is no title in it."""
+    """Return what the head of a file says; raises Malformed if there is no title in it."""
     return _scan(origin.head, origin.file, is_head=True)[0]
 
 
@@ -338,7 +340,7 @@ def deciders(head: str) -> str:
 
 
 def kept_in(values: Mapping[str, Any]) -> AdrOrigin | None:
-    """What the front matter of a decision keeps of its file; None if it came from none, or is not to be read."""
+    """Return what the front matter of a decision keeps of its file; None if it came from none, or is not to be read."""
     try:
         origin = msgspec.convert(values.get(KEY), AdrOrigin)
         head_of(origin)
@@ -348,7 +350,8 @@ def kept_in(values: Mapping[str, Any]) -> AdrOrigin | None:
 
 
 def _with_line_feeds(text: str) -> str:
-    """The text with LF line ends; raises Malformed if its lines end in different ways, which could not be kept."""
+    """Return the text with LF line ends; raises Malformed if its lines end in different ways, which could
+    not be kept."""
     if "\r" not in text:
         return text
     lines = text.split("\n")
@@ -361,7 +364,8 @@ def _with_line_feeds(text: str) -> str:
 
 
 def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
-    """The head of a file, and where its body begins; with `is_head` the text is but a head that was found before."""
+    """Return the head of a file, and where its body begins; with `is_head` the text is but a head that was found
+    before."""
     front = _FRONT.match(text)
     if front is None and text.startswith("---\n"):
         raise Malformed(1, "", "the front matter is not closed (no second line `---`)")
@@ -386,8 +390,8 @@ def _scan(text: str, file: str, *, is_head: bool = False) -> tuple[Head, int]:
 
 
 def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_head: bool) -> tuple[Head, int] | None:
-    """The head of a file without a line for its title, and where its body begins: the front matter has the title, or
-    the name of the file says it. None for what has neither, or reads as no decision."""
+    """Return the head of a file without a line for its title, and where its body begins: the front matter has the
+    title, or the name of the file says it. None for what has neither, or reads as no decision."""
     place = front.end() if front else 0
     end, labels = _labels(text, place)
     spans = {**labels, **(_front_spans(text, front.span(1)) if front else {})}
@@ -404,7 +408,7 @@ def _head_without_title(text: str, file: str, front: re.Match[str] | None, is_he
 
 
 def has_sections(text: str) -> bool:
-    """Whether a text has two sections of a decision at least."""
+    """Return whether a text has two sections of a decision at least."""
     names = {name_of(part) for part in headings.split(text)}
     return sum(name in _ONLY_MADR or name in _ONLY_NYGARD or _field_of(name) is not None for name in names) > 1
 
@@ -421,7 +425,7 @@ def _with_date(head: Head, span: Span | None) -> Head:
 
 
 def _numbering(title: str, file: str) -> int:
-    """How many characters of a title are the number of the file: `12. `, `ADR-0012: `, `0012 `."""
+    """Return how many characters of a title are the number of the file: `12. `, `ADR-0012: `, `0012 `."""
     number = str(int(number_of(file) or 0))
     pattern = rf"ADR[-_ #]*0*{number}\b[ \t]*[.:)–—-]*[ \t]*|0*{number}[ \t]*[.:)–—-]+[ \t]+|0+{number}[ \t]+"  # noqa: RUF001
     match = re.match(rf"(?:{pattern})(?=\S)", title, re.IGNORECASE)
@@ -429,7 +433,7 @@ def _numbering(title: str, file: str) -> int:
 
 
 def _front_spans(text: str, front: Span) -> dict[str, Span]:
-    """Where the values of status and date stand in the front matter, without the quotes around them."""
+    """Return where the values of status and date stand in the front matter, without the quotes around them."""
     spans: dict[str, Span] = {}
     for match in _FRONT_LINE.finditer(text, *front):
         value = _COMMENT.sub("", match[2]).rstrip(" \t")
@@ -442,7 +446,7 @@ def _front_spans(text: str, front: Span) -> dict[str, Span]:
 
 
 def _is_table_of_labels(lines: Sequence[str]) -> bool:
-    """Whether a table begins here that has a row with the status or another label of a head."""
+    """Return whether a table begins here that has a row with the status or another label of a head."""
     for line in lines:
         if not line.startswith("|"):
             return False
@@ -452,13 +456,14 @@ def _is_table_of_labels(lines: Sequence[str]) -> bool:
 
 
 def _is_label(name: str) -> bool:
-    """Whether a line above the first section says when, by whom or how far something was decided."""
+    """Return whether a line above the first section says when, by whom or how far something was decided."""
     is_of_head = labels.look_up(name)[0] in (labels.STATUS, labels.MOMENT, labels.AGENT)
     return is_of_head or name.casefold() in _OTHER_LABELS
 
 
 def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
-    """Where the lines such as `* Status: …` below a title end, and where in them the values of status and date stand.
+    """Return where the lines such as `* Status: …` below a title end, and where in them the values of status and date
+    stand.
 
     Lines in between that are labelled too belong to them, and so do indented ones; empty lines behind them as well.
     """

@@ -37,7 +37,8 @@ _UNQUOTED = re.compile(r"^(\s*(?:- |[\w-]+:[ \t]+))([@`%].*)$", re.MULTILINE)
 
 
 def files(folder: Path) -> list[Path]:
-    """The tasks in a folder: of one with tasks, or of a project of Backlog.md; raises MemctlError if there are none."""
+    """Return the tasks in a folder: of one with tasks, or of a project of Backlog.md; raises MemctlError if there are
+    none."""
     places = [folder, *(folder / name for name in _FOLDERS), *(folder / "backlog" / name for name in _FOLDERS)]
     found = [path for place in places if place.is_dir() for path in sorted(place.glob("*.md")) if path.is_file()]
     if not found:
@@ -47,8 +48,8 @@ def files(folder: Path) -> list[Path]:
 
 
 def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """The file of each task, and the values of its record, or why it is none; `links` makes its relative links lead
-    from a record."""
+    """Yield the file of each task, and the values of its record, or why it is none; `links` makes its relative links
+    lead from a record."""
     for path in files(folder):
         try:
             values = _record(path.read_bytes().decode())
@@ -61,7 +62,7 @@ def rows(folder: Path, links: LinkRebase) -> Iterator[tuple[str, dict[str, Any] 
 
 
 def _record(text: str) -> dict[str, Any]:
-    """The values of a task's record; raises Malformed if the text is none."""
+    """Return the values of a task's record; raises Malformed if the text is none."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
@@ -101,7 +102,7 @@ def _record(text: str) -> dict[str, Any]:
 
 
 def canonical(identifier: str) -> str:
-    """What is the same of all ways to write a task's id: `task-45.02`, `BACK-45.2` and `45.2` are one."""
+    """Return what is the same of all ways to write a task's id: `task-45.02`, `BACK-45.2` and `45.2` are one."""
     match = _NUMBER.search(identifier.strip())
     return ".".join(str(int(part)) for part in match[1].split(".")) if match else identifier
 
@@ -119,7 +120,7 @@ def _tags(task: Mapping[str, Any]) -> list[str]:
 
 
 def _timestamp(value: Any) -> str | None:
-    """A time of a task; None for one that can't be read."""
+    """Return a time of a task; None for one that can't be read."""
     for text in (str(value or ""), str(value or "")[:10]):
         if timestamps.is_moment(text.replace(" ", "T", 1)):
             return text.replace(" ", "T", 1)
@@ -127,7 +128,7 @@ def _timestamp(value: Any) -> str | None:
 
 
 def _body(text: str, references: list[str]) -> str:
-    """A task's text with the headings that an issue has for the same, and without the marks for programs."""
+    """Return a task's text with the headings that an issue has for the same, and without the marks for programs."""
     parts = []
     taken: set[str] = set()
     for part in headings.split(_MARK.sub("", text)):
@@ -142,6 +143,6 @@ def _body(text: str, references: list[str]) -> str:
 
 
 def _quote_value(match: re.Match[str]) -> str:
-    """A line of YAML with the quotes that a value such as `@ada` needs."""
+    """Return a line of YAML with the quotes that a value such as `@ada` needs."""
     value = match[2].rstrip().replace("'", "''")
     return f"{match[1]}'{value}'"

@@ -59,7 +59,7 @@ class Batch:
         self._rows = list(self._deduplicate(rows))
 
     def add(self, sequence: IdSequence) -> Imported:
-        """The Change that adds the rows; raises MemctlError, naming places and fields, if any is wrong."""
+        """Return the Change that adds the rows; raises MemctlError, naming places and fields, if any is wrong."""
         new = [one for one in self._rows if one.record is None]
         allocate(sequence, [one.values for one in new if "id" not in one.values])
         before = {one.place: self._text(one) for one in self._rows if one.has_id and one.record is not None}
@@ -84,7 +84,8 @@ class Batch:
         return Imported(change, known, tuple(self.problems.notes))
 
     def _deduplicate(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows with a memory_id each, those that come twice once, and each with the record that it is already."""
+        """Yield the rows with a memory_id each, those that come twice once, and each with the record that it is
+        already."""
         seen: dict[str, str] = {}
         by_id = {record.id: record for record in self._snapshot.records}
         by_memory_id = {record.memory_id: record for record in self._snapshot.records}
@@ -106,7 +107,7 @@ class Batch:
             yield one
 
     def _text(self, one: Row) -> str:
-        """The file that a row would be, "" if it can't be one."""
+        """Return the file that a row would be, "" if it can't be one."""
         values = {name: value for name, value in one.values.items() if name not in ("path", "parent") and value != []}
         try:
             return "" if problems(values) else written(self._memory, values, one.draft)[1].text
@@ -114,7 +115,7 @@ class Batch:
             return ""
 
     def _write(self, one: Row) -> Write | None:
-        """The file of a new row, None if something is wrong with it."""
+        """Return the file of a new row, None if something is wrong with it."""
         values = {name: value for name, value in one.values.items() if value != []}
         path, identifier = values.pop("path", None), values["id"]
         found = problems(values)

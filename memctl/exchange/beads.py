@@ -20,7 +20,7 @@ _PLAIN = ("closed",)  # reasons for closing that say nothing
 
 
 def rows(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, Any] | str]]:
-    """Where each issue stands, and the values of its record, or why it is none."""
+    """Yield where each issue stands, and the values of its record, or why it is none."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -86,7 +86,7 @@ def _comment(comment: Any) -> str:
 
 
 def _links(issue: Mapping[str, Any]) -> dict[str, Any]:
-    """The links of an issue: what it depends on blocks it, and all else but its parent has to do with it."""
+    """Return the links of an issue: what it depends on blocks it, and all else but its parent has to do with it."""
     found: dict[str, list[str]] = {"blocked_by": [], "relates_to": [], "supersedes": []}
     parent = issue.get("parent")
     for one in issue.get("dependencies") or ():

@@ -30,7 +30,7 @@ _KEYS = ("body", "path", "content", "extra", "author", "parent")  # beside those
 
 
 def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]:
-    """A line of JSON for each record, as its file has it."""
+    """Yield a line of JSON for each record, as its file has it."""
     for record in records:
         values, body = frontmatter.read(snapshot.read(record.path))
         known = {name: value for name, value in values.items() if name in ORDER}
@@ -40,7 +40,7 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
 
 
 def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
-    """The draft that a JSON object describes; raises MemctlError if it does not say of which type."""
+    """Return the draft that a JSON object describes; raises MemctlError if it does not say of which type."""
     values = dict(values)
     _refuse_misspelt(values, kind)
     name = values.pop("memory_type", kind.name if kind else None)
@@ -84,7 +84,8 @@ def _checked(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
 
 
 def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str]) -> Imported:
-    """What adding all records of JSON Lines comes to; raises MemctlError, naming lines and fields, if any is wrong.
+    """Return what adding all records of JSON Lines comes to; raises MemctlError, naming lines and fields, if any is
+    wrong.
 
     A record that is there already is passed over: one with an id of memctl's if it has the same text, any other if it
     has the same memory_id or id elsewhere, or came of just such a line.
@@ -107,7 +108,7 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
 
 
 def _with_source_id(values: dict[str, Any]) -> dict[str, Any]:
-    """The values of a line; an id that is none of memctl's is what another tool calls the record."""
+    """Return the values of a line; an id that is none of memctl's is what another tool calls the record."""
     identifier = values.get("id")
     if not isinstance(identifier, str | int) or ids.PATTERN.fullmatch(str(identifier)):
         return values
@@ -117,7 +118,8 @@ def _with_source_id(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _identity(values: dict[str, Any]) -> str:
-    """What makes the record of a line the same one when it comes again: its id elsewhere, else all that it says."""
+    """Return what makes the record of a line the same one when it comes again: its id elsewhere, else all
+    that it says."""
     extra = values.get("extra")
     identifier = values.get("id") or (extra.get(SOURCE_ID) if isinstance(extra, dict) else None)
     if identifier is not None:

@@ -32,7 +32,8 @@ _UNTAKEN = {labels.NUMBER: "the id (memctl gives its own)"}
 
 
 def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, list[str]]:
-    """The draft that a whole text makes, with values of its front matter, and notes on what was not understood."""
+    """Return the draft that a whole text makes, with values of its front matter, and notes on what was not
+    understood."""
     own, unread, others = reader.read_record(text, kind.name)
     found = as_record(own) if own else None
     title, body = headings.take_title(text) if "title" not in values else ("", text)
@@ -53,7 +54,7 @@ def draft_of(text: str, kind: Kind, values: Mapping[str, Any]) -> tuple[Draft, l
 
 
 def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str]]:
-    """The values that a record may have, and notes on the others."""
+    """Return the values that a record may have, and notes on the others."""
     values: dict[str, Any] = dict(found.values)
     notes = [f"{_UNTAKEN.get(name, name)} is not taken over" for name in found.untaken]
     moment = values.get(labels.MOMENT)
@@ -65,7 +66,7 @@ def _accepted(found: RecordValues, kind: Kind) -> tuple[dict[str, Any], list[str
 
 
 def _hint_of_other_type(others: Iterable[Statement], kind: Kind) -> list[str]:
-    """A hint if a text without a title is that of another type."""
+    """Return a hint if a text without a title is that of another type."""
     other = next((KINDS[one.kind] for one in others if one.kind in KINDS and one.kind != kind.name), None)
     return [f"it reads as {_article(other)}: `memctl {other.verb} --file`"] if other else []
 
@@ -75,7 +76,7 @@ def _article(kind: Kind) -> str:
 
 
 def _headings(unread: Iterable[Unread]) -> str:
-    """The headings that are no field, with the nearest; "" if there is none."""
+    """Return the headings that are no field, with the nearest; "" if there is none."""
     return "; ".join(_describe(one) for one in list(filter(lambda one: one.name, unread))[:_SHOWN])
 
 
@@ -84,7 +85,7 @@ def _describe(one: Unread) -> str:
 
 
 def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unread]:
-    """What was not understood, with what stands right behind it as one."""
+    """Yield what was not understood, with what stands right behind it as one."""
     last: Unread | None = None
     for one in unread:
         if last and one.line > last.end and not any(line.strip() for line in lines[last.end : one.line - 1]):
@@ -98,7 +99,7 @@ def _merge_adjacent(unread: Iterable[Unread], lines: list[str]) -> Iterator[Unre
 
 
 def _places(unread: Iterable[Unread], lines: list[str]) -> str:
-    """Where the text has what was not understood: the labels by name, else the lines."""
+    """Return where the text has what was not understood: the labels by name, else the lines."""
     places = [
         _describe(one) if one.name else f"line{'s' if one.end > one.line else ''} {one.line}"
         + (f" to {one.end}" if one.end > one.line else "")
@@ -108,7 +109,7 @@ def _places(unread: Iterable[Unread], lines: list[str]) -> str:
 
 
 def is_markdown(source: str, text: str) -> bool:
-    """Whether a source of records is Markdown and not JSON Lines, by its name, or by what is in it."""
+    """Return whether a source of records is Markdown and not JSON Lines, by its name, or by what is in it."""
     if source.lower().endswith((".md", ".markdown")):
         return True
     return (
@@ -125,7 +126,8 @@ def _statements(text: str) -> list[tuple[Statement, RecordValues]]:
 def import_text(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, text: str, source: str
 ) -> tuple[Change, list[str]]:
-    """The Change that adds what a text states under labels, and notes; what is a record by its title is passed over.
+    """Return the Change that adds what a text states under labels, and notes; what is a record by its title is passed
+    over.
 
     Raises MemctlError if it states nothing, or, naming lines, if anything of it can't be added.
     """

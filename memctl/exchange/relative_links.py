@@ -26,7 +26,8 @@ class LinkRebase:
         self.notes: list[str] = []
 
     def rebase(self, place: str, folder: Path, text: str) -> tuple[str, dict[str, str]]:
-        """A text of a folder with its links as they are from a record, and the links that changed: what they were.
+        """Return a text of a folder with its links as they are from a record, and the links that changed: what they
+        were.
 
         `place` names the text in a note. A link that leads nowhere where it comes from stays as it is.
         """
@@ -52,5 +53,5 @@ class LinkRebase:
 
 
 def restore(text: str, changed: Mapping[str, str]) -> str:
-    """A record's text with the links as they were before `rebase`."""
+    """Return a record's text with the links as they were before `rebase`."""
     return markdown.rewrite_links(text, lambda target: changed.get(target, target)) if changed else text

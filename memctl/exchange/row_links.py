@@ -72,7 +72,7 @@ class RowLinks:
             self._problems.wrong += [f"{one.place}: {relation}: there is no record {name}" for name in names]
 
     def _find_id(self, name: str) -> str | None:
-        """The id of the record that a name means, of those that come in first."""
+        """Return the id of the record that a name means, of those that come in first."""
         if (found := self._names.get(name.casefold()) or self._names.get(f"={self._canonical(name)}")) is not None:
             return str(found.values["id"])
         record = self._snapshot.find(name)
@@ -82,7 +82,7 @@ class RowLinks:
         return record.id if record is not None else None
 
     def _names_of(self, one: Row) -> Iterator[str]:
-        """What a row is called, by anybody."""
+        """Yield what a row is called, by anybody."""
         yield from (str(one.values["id"]), str(one.values["memory_id"]))
         if source_id := str(one.values.get(SOURCE_ID) or ""):
             yield from (source_id, f"={self._canonical(source_id)}")
@@ -115,7 +115,7 @@ class RowLinks:
                 del one.values[relation]
 
     def _record(self, identifier: str) -> Record | None:
-        """The record of an id that is in the memory already."""
+        """Return the record of an id that is in the memory already."""
         found = self._by_id.get(identifier)
         return found.record if found is not None else self._snapshot.find(identifier)
 
@@ -152,7 +152,7 @@ class RowLinks:
         return {str(one.values["id"]) for one in self._rows if one.record is None}
 
     def _graph(self, relation: str) -> dict[str, list[str]]:
-        """Which records a relation leads to from each, of the memory as it will be."""
+        """Return which records a relation leads to from each, of the memory as it will be."""
         found: dict[str, list[str]] = defaultdict(list)
         for record in self._snapshot.records:
             if relation == "parent_memory_id":

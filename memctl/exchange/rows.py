@@ -48,5 +48,5 @@ class Problems:
 
 
 def row(memory: Memory, place: str, draft: Draft, identity: str) -> Row:
-    """A row of a draft; `identity` is what its memory_id follows from if it brings none."""
+    """Return a row of a draft; `identity` is what its memory_id follows from if it brings none."""
     return Row(place, draft, complete(memory, draft), identity, has_id="id" in draft.values)

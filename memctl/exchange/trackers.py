@@ -27,14 +27,14 @@ Rows = Iterable[tuple[str, dict[str, Any] | str]]  # where each stands, and its 
 def import_beads(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines: Iterable[str], *, is_strict: bool = False
 ) -> Imported:
-    """What adding the issues of beads, as JSON Lines, comes to."""
+    """Return what adding the issues of beads, as JSON Lines, comes to."""
     return _import(memory, sequence, snapshot, beads.rows(lines), str, is_strict)
 
 
 def import_backlog(
     memory: Memory, sequence: IdSequence, snapshot: Snapshot, folder: Path, *, is_strict: bool = False
 ) -> Imported:
-    """What adding the tasks of a folder of Backlog.md comes to."""
+    """Return what adding the tasks of a folder of Backlog.md comes to."""
     links = LinkRebase(memory)
     found = _import(memory, sequence, snapshot, backlog.rows(folder, links), backlog.canonical, is_strict)
     return msgspec.structs.replace(found, notes=(*found.notes, *links.notes))

@@ -33,16 +33,17 @@ class History(Protocol):
     """Questions about the commits that a memory was made by."""
 
     def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """When each was written, in Unix seconds; what is in no commit is left out."""
+        """Return when each was written, in Unix seconds; what is in no commit is left out."""
 
     def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Which of some things were in the history of the commit that brought each writer, or in that commit itself.
+        """Return which of some things were in the history of the commit that brought each writer, or in that commit
+        itself.
 
         What is in no commit yet was written with all of them in view.
         """
 
     def ever(self, folder: str) -> Collection[str]:
-        """Every path below a folder of the memory that its history ever had."""
+        """Return every path below a folder of the memory that its history ever had."""
 
 
 class _Added(msgspec.Struct, frozen=True):
@@ -69,13 +70,14 @@ class Authorship:
         self._tips = [revision] if revision else _tips(repository)
 
     def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """When each was written, in Unix seconds; what is in no commit is left out."""
+        """Return when each was written, in Unix seconds; what is in no commit is left out."""
         self._find(origins)
         self._date({self._commits[origin] for origin in origins if origin in self._commits})
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
 
     def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
-        """Which of some things were in the history of the commit that brought each writer, or in that commit itself."""
+        """Return which of some things were in the history of the commit that brought each writer, or in that commit
+        itself."""
         self._find({*writers, *things})
         bringing = {thing: self._every.get(thing) or {self._commits.get(thing)} for thing in things}
         of_things = {commit for commits in bringing.values() for commit in commits if commit}
@@ -90,7 +92,7 @@ class Authorship:
         return found
 
     def ever(self, folder: str) -> Collection[str]:
-        """Every path below a folder of the memory that its history ever had."""
+        """Return every path below a folder of the memory that its history ever had."""
         cut = len(self._prefix) + 1
         return {
             path[cut:]
@@ -138,7 +140,7 @@ class Authorship:
 
 
 def _tips(repository: Repository) -> list[str]:
-    """The commits that the worktree comes from: HEAD, and during a merge the other side."""
+    """Return the commits that the worktree comes from: HEAD, and during a merge the other side."""
     if not repository.has_head():
         return []
     try:
@@ -149,7 +151,7 @@ def _tips(repository: Repository) -> list[str]:
 
 
 def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Added]]:
-    """The commits that added each of some paths; a merge may add what neither side has."""
+    """Return the commits that added each of some paths; a merge may add what neither side has."""
     if not paths:
         return {}
     args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
@@ -169,7 +171,7 @@ def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str])
 
 
 def _reached(repository: Repository, writers: Collection[str], things: Collection[str]) -> dict[str, frozenset[str]]:
-    """Which of the commits `things` lie in the history of each of the commits `writers`.
+    """Return which of the commits `things` lie in the history of each of the commits `writers`.
 
     Only the commits since the last one that all of the things have in common are looked at.
     """

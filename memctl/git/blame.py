@@ -27,7 +27,7 @@ class LineOrigin(msgspec.Struct, frozen=True):
 
 
 def origin(repository: Repository, path: str, line: int, revision: str = "") -> LineOrigin:
-    """Where a line (1-based) of a file in the worktree, or at a revision, comes from.
+    """Return where a line (1-based) of a file in the worktree, or at a revision, comes from.
 
     It is followed through renames of the file, and to where it was moved or copied from. Nothing is fetched. Raises
     MemctlError if the file has no such line.
@@ -51,7 +51,7 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
 
 
 def writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:
-    """The commits that wrote some lines (1-based) of a file in the worktree, or at a revision.
+    """Return the commits that wrote some lines (1-based) of a file in the worktree, or at a revision.
 
     Lines that no commit has are left out. During a merge those of both sides are found.
     """
@@ -68,7 +68,7 @@ def writers(repository: Repository, path: str, lines: Iterable[int], revision: s
 
 
 def _unquoted(name: bytes) -> str:
-    """A path as `git blame` prints it: in quotes, with escapes as in C, if anything in it is unusual."""
+    """Return a path as `git blame` prints it: in quotes, with escapes as in C, if anything in it is unusual."""
     if name.startswith(b'"'):
         name = name[1:-1].decode("unicode_escape").encode("latin-1")
     return git.name(name)

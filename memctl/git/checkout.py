@@ -28,7 +28,7 @@ class Moved(msgspec.Struct, frozen=True):
 
 
 def changed_files(repository: Repository, old: str, new: str) -> list[Moved]:
-    """The files that differ between two commits."""
+    """Return the files that differ between two commits."""
     args = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new]
     words = iter(git.read(args, repository.top).split(b"\0"))
     found = []
@@ -41,7 +41,7 @@ def changed_files(repository: Repository, old: str, new: str) -> list[Moved]:
 
 
 def in_the_way(repository: Repository, old: str, new: str) -> list[str]:
-    """The files that keep the worktree from following from HEAD to a commit: changed, staged, or not Git's.
+    """Return the files that keep the worktree from following from HEAD to a commit: changed, staged, or not Git's.
 
     Git is the judge (`git read-tree -n`), but that an ignored file is not Git's either, and would be overwritten. [] if
     nothing is in the way. Raises GitFailed if Git has another reason.
@@ -65,7 +65,7 @@ def in_the_way(repository: Repository, old: str, new: str) -> list[str]:
 
 
 def _differing(repository: Repository, commit: str) -> set[str]:
-    """The files that differ from a commit, in the index or on disk."""
+    """Return the files that differ from a commit, in the index or on disk."""
     out = git.read(["diff-index", "-z", "--name-only", "--no-renames", commit], repository.top)
     return {os.fsdecode(path) for path in out.split(b"\0") if path}
 
@@ -105,7 +105,7 @@ def settle(repository: Repository, old: str, new: str) -> None:
 
 
 def _state(repository: Repository, file: Moved, old: str, new: str) -> str:
-    """What became of a file: "new", "torn" or "old", which stands also for one that somebody edited."""
+    """Return what became of a file: "new", "torn" or "old", which stands also for one that somebody edited."""
     place = repository.top / file.path
     if not os.path.lexists(place):
         return "old" if file.after else "new"

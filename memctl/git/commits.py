@@ -119,7 +119,7 @@ def commit_on_ref(
 
 
 def _as_stored(repository: Repository, path: str, content: bytes | None) -> bytes | None:
-    """What Git would store of a file: with its filters and line ends."""
+    """Return what Git would store of a file: with its filters and line ends."""
     if content is None:
         return None
     blob = git.write(["hash-object", "-w", "--stdin", f"--path={path}"], repository.top, content).decode().strip()
@@ -182,7 +182,8 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None])
 
 
 def _others_have_hooks(repository: Repository) -> bool:
-    """Whether a commit runs hooks other than memctl's own, which would only look at what memctl itself has written."""
+    """Return whether a commit runs hooks other than memctl's own, which would only look at what memctl itself has
+    written."""
     files = repository.commit_hooks()
     if not files:
         return False
@@ -192,7 +193,7 @@ def _others_have_hooks(repository: Repository) -> bool:
 
 
 def _filtered(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
-    """Whether attributes make Git store something other than the bytes on disk."""
+    """Return whether attributes make Git store something other than the bytes on disk."""
     folders = {""}
     for path in files:
         parts = path.split("/")[:-1]
@@ -212,7 +213,7 @@ def _filtered(repository: Repository, files: Mapping[str, bytes | None]) -> bool
 
 
 def _may_filter(attributes: Path) -> bool:
-    """Whether a file of attributes can be about what `_filtered` asks; reading it costs less than asking Git."""
+    """Return whether a file of attributes can be about what `_filtered` asks; reading it costs less than asking Git."""
     try:
         text = attributes.read_bytes()
     except FileNotFoundError:
@@ -318,7 +319,8 @@ def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
 
 
 def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
-    """Why Git did not move the branch: a lock that stays, somebody who moved it meanwhile, or its own last line."""
+    """Return why Git did not move the branch: a lock that stays, somebody who moved it meanwhile, or its
+    own last line."""
     if (lock := _lock_in_the_way(repository, error)) is not None:
         return Overtaken() if _is_released(lock) else AllPending(*locks.describe(lock))
     if _MOVED.search(error.stderr):
@@ -328,14 +330,15 @@ def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
 
 
 def _lock_in_the_way(repository: Repository, error: git.GitFailed) -> Path | None:
-    """The lock of Git's that a command complains of; what hooks say of other files of that name is another matter."""
+    """Return the lock of Git's that a command complains of; what hooks say of other files of that name is another
+    matter."""
     lock = locks.parse(error.stderr, repository.top)
     folders = (repository.git_dir, repository.common_dir)
     return lock if lock and any(lock.is_relative_to(folder) for folder in folders) else None
 
 
 def _is_released(lock: Path) -> bool:
-    """Whether a lock goes away within the time that one is waited for."""
+    """Return whether a lock goes away within the time that one is waited for."""
     deadline = time.monotonic() + _LOCK_PATIENCE
     while lock.exists():
         if time.monotonic() > deadline:
@@ -388,7 +391,7 @@ class Preparation:
         return identities
 
     def ignored(self) -> str:
-        """The first of the paths that Git was told to ignore, with the rule; "" if there is none."""
+        """Return the first of the paths that Git was told to ignore, with the rule; "" if there is none."""
         if self._ruled is None or not (self._is_ruled() or self._paths[_MANY:]):
             return ""
         asked = b"\0".join(os.fsencode(path) for path in self._paths)
@@ -405,7 +408,7 @@ class Preparation:
         return ""
 
     def _is_ruled(self) -> bool:
-        """Whether a rule is about one of the first paths, even if Git has that already."""
+        """Return whether a rule is about one of the first paths, even if Git has that already."""
         assert self._ruled is not None
         try:
             git.finish(self._ruled, self._ruled_args)

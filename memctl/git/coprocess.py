@@ -43,7 +43,8 @@ class AnsweringProcess:
         self._running()
 
     def answers(self, questions: Sequence[str], read: Callable[[IO[bytes]], T]) -> list[T]:
-        """The answers to some questions, each as `read` takes it from what the process prints; raises GitFailed."""
+        """Return the answers to some questions, each as `read` takes it from what the process prints;
+        raises GitFailed."""
         found: list[T] = []
         for some in _portions(questions):
             try:
@@ -76,7 +77,7 @@ class AnsweringProcess:
 
 
 def line(out: IO[bytes]) -> bytes:
-    """The next line that a process prints, with its end; raises EOFError if it prints no more."""
+    """Return the next line that a process prints, with its end; raises EOFError if it prints no more."""
     found = out.readline()
     if not found.endswith(b"\n"):
         raise EOFError

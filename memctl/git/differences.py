@@ -27,18 +27,19 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 def changed_between(repository: Repository, first: str, second: str, *, from_base: bool = False) -> list[FileChange]:
-    """The files that differ between two commits, or between their merge base and the second; renames are detected."""
+    """Return the files that differ between two commits, or between their merge base and the second; renames are
+    detected."""
     base = ["--merge-base"] if from_base else []
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", *base, first, second])
 
 
 def changed_by(repository: Repository, commit: str) -> list[FileChange]:
-    """The files that one commit changed, as compared with its first parent; renames are detected."""
+    """Return the files that one commit changed, as compared with its first parent; renames are detected."""
     return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", f"{commit}^", commit])
 
 
 def changed_in_index(repository: Repository) -> list[FileChange]:
-    """The files that differ between HEAD and the index; renames are detected."""
+    """Return the files that differ between HEAD and the index; renames are detected."""
     top = repository.top
     tree = "HEAD" if repository.has_head() else git.read(["hash-object", "-t", "tree", "--stdin"], top, b"").decode()
     return _changes(repository, ["diff-index", "--cached", "-z", "-M", "--name-status", tree.strip()])
@@ -56,7 +57,8 @@ def _changes(repository: Repository, args: Sequence[str]) -> list[FileChange]:
 
 
 def changed_in_worktree(repository: Repository) -> list[FileChange]:
-    """The files that differ between HEAD and the worktree, staged or not, untracked ones too but no ignored ones."""
+    """Return the files that differ between HEAD and the worktree, staged or not, untracked ones too but no ignored
+    ones."""
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
     found: dict[str, FileChange] = {}
     for item in git.read(args, repository.top).split(b"\0"):
@@ -81,7 +83,8 @@ def changed_in_worktree(repository: Repository) -> list[FileChange]:
 def changed(
     repository: Repository, folder: str, before: str, after: str | None = None, *, staged: bool = False
 ) -> list[str]:
-    """The files below a folder that differ between a revision and another, the index (`staged`) or the worktree."""
+    """Return the files below a folder that differ between a revision and another, the index (`staged`) or
+    the worktree."""
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
     args += [*(["--cached"] if staged else []), before, *([after] if after else []), "--", folder]
     out = git.read(args, repository.top, extra=repository.index_in_use() if staged else None)
@@ -89,7 +92,8 @@ def changed(
 
 
 def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str], without: Iterable[str] = ()) -> str:
-    """A unified diff of paths, but for some below them, between two revisions or between one and the worktree."""
+    """Return a unified diff of paths, but for some below them, between two revisions or between one and the
+    worktree."""
     # Without this setting `git diff` would rewrite the user's index; with it, it names files only touched, too.
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--no-ext-diff", "--no-color", "--no-renames"]
     specs = [*(f":(literal){path}" for path in paths), *(f":(exclude,literal){path}" for path in without)]

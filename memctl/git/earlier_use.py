@@ -72,7 +72,7 @@ def _has_own(repository: Repository, imported: list[_Import]) -> bool:
 
 
 def _reflogs(repository: Repository) -> Iterator[str]:
-    """The lines of the reflogs of HEAD, in all worktrees, and of the branches."""
+    """Yield the lines of the reflogs of HEAD, in all worktrees, and of the branches."""
     logs = repository.common_dir / "logs"
     heads = [logs / "HEAD", *sorted((repository.common_dir / "worktrees").glob("*/logs/HEAD"))]
     for file in (*heads, *sorted((logs / "refs" / "heads").rglob("*"))):

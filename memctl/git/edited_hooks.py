@@ -90,14 +90,14 @@ def _accepted(repository: Repository) -> dict[str, str]:
 
 
 def _blobs(repository: Repository, head: str, paths: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The blobs of some files by path: at `head`, as far as they are there, and on the disk."""
+    """Return the blobs of some files by path: at `head`, as far as they are there, and on the disk."""
     known = trees.blobs_of(repository, head, paths) if head and paths else {}
     return known, trees.blobs_on_disk(repository, paths) if paths else {}
 
 
 def _run_from_worktree(repository: Repository, names: Collection[str] = ()) -> Iterator[str]:
-    """The files of the worktree that are a hook (of some names, if any are given), lie beside one, configure one or are
-    named in one of these, the hooks themselves first."""
+    """Yield the files of the worktree that are a hook (of some names, if any are given), lie beside one, configure one
+    or are named in one of these, the hooks themselves first."""
     found = [file for file in repository.commit_hooks(others=True) if not names or file.name in names]
     found = [file for file in found if not hooks.is_ours_alone(repository, file)]
     if not found:
@@ -121,15 +121,15 @@ def _run_from_worktree(repository: Repository, names: Collection[str] = ()) -> I
 
 
 def _below(repository: Repository, folder: Path) -> Iterator[Path]:
-    """The files in a folder of hooks; of the top folder, which somebody may have made that, none."""
+    """Yield the files in a folder of hooks; of the top folder, which somebody may have made that, none."""
     if _inside(repository, folder):
         for base, _, names in os.walk(folder):
             yield from (Path(base, name) for name in sorted(names) if name != ".gitignore")
 
 
 def _inside(repository: Repository, file: Path) -> str:
-    """The path below the worktree's top of what a file is, links followed; "" of one that lies elsewhere, in Git's own
-    folder, or is the top."""
+    """Return the path below the worktree's top of what a file is, links followed; "" of one that lies elsewhere, in
+    Git's own folder, or is the top."""
     try:
         real = Path(os.path.realpath(file))
     except (OSError, ValueError):

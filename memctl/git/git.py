@@ -71,7 +71,7 @@ OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a git command: scrubbed, never asking at the terminal. The user's hooks inherit it."""
+    """Return the environment for a git command: scrubbed, never asking at the terminal. The user's hooks inherit it."""
     env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
     env["GIT_TERMINAL_PROMPT"] = "0"
     env.update(extra or {})
@@ -94,7 +94,7 @@ def start_writing(args: Sequence[str], cwd: Path) -> Process:
 
 
 def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) -> bytes:
-    """The output of a started command; raises GitFailed."""
+    """Return the output of a started command; raises GitFailed."""
     out, err = process.communicate(stdin)
     if process.returncode:
         raise GitFailed(args, process.returncode, err.decode(errors="replace"))
@@ -124,7 +124,7 @@ def read(
 
 
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
-    """The output of a git command that only reads, piece by piece; it is ended when nobody wants more.
+    """Yield the output of a git command that only reads, piece by piece; it is ended when nobody wants more.
 
     Raises GitFailed after the last piece if the command failed.
     """
@@ -212,7 +212,7 @@ def name(raw: bytes) -> str:
 
 
 def committing() -> str:
-    """The process of the memctl whose commit runs the hook that we are in; "" outside of such a hook.
+    """Return the process of the memctl whose commit runs the hook that we are in; "" outside of such a hook.
 
     What a hook leaves running in the background inherits the variable, but its maker is gone by then.
     """

@@ -44,7 +44,7 @@ def commits(
     beside: str = "",
     is_line: bool = False,
 ) -> list[Commit]:
-    """The commits that touched any of `paths` (below the worktree's top), newest first.
+    """Return the commits that touched any of `paths` (below the worktree's top), newest first.
 
     They are those of the history of `revision`, and of the commit `beside` it, if one is given; if that `is_line`, of
     first parents alone.
@@ -65,13 +65,13 @@ def commits(
 
 
 def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
-    """The commits whose histories are looked at; none of a repository without any."""
+    """Return the commits whose histories are looked at; none of a repository without any."""
     is_unborn = revision == "HEAD" and not repository.has_head()
     return [tip for tip in ("" if is_unborn else revision, beside) if tip]
 
 
 def has_given_up(repository: Repository, path: str, revision: str, limit: int) -> bool:
-    """Whether the latest `limit` commits of a folder are others if `commits` looks at what merges gave up, too.
+    """Return whether the latest `limit` commits of a folder are others if `commits` looks at what merges gave up, too.
 
     Git goes back no further than it is asked for. To tell such a merge from one of a side that did nothing, it has to
     see all of history: in 5,000 commits that takes 69 ms, and this question twice 4 ms.
@@ -103,8 +103,8 @@ def paths_ever(
     revision: str = "HEAD",
     beside: str = "",
 ) -> list[str]:
-    """Every path below `folder` that a commit added, in the history of a revision and of a commit `beside` it, or of
-    all refs, newest first.
+    """Return every path below `folder` that a commit added, in the history of a revision and of a commit `beside` it,
+    or of all refs, newest first.
 
     A merge adds what none of its parents has; sides that a merge gave up are looked at too.
     """
@@ -119,8 +119,8 @@ def paths_ever(
 
 
 def paths_gone(repository: Repository, folder: str, beside: str = "") -> list[str]:
-    """Every path below `folder` that the history of HEAD, or of a commit `beside` it, ever had: those that a commit
-    took away first, newest first.
+    """Return every path below `folder` that the history of HEAD, or of a commit `beside` it, ever had: those that a
+    commit took away first, newest first.
 
     A merge takes away what all of its parents had. What only one of them had, and went on under another name, comes
     after.
@@ -146,7 +146,7 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 def latest(repository: Repository, limit: int) -> Iterator[Changed]:
-    """What the latest commits of HEAD changed, newest first; Git looks no further than it is asked for."""
+    """Yield what the latest commits of HEAD changed, newest first; Git looks no further than it is asked for."""
     if not repository.has_head():
         return
     args = ["log", "--no-show-signature", "-z", "--name-status", "--no-renames", f"--max-count={limit}"]
@@ -186,7 +186,7 @@ def touched(repository: Repository, limit: int, without: str) -> Callable[[], se
 
 
 def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:
-    """The newest commit in which a path existed, and its blob there; None if Git never had it.
+    """Return the newest commit in which a path existed, and its blob there; None if Git never had it.
 
     The line that HEAD comes of (and a commit `beside` it) is asked first, and the sides that merges gave up only if it
     never had the path.
@@ -204,7 +204,8 @@ def last_version(repository: Repository, path: str, beside: str = "") -> tuple[s
 
 
 def blobs_since(repository: Repository, path: str, base: str, limit: int) -> list[tuple[int, str]]:
-    """What the latest commits made of a file, newest first: when each was authored (Unix seconds) and the blob, or "".
+    """Return what the latest commits made of a file, newest first: when each was authored (Unix seconds) and the blob,
+    or "".
 
     They are those of HEAD and of all branches that `base` does not lead to; if that is "" or was cleared away, all.
     Git looks at no more than `limit`.
@@ -241,7 +242,8 @@ _TOUCHES = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%
 
 
 def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
-    """The commits that touched one file, under its earlier names too if this clone can tell them, newest first."""
+    """Return the commits that touched one file, under its earlier names too if this clone can tell them,
+    newest first."""
     most = [] if limit is None else [f"--max-count={limit}"]
     try:
         return _touches(repository, [*_TOUCHES, "--follow", *most, revision, "--", path])
@@ -252,7 +254,7 @@ def touches(repository: Repository, path: str, revision: str, limit: int | None 
 
 
 def touch(repository: Repository, commit: str, path: str) -> FileCommit:
-    """One commit as one that touched a file."""
+    """Return one commit as one that touched a file."""
     return msgspec.structs.replace(_touches(repository, [*_TOUCHES, "--no-walk", commit])[0], path=path)
 
 
@@ -280,7 +282,7 @@ class LastKnown(msgspec.Struct, frozen=True):
 
 
 def last_known(repository: Repository, path: str, revision: str) -> LastKnown | None:
-    """How a file last was in the history of a revision; None if that never had it."""
+    """Return how a file last was in the history of a revision; None if that never had it."""
     args = ["log", "--no-show-signature", "--max-count=1", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%H"]
     args.append(_AS_ONE)
     # Commits that did not leave the path alone; of a folder Git would tell of the files in it.
@@ -297,7 +299,7 @@ def last_known(repository: Repository, path: str, revision: str) -> LastKnown | 
 
 
 def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
-    """Whether a commit is in the history of another; False if this clone can't tell."""
+    """Return whether a commit is in the history of another; False if this clone can't tell."""
     try:
         git.read(["merge-base", "--is-ancestor", commit, other], repository.top)
     except git.GitFailed:
@@ -306,7 +308,7 @@ def is_ancestor(repository: Repository, commit: str, other: str) -> bool:
 
 
 def commit_before(repository: Repository, moment: str) -> str:
-    """The last commit of HEAD that was made before a moment (canonical UTC), or at it; "" if there is none."""
+    """Return the last commit of HEAD that was made before a moment (canonical UTC), or at it; "" if there is none."""
     if not repository.has_head():
         return ""
     args = ["rev-list", "-1", f"--before=@{timestamps.to_epoch(moment)} +0000", "HEAD"]
@@ -314,8 +316,8 @@ def commit_before(repository: Repository, moment: str) -> str:
 
 
 def distance(repository: Repository) -> tuple[str, int, int] | None:
-    """The branch that HEAD follows, by what was last fetched of it: its name, and how many commits HEAD is ahead and
-    behind; None if it follows none."""
+    """Return the branch that HEAD follows, by what was last fetched of it: its name, and how many commits HEAD is ahead
+    and behind; None if it follows none."""
     try:
         args = [
             "for-each-ref",

@@ -98,6 +98,6 @@ def _refs(repository: Repository, arguments: Sequence[str]) -> list[str]:
 
 
 def _containing(repository: Repository, commits: Sequence[str]) -> tuple[str, ...]:
-    """The refs from which one of some commits is reached."""
+    """Return the refs from which one of some commits is reached."""
     asked = [argument for commit in commits[-_AT_ONCE:] for argument in ("--contains", commit)]
     return tuple(_refs(repository, asked)) if asked else ()

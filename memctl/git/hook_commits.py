@@ -35,7 +35,7 @@ def mode(repository: Repository) -> str:
 
 
 def default(repository: Repository) -> str:
-    """What is set for hooks that are new here: RECORDS on a branch that others have, too, else ALL.
+    """Return what is set for hooks that are new here: RECORDS on a branch that others have, too, else ALL.
 
     Where an earlier memctl was at work, which committed all, and trust comes from elsewhere than the clone, it is ALL.
     """
@@ -55,7 +55,7 @@ def keep_all(repository: Repository) -> None:
 
 
 def decide(repository: Repository) -> str:
-    """What is set; and where nothing is, set the default."""
+    """Return what is set; and where nothing is, set the default."""
     found = mode(repository)
     if found:
         return found

@@ -169,23 +169,25 @@ class HookChange(msgspec.Struct, frozen=True):
 
 
 def folder(repository: Repository) -> Path:
-    """Where Git looks for the hooks of this clone; `core.hooksPath` and links have a say."""
+    """Return where Git looks for the hooks of this clone; `core.hooksPath` and links have a say."""
     found = os.fsdecode(git.read(["rev-parse", "--git-path", "hooks"], repository.top)).removesuffix("\n")
     return repository.top / found
 
 
 def is_private(repository: Repository, place: Path) -> bool:
-    """Whether a folder belongs to this clone alone: it lies in the Git directory, and no link leads out of that."""
+    """Return whether a folder belongs to this clone alone: it lies in the Git directory, and no link leads
+    out of that."""
     return Path(os.path.realpath(place)).is_relative_to(repository.common_dir)
 
 
 def editable_folder(place: Path) -> Path:
-    """The folder in which people write their hooks: from version 9 on, husky generates `.husky/_` and runs `.husky`."""
+    """Return the folder in which people write their hooks: from version 9 on, husky generates `.husky/_` and runs
+    `.husky`."""
     return place.parent if place.name == "_" and place.parent.name == ".husky" else place
 
 
 def calls_memctl(file: Path) -> bool:
-    """Whether a hook has the lines that `by_hand` gives."""
+    """Return whether a hook has the lines that `by_hand` gives."""
     try:
         return _CALL.search(file.read_bytes()) is not None
     except OSError:
@@ -193,7 +195,7 @@ def calls_memctl(file: Path) -> bool:
 
 
 def look(file: Path) -> Hook:
-    """What there is in a place for a hook; raises MemctlError if it is a folder."""
+    """Return what there is in a place for a hook; raises MemctlError if it is a folder."""
     try:
         mode = os.lstat(file).st_mode
     except FileNotFoundError:
@@ -209,7 +211,7 @@ def look(file: Path) -> Hook:
 
 
 def is_ours_alone(repository: Repository, file: Path) -> bool:
-    """Whether a hook is ours as we wrote it, where we write it, and has none of the user's to run first."""
+    """Return whether a hook is ours as we wrote it, where we write it, and has none of the user's to run first."""
     try:
         pristine = look(file).whose == "ours"
     except (OSError, MemctlError):
@@ -218,7 +220,7 @@ def is_ours_alone(repository: Repository, file: Path) -> bool:
 
 
 def equal(one: Path, other: Path) -> bool:
-    """Whether two hooks are the same, so that one of them can go and nothing is lost."""
+    """Return whether two hooks are the same, so that one of them can go and nothing is lost."""
     first, second = os.lstat(one), os.lstat(other)
     if os.path.samestat(first, second):
         return True
@@ -227,7 +229,7 @@ def equal(one: Path, other: Path) -> bool:
 
 
 def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
-    """The hook `name` for the memories in these folders, relative to the worktree's top.
+    """Return the hook `name` for the memories in these folders, relative to the worktree's top.
 
     `program` is a memctl for where there is none on the PATH; it may be "". `made` says that the hooks' folder was
     made for the hook. The second line has a digest of all the others, by which changes are seen.
@@ -240,7 +242,7 @@ def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
 
 
 def by_hand(name: str, memory: str) -> str:
-    """The lines that do in a hook of the user's what our script does."""
+    """Return the lines that do in a hook of the user's what our script does."""
     at_top = memory == "."
     values = {
         "CONFIG": ".memory/config.yaml" if at_top else shlex.quote(f"{memory}/.memory/config.yaml"),

@@ -14,7 +14,8 @@ from memctl.git.trees import REGULAR, TreeEntry
 
 
 def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
-    """The files at or below some paths (none: all) in the index: inside a hook, in the one that is being committed.
+    """Return the files at or below some paths (none: all) in the index: inside a hook, in the one that is being
+    committed.
 
     Those in folders with the name `without` are left out, at any depth; then Git need not print them. A path with a
     merge conflict stands there once for each side, and is no regular file.
@@ -41,7 +42,7 @@ class Sides(msgspec.Struct, frozen=True):
 
 
 def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
-    """The files below `folder` that a merge left in conflict and that both sides have."""
+    """Return the files below `folder` that a merge left in conflict and that both sides have."""
     args = ["ls-files", "-u", "-z", "--full-name", "--", folder]
     sides: dict[str, dict[bytes, str]] = {}
     for item in git.read(args, repository.top, extra=repository.index_in_use()).split(b"\0"):
@@ -58,7 +59,7 @@ def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
 
 
 def in_conflict(repository: Repository) -> tuple[str, ...]:
-    """The paths that a merge left in conflict, of the memory or not."""
+    """Return the paths that a merge left in conflict, of the memory or not."""
     out = git.read(["ls-files", "-u", "-z", "--full-name"], repository.top)  # `git diff` would look at every file
     return tuple(dict.fromkeys(git.name(item.partition(b"\t")[2]) for item in out.split(b"\0") if item))
 
@@ -90,7 +91,7 @@ def put(repository: Repository, blobs: Mapping[str, str]) -> None:
 
 
 def not_checked_out(repository: Repository, folder: str) -> list[str]:
-    """The files below a folder that HEAD has and a sparse checkout leaves out of the worktree: for Git they are
+    """Return the files below a folder that HEAD has and a sparse checkout leaves out of the worktree: for Git they are
     unchanged."""
     out = git.read(["ls-files", "-t", "-z", "--", folder], repository.top)
     skipped = [git.name(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]

@@ -48,7 +48,7 @@ class Introduction(msgspec.Struct, frozen=True):
 def introductions(
     repository: Repository, paths: Sequence[str], revisions: str, *, is_line: bool = False
 ) -> Iterator[Introduction]:
-    """The introductions of all texts that files at or below some paths (none: all) ever had, latest first.
+    """Yield the introductions of all texts that files at or below some paths (none: all) ever had, latest first.
 
     If the history `is_line`, it is that of first parents alone. Raises GitFailed.
     """
@@ -73,7 +73,8 @@ def introductions(
 def latest(
     repository: Repository, blobs: Mapping[str, str], revision: str, within: Sequence[str] = ()
 ) -> dict[str, Introduction]:
-    """The latest introduction of the blob of each path in the history of a revision; it ends with the last one found.
+    """Return the latest introduction of the blob of each path in the history of a revision; it ends with the last one
+    found.
 
     `within` are the paths that the history is narrowed to (none: all), which pays for a few files.
     """
@@ -89,7 +90,7 @@ def latest(
 
 
 def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """The commit that brought the text that each of some files has at a revision, as far as they are there."""
+    """Return the commit that brought the text that each of some files has at a revision, as far as they are there."""
     if revision == "HEAD" and not repository.has_head():
         return {}
     wanted = sorted(set(paths))
@@ -98,7 +99,7 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
 
 
 def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """When the text that each of some files has at a revision was brought: canonical UTC by path."""
+    """Return when the text that each of some files has at a revision was brought: canonical UTC by path."""
     if revision == "HEAD" and not repository.has_head():
         return {}
     found = latest(repository, trees.blobs_of(repository, revision, paths), revision)

@@ -36,7 +36,7 @@ class LineMap(msgspec.Struct, frozen=True):
         return sum(hunk.new - hunk.lost for hunk in self.hunks)
 
     def now(self, line: int) -> int | None:
-        """Where a line is now; None if it was taken away or has another text."""
+        """Return where a line is now; None if it was taken away or has another text."""
         moved = 0
         for hunk in self.hunks:
             if line < hunk.before:
@@ -47,14 +47,14 @@ class LineMap(msgspec.Struct, frozen=True):
         return line + moved
 
     def replaced(self, line: int) -> range:
-        """The lines that stand where a line was that is gone; an empty range if nothing does."""
+        """Return the lines that stand where a line was that is gone; an empty range if nothing does."""
         for hunk in self.hunks:
             if hunk.before <= line < hunk.before + hunk.lost:
                 return range(hunk.now, hunk.now + hunk.new)
         return range(0)
 
     def brought(self, lines: tuple[int, int]) -> bool:
-        """Whether the later version is the first that has some of its lines, from the first to the last."""
+        """Return whether the later version is the first that has some of its lines, from the first to the last."""
         return any(hunk.new and hunk.now <= lines[1] and lines[0] < hunk.now + hunk.new for hunk in self.hunks)
 
 

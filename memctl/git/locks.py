@@ -19,7 +19,7 @@ _OF_CLONE = ("HEAD", "config", "packed-refs", "shallow")
 
 
 def parse(stderr: str, top: Path) -> Path | None:
-    """The lock file that Git's message names as being there already; None if it complains of something else."""
+    """Return the lock file that Git's message names as being there already; None if it complains of something else."""
     if found := re.search(_NAMED, stderr):
         return Path(found[1])
     if found := re.search(_CONFIG, stderr):
@@ -28,13 +28,14 @@ def parse(stderr: str, top: Path) -> Path | None:
 
 
 def present(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
-    """The lock files that are there now, of those that keep memctl from a commit; `branch` is HEAD's, "" for none."""
+    """Return the lock files that are there now, of those that keep memctl from a commit; `branch` is HEAD's, "" for
+    none."""
     wanted = [git_dir / name for name in _OF_WORKTREE] + [common_dir / name for name in (*_OF_CLONE, branch) if name]
     return [lock for file in dict.fromkeys(wanted) if (lock := file.with_name(f"{file.name}.lock")).exists()]
 
 
 def describe(lock: Path) -> tuple[str, str]:
-    """What to say of a lock that stays: the reason why nothing goes on, and a hint."""
+    """Return what to say of a lock that stays: the reason why nothing goes on, and a hint."""
     try:
         age = time.time() - lock.stat().st_mtime
     except OSError:

@@ -39,8 +39,8 @@ class Trailers(msgspec.Struct, frozen=True):
 
 
 def compose(changes: Sequence[Change], base: str = "") -> str:
-    """The message of a commit that carries out one change, or several that touch the same files; `base` is that of
-    their batch."""
+    """Return the message of a commit that carries out one change, or several that touch the same files; `base` is that
+    of their batch."""
     first = changes[0]
     subject = f"{TYPE}: {first.op} {first.title}" if len(changes) == 1 else _joint_subject(changes)
     trailers: list[tuple[str, str]] = []
@@ -61,7 +61,8 @@ def compose(changes: Sequence[Change], base: str = "") -> str:
 
 
 def compose_squash(subjects: Sequence[str], trailers: Sequence[Trailers], base: str, tip: str) -> str:
-    """The message of a commit that squashes a batch, given the subjects and trailers of its changes, oldest first.
+    """Return the message of a commit that squashes a batch, given the subjects and trailers of its changes, oldest
+    first.
 
     It lists every change; a batch of one has the subject of that.
     """
@@ -77,7 +78,7 @@ def compose_squash(subjects: Sequence[str], trailers: Sequence[Trailers], base: 
 
 
 def compose_join(base: str, tip: str, commit: str) -> str:
-    """The message of a commit that joins a branch and a batch that a commit of the user's has."""
+    """Return the message of a commit that joins a branch and a batch that a commit of the user's has."""
     trailers = [("Memctl-Base", base), ("Memctl-Changes", tip), ("Memctl-Commit", commit)]
     return _message(f"{TYPE}: join the branch and its changes", "", trailers)
 
@@ -127,7 +128,7 @@ def _commit(values: Sequence[str]) -> str:
 
 
 def paragraphs(message: str) -> list[str]:
-    """The paragraphs below the subject of a message, but for one of trailers at its end."""
+    """Return the paragraphs below the subject of a message, but for one of trailers at its end."""
     found = [part for part in re.split(r"\n[ \t]*\n", message.strip("\n"))[1:] if part.strip()]
     if found and all(_TRAILER.fullmatch(line) or line[:1].isspace() for line in found[-1].split("\n")):
         found.pop()

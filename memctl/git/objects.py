@@ -36,7 +36,7 @@ class Objects(AnsweringProcess):
         super().__init__(("cat-file", "--batch"), top)
 
     def read(self, names: Sequence[str], limit: int | None = None) -> list[Object | None]:
-        """The objects of ids, or of names such as `COMMIT:PATH`; None for what there is not.
+        """Return the objects of ids, or of names such as `COMMIT:PATH`; None for what there is not.
 
         The content of an object of more than `limit` bytes is not kept. Raises GitFailed.
         """
@@ -44,7 +44,7 @@ class Objects(AnsweringProcess):
 
 
 def _answer(out: IO[bytes], limit: int | None) -> Object | None:
-    """The next answer: its head, and the content."""
+    """Return the next answer: its head, and the content."""
     head = _head(out)
     if head is None:
         return None
@@ -58,7 +58,7 @@ def _answer(out: IO[bytes], limit: int | None) -> Object | None:
 
 
 def _head(out: IO[bytes]) -> tuple[str, str, int] | None:
-    """The head of the next answer, `ID KIND SIZE`; None if it is the name again with what is wrong about it."""
+    """Return the head of the next answer, `ID KIND SIZE`; None if it is the name again with what is wrong about it."""
     words = coprocess.line(out).split()
     if len(words) != 3 or words[1] not in _KINDS or not words[2].isdigit():
         return None

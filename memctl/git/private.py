@@ -52,6 +52,6 @@ def close_to_others(folder: Path) -> None:
 
 
 def _folder_mode(parent: Path) -> int:
-    """The mode of a folder below another: open to a group if that one is."""
+    """Return the mode of a folder below another: open to a group if that one is."""
     is_shared = parent.stat().st_mode & _GROUP == _GROUP
     return stat.S_ISGID | 0o770 if is_shared else 0o700

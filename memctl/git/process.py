@@ -99,7 +99,7 @@ def _written(number: int, rest: memoryview) -> memoryview:
 
 
 def _pipe() -> tuple[int, int]:
-    """The ends of a new pipe, to read and to write, in none of the places of the standard streams."""
+    """Return the ends of a new pipe, to read and to write, in none of the places of the standard streams."""
     ends = os.pipe()
     if min(ends) > 2:
         return ends

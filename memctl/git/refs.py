@@ -28,7 +28,7 @@ class RefFile(msgspec.Struct, frozen=True):
 
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
-    """The files of a commit by their names; those that it does not have are left out."""
+    """Return the files of a commit by their names; those that it does not have are left out."""
     found = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
         name: RefFile(item.id, item.data)
@@ -114,7 +114,7 @@ def _wait_for(repository: Repository, ref: str, deadline: float) -> None:
 
 
 def _is_freed(repository: Repository, ref: str) -> bool:
-    """Whether a ref had a lock of a process that must be dead, and has it no more."""
+    """Return whether a ref had a lock of a process that must be dead, and has it no more."""
     lock = _lock(repository, ref)
     with suppress(OSError):
         if time.time() - lock.stat().st_mtime > _DEAD:
@@ -128,7 +128,7 @@ def _lock(repository: Repository, ref: str) -> Path:
 
 
 def base(repository: Repository, one: str, other: str) -> str:
-    """The commit that two histories have parted at, "" if they have none in common; both are told by ids."""
+    """Return the commit that two histories have parted at, "" if they have none in common; both are told by ids."""
     if one == other:
         return one
     try:
@@ -140,18 +140,18 @@ def base(repository: Repository, one: str, other: str) -> str:
 
 
 def has(repository: Repository, history: str, commit: str) -> bool:
-    """Whether the history of a commit ("" for none) has another one, or is that."""
+    """Return whether the history of a commit ("" for none) has another one, or is that."""
     return bool(history) and base(repository, history, commit) == commit
 
 
 def parent(repository: Repository, commit: str) -> str:
-    """The first parent of a commit, "" if it has none."""
+    """Return the first parent of a commit, "" if it has none."""
     said = git.read(["rev-list", "--parents", "--max-count=1", commit], repository.top).decode().split()
     return said[1] if len(said) > 1 else ""
 
 
 def message(repository: Repository, commit: str) -> str:
-    """The message of a commit."""
+    """Return the message of a commit."""
     raw = git.read(["cat-file", "commit", commit], repository.top)
     return raw.partition(b"\n\n")[2].decode(errors="replace")
 

@@ -54,7 +54,7 @@ class Upstream(msgspec.Struct, frozen=True):
 
 
 def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
-    """What a branch goes with: what is set for it, or the branch of the same name of a remote that is `given`.
+    """Return what a branch goes with: what is set for it, or the branch of the same name of a remote that is `given`.
 
     Raises MemctlError if nothing is set, or if no remote has that name.
     """
@@ -94,7 +94,7 @@ def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[
 
 
 def default(repository: Repository, remote: str) -> str:
-    """The branch that the HEAD of a remote points to, "" if none does or it can't be asked."""
+    """Return the branch that the HEAD of a remote points to, "" if none does or it can't be asked."""
     try:
         answer = git.read(["ls-remote", "--symref", remote, "HEAD"], repository.top).decode(errors="replace")
     except git.GitFailed:
@@ -118,7 +118,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
 
 
 def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int]:
-    """How many commits each of two has that the other lacks."""
+    """Return how many commits each of two has that the other lacks."""
     if one == other:
         return 0, 0
     out = git.read(["rev-list", "--count", "--left-right", f"{one}...{other}"], repository.top)
@@ -127,13 +127,14 @@ def ahead_behind(repository: Repository, one: str, other: str) -> tuple[int, int
 
 
 def count_outside(repository: Repository, new: str, old: str, folder: str) -> int:
-    """How many commits that `new` has and `old` lacks touch something outside of a folder; merges do not count."""
+    """Return how many commits that `new` has and `old` lacks touch something outside of a folder; merges do
+    not count."""
     args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
     return int(git.read(args, repository.top, literal=False))
 
 
 def settings(repository: Repository, key: str) -> list[str]:
-    """All values of a setting of Git's that may have several."""
+    """Return all values of a setting of Git's that may have several."""
     try:
         return os.fsdecode(git.read(["config", "-z", "--get-all", key], repository.top)).split("\0")[:-1]
     except git.GitFailed:
@@ -141,7 +142,7 @@ def settings(repository: Repository, key: str) -> list[str]:
 
 
 def setting(repository: Repository, key: str) -> str:
-    """A setting of Git's, "" if there is none."""
+    """Return a setting of Git's, "" if there is none."""
     try:
         return os.fsdecode(git.read(["config", "--get", key], repository.top)).rstrip("\n")
     except git.GitFailed:
@@ -184,7 +185,8 @@ class Turn:
         return time.monotonic() - self._since < _PATIENCE
 
     def take(self, who: str) -> bool:
-        """Whether it is our turn from now on: nobody else's is under way. A remote may have it that nobody has any."""
+        """Return whether it is our turn from now on: nobody else's is under way. A remote may have it that nobody has
+        any."""
         found = self._repository.tip(self._tracking)
         if self._is_refused or (self._mine and found == self._mine):
             return True

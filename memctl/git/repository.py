@@ -95,7 +95,7 @@ class Repository:
         return self.common_dir / "memctl"
 
     def worktrees(self) -> list[Path]:
-        """The roots of all worktrees of this clone, gone ones too; files say so (gitrepository-layout(5))."""
+        """Return the roots of all worktrees of this clone, gone ones too; files say so (gitrepository-layout(5))."""
         main = self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
         found = [main]
         for file in sorted((self.common_dir / "worktrees").glob("*/gitdir")):
@@ -104,7 +104,7 @@ class Repository:
         return found
 
     def is_checked_out(self, branch: str) -> bool:
-        """Whether HEAD of any worktree of this clone is on a branch (refs/heads/…)."""
+        """Return whether HEAD of any worktree of this clone is on a branch (refs/heads/…)."""
         heads = [self.common_dir / "HEAD", *(self.common_dir / "worktrees").glob("*/HEAD")]
         wanted = f"ref: {branch}\n".encode()
         for file in heads:
@@ -119,7 +119,7 @@ class Repository:
         return "0" * _DIGITS[self.own_setting("extensions.objectformat") == "sha256"]
 
     def shallow(self) -> frozenset[str]:
-        """The commits that the history of a shallow clone begins with; none if it is whole."""
+        """Return the commits that the history of a shallow clone begins with; none if it is whole."""
         try:
             return frozenset((self.common_dir / "shallow").read_text("ascii").split())
         except OSError:
@@ -131,7 +131,7 @@ class Repository:
         return _PROMISED.search(self.own_config()) is not None
 
     def branch(self) -> tuple[str, str]:
-        """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one).
+        """Return the branch that HEAD is on ("" if it is detached) and its commit ("" before the first one).
 
         Files say so (gitrepository-layout(5)), which saves a process.
         """
@@ -152,13 +152,13 @@ class Repository:
         return ("" if name == "HEAD" else name), commit
 
     def _loose(self, name: str) -> str:
-        """The commit in a ref's own file, "" if it has none."""
+        """Return the commit in a ref's own file, "" if it has none."""
         with suppress(FileNotFoundError, NotADirectoryError):
             return (self.common_dir / name).read_bytes().strip().decode("ascii", "replace")
         return ""
 
     def _packed(self, name: str) -> str:
-        """The commit of a ref that `git pack-refs` (or `gc`) has put into the file of all refs, "" if none."""
+        """Return the commit of a ref that `git pack-refs` (or `gc`) has put into the file of all refs, "" if none."""
         try:
             packed = (self.common_dir / "packed-refs").read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -167,7 +167,8 @@ class Repository:
         return packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace") if end >= 0 else ""
 
     def default_branch(self, remote: str) -> str:
-        """The short name of the branch that was a remote's HEAD when it was cloned, "" if this clone does not know."""
+        """Return the short name of the branch that was a remote's HEAD when it was cloned, "" if this clone does not
+        know."""
         try:
             ref = git.read(["symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD"], self.top)
         except git.GitFailed:
@@ -175,7 +176,7 @@ class Repository:
         return os.fsdecode(ref).strip().removeprefix(f"refs/remotes/{remote}/")
 
     def tip(self, ref: str) -> str:
-        """The commit that a ref is at, "" if there is no such ref; files say so, which saves a process.
+        """Return the commit that a ref is at, "" if there is no such ref; files say so, which saves a process.
 
         Raises MemctlError for a ref that is broken: it is not one that is not there.
         """
@@ -198,7 +199,8 @@ class Repository:
             raise self._broken(ref, file) from None
 
     def _broken(self, ref: str, file: Path) -> MemctlError:
-        """What to say of a ref whose file says nothing, as after a power failure: its log says where it was last."""
+        """Return what to say of a ref whose file says nothing, as after a power failure: its log says where it was
+        last."""
         try:
             last = (self.common_dir / "logs" / ref).read_text(errors="replace").splitlines()[-1].split()[1]
         except (OSError, IndexError):
@@ -208,7 +210,7 @@ class Repository:
         )
 
     def resolve(self, revision: str) -> str:
-        """The id of the commit that a revision names; raises MemctlError if it names none."""
+        """Return the id of the commit that a revision names; raises MemctlError if it names none."""
         try:
             if revision.startswith("^"):
                 raise git.GitFailed(["rev-parse"], 1, "")
@@ -221,30 +223,31 @@ class Repository:
             ) from None
 
     def has_head(self) -> bool:
-        """Whether HEAD names a commit, which it does not before the first one."""
+        """Return whether HEAD names a commit, which it does not before the first one."""
         try:
             return bool(self.branch()[1])
         except git.GitFailed:
             return False
 
     def index_in_use(self) -> dict[str, str]:
-        """Which index is to be read, for the environment: inside a hook Git may name one that is not the usual one."""
+        """Return which index is to be read, for the environment: inside a hook Git may name one that is not the usual
+        one."""
         named = os.environ.get("GIT_INDEX_FILE", "")
         return {"GIT_INDEX_FILE": str(self.top / named)} if named else {}
 
     def under_way(self) -> str:
-        """The operation that forbids a commit now, such as "a merge"; "" if there is none."""
+        """Return the operation that forbids a commit now, such as "a merge"; "" if there is none."""
         for name, operation in _UNDER_WAY.items():
             if (self.git_dir / name).exists():
                 return operation
         return ""
 
     def is_over(self, why: str) -> bool:
-        """Whether a commit waited, as the words of its CommitPending say, for an operation that is over."""
+        """Return whether a commit waited, as the words of its CommitPending say, for an operation that is over."""
         return why.endswith(UNDER_WAY) and why != self.under_way() + UNDER_WAY
 
     def is_merging(self) -> bool:
-        """Whether a merge waits to be concluded by `git commit`."""
+        """Return whether a merge waits to be concluded by `git commit`."""
         return (self.git_dir / "MERGE_HEAD").exists()
 
     def ask_settings(self) -> None:
@@ -253,7 +256,7 @@ class Repository:
             self._listing = git.start(_LISTING, self.top)
 
     def settings(self) -> dict[str, str]:
-        """The settings of Git that a commit depends on, keys in lower case; read once."""
+        """Return the settings of Git that a commit depends on, keys in lower case; read once."""
         self.ask_settings()
         if self._settings is None:
             assert self._listing is not None
@@ -266,7 +269,7 @@ class Repository:
         return self._settings
 
     def own_setting(self, key: str) -> str:
-        """The last value of a setting such as `memctl.trusted` in the clone's own file, "" if it has none.
+        """Return the last value of a setting such as `memctl.trusted` in the clone's own file, "" if it has none.
 
         The file is read without Git, for hooks that ask at every call; it is none of an included file.
         """
@@ -282,7 +285,7 @@ class Repository:
         return found
 
     def own_config(self) -> str:
-        """The text of the clone's own file of settings; "" if it can't be read."""
+        """Return the text of the clone's own file of settings; "" if it can't be read."""
         try:
             return (self.common_dir / "config").read_text("utf-8", "replace")
         except OSError:
@@ -299,7 +302,7 @@ class Repository:
         return {key: value for key, _, value in pairs}
 
     def remotes(self) -> list[str]:
-        """The names of the remotes, as `git remote` has them."""
+        """Return the names of the remotes, as `git remote` has them."""
         names = (key.removeprefix("remote.").rpartition(".")[0] for key in self.following if key.startswith("remote."))
         return sorted({name for name in names if name})
 
@@ -309,17 +312,17 @@ class Repository:
         self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(_OWN)}
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """A setting that is on or off."""
+        """Return a setting that is on or off."""
         value = self.settings().get(key)
         return default if value is None else value.lower() not in ("false", "no", "off", "0")
 
     def hooks_folder(self) -> Path:
-        """The folder in which Git looks for hooks."""
+        """Return the folder in which Git looks for hooks."""
         configured = self.settings().get("core.hookspath")
         return self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
 
     def commit_hooks(self, *, others: bool = False) -> list[Path]:
-        """The hooks that a commit runs; with `others` those too that come with it in every lane."""
+        """Return the hooks that a commit runs; with `others` those too that come with it in every lane."""
         folder, names = self.hooks_folder(), (*_COMMIT_HOOKS, *(_OTHER_HOOKS if others else ()))
         return [folder / name for name in names if os.access(folder / name, os.X_OK)]
 
@@ -329,7 +332,7 @@ def _is_commit(name: str) -> bool:
 
 
 def find_top(start: Path) -> Path:
-    """The root of the worktree that `start` lies in; raises MemctlError outside of one."""
+    """Return the root of the worktree that `start` lies in; raises MemctlError outside of one."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / ".git").exists():
@@ -349,7 +352,7 @@ def refuse_bare(start: Path) -> None:
 
 
 def open_repository(start: Path) -> Repository:
-    """The repository whose worktree `start` lies in; raises MemctlError outside of one.
+    """Return the repository whose worktree `start` lies in; raises MemctlError outside of one.
 
     Where Git keeps its things is read from the files that say so (gitrepository-layout(5)), which saves a process.
     """

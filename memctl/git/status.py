@@ -24,17 +24,17 @@ class StatusProcess:
         self._process = git.start(self._args, top)
 
     def commit(self) -> str:
-        """The commit that HEAD is, "" before the first one."""
+        """Return the commit that HEAD is, "" before the first one."""
         told = [item for item in self._said if item.startswith(_COMMIT)]
         name = told[0].removeprefix(_COMMIT).decode() if told else ""
         return name if name.isalnum() else ""
 
     def has_upstream(self) -> bool:
-        """Whether the branch follows another one."""
+        """Return whether the branch follows another one."""
         return any(item.startswith(_UPSTREAM) for item in self._said)
 
     def differing(self, *, ignored: bool = True) -> list[str]:
-        """The files that differ from HEAD, untracked ones too, and so are ignored ones."""
+        """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""
         found = []
         for item in self._said:
             if not ignored and item[:1] == b"!":

@@ -47,7 +47,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
 
 def leaves(repository: Repository, revision: str, folder: str) -> dict[str, Leaf]:
-    """The files below a folder of a commit or tree, by their paths below that folder."""
+    """Return the files below a folder of a commit or tree, by their paths below that folder."""
     args = ["ls-tree", "-r", "-z", "--full-tree", revision, "--", folder + "/"]
     found = {}
     for item in git.read(args, repository.top).split(b"\0"):
@@ -59,7 +59,7 @@ def leaves(repository: Repository, revision: str, folder: str) -> dict[str, Leaf
 
 
 def tree_at(repository: Repository, revision: str, folder: str = "") -> str:
-    """The tree of a commit or tree, or of a folder in it; "" if it does not have that."""
+    """Return the tree of a commit or tree, or of a folder in it; "" if it does not have that."""
     (found,) = repository.objects.read([f"{revision}^{{tree}}"])
     tree = found.id if found else ""
     for name in folder.split("/") if folder and tree else ():
@@ -71,7 +71,7 @@ def tree_at(repository: Repository, revision: str, folder: str = "") -> str:
 
 
 def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
-    """The entries of a tree, or of a commit's: files and folders by name."""
+    """Return the entries of a tree, or of a commit's: files and folders by name."""
     (found,) = repository.objects.read([f"{tree}^{{tree}}"])
     if found is None or found.data is None:
         raise MemctlError(f"Git does not have the tree {tree}", "`git fsck` looks for what else is missing")
@@ -85,7 +85,7 @@ def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
 
 
 def bases(repository: Repository, one: str, other: str) -> list[str]:
-    """The commits that two histories have parted at: none, one, or where they have crossed, several."""
+    """Return the commits that two histories have parted at: none, one, or where they have crossed, several."""
     try:
         return git.read(["merge-base", "--all", one, other], repository.top).decode().split()
     except git.GitFailed as error:
@@ -109,7 +109,8 @@ def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
 
 
 def edited(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]) -> str:
-    """A tree with some files or whole folders put in, or with None taken out, and with them what that leaves empty.
+    """Return a tree with some files or whole folders put in, or with None taken out, and with them what that leaves
+    empty.
 
     "" as `tree` is an empty one. What is below a folder that is put in is put into that.
     """
@@ -178,7 +179,7 @@ class _Maker:
 
 
 def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """The merge of two trees that come from those `before`, and the paths that conflict in it.
+    """Return the merge of two trees that come from those `before`, and the paths that conflict in it.
 
     Git's own merge is asked only where both sides changed something; it needs Git 2.38. Raises MemctlError if Git is
     older.
@@ -237,7 +238,8 @@ def texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tupl
 
 
 def lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-    """What either list added, without what either removed: in the order of `ours`, then what is only in `theirs`.
+    """Return what either list added, without what either removed: in the order of `ours`, then what is only in
+    `theirs`.
 
     Two items are the same if their keys are.
     """
@@ -249,7 +251,7 @@ def lists(base: Sequence[T], ours: Sequence[T], theirs: Sequence[T], key: Callab
 
 
 def names(base: list[str], ours: list[str], theirs: list[str], order: Sequence[str]) -> list[str]:
-    """The names of both sides, each once: in the order of `ours`, unless only `theirs` moved some.
+    """Return the names of both sides, each once: in the order of `ours`, unless only `theirs` moved some.
 
     A name of the other side alone goes behind the one before it there; two that would stand in one place stand as in
     `base` or as `order` has them. The name "", of what precedes all names, stays first.

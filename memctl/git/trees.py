@@ -32,13 +32,13 @@ class TreeEntry(msgspec.Struct, frozen=True):
 
 
 def entries(repository: Repository, revision: str, folder: str = "") -> list[TreeEntry]:
-    """The files below `folder` ("" for all) at a revision."""
+    """Return the files below `folder` ("" for all) at a revision."""
     below = ["--", folder + "/"] if folder else []
     return list(parse(git.read(["ls-tree", "-r", "-z", "--full-tree", revision, *below], repository.top)))
 
 
 def parse(out: bytes) -> Iterator[TreeEntry]:
-    """The entries that `git ls-tree -z` prints."""
+    """Yield the entries that `git ls-tree -z` prints."""
     for item in out.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
@@ -47,7 +47,7 @@ def parse(out: bytes) -> Iterator[TreeEntry]:
 
 
 def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:
-    """The contents of blobs by id; None for one of more than `limit` bytes, which is not kept.
+    """Return the contents of blobs by id; None for one of more than `limit` bytes, which is not kept.
 
     Raises MemctlError for one that Git has lost.
     """
@@ -61,7 +61,8 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
 
 
 def blob_here(repository: Repository, blob: str, limit: int) -> bytes | None:
-    """The content of a blob; None if it has more than `limit` bytes, or is not in a partial clone: nothing is fetched.
+    """Return the content of a blob; None if it has more than `limit` bytes, or is not in a partial clone: nothing is
+    fetched.
 
     Raises MemctlError for one that Git has lost.
     """
@@ -75,7 +76,7 @@ def blob_here(repository: Repository, blob: str, limit: int) -> bytes | None:
 
 
 def blobs_of(repository: Repository, revision: str, paths: Iterable[str]) -> dict[str, str]:
-    """The blobs of some files at a revision, by path; those that do not exist are left out."""
+    """Return the blobs of some files at a revision, by path; those that do not exist are left out."""
     args, wanted = ["ls-tree", "-z", "--full-tree", revision, "--"], [path for path in paths if path]
     found: dict[str, str] = {}
     for some in batched(wanted):
@@ -84,13 +85,14 @@ def blobs_of(repository: Repository, revision: str, paths: Iterable[str]) -> dic
 
 
 def submodules(repository: Repository, revision: str, paths: Iterable[str]) -> list[str]:
-    """Those of some paths that are submodules at a revision."""
+    """Return those of some paths that are submodules at a revision."""
     out = git.read(["ls-tree", "-z", "--full-tree", revision, "--", *paths], repository.top)
     return [git.name(item.partition(b"\t")[2]) for item in out.split(b"\0") if item.startswith(SUBMODULE.encode())]
 
 
 def blobs_on_disk(repository: Repository, paths: Iterable[str]) -> dict[str, str]:
-    """The blobs that Git would make of some files of the worktree, by path; raises GitFailed if one can't be read."""
+    """Return the blobs that Git would make of some files of the worktree, by path; raises GitFailed if one can't be
+    read."""
     from memctl.git import coprocess
 
     asked = list(paths)
@@ -99,7 +101,8 @@ def blobs_on_disk(repository: Repository, paths: Iterable[str]) -> dict[str, str
 
 
 def _question(path: str) -> str:
-    """A path as `git hash-object --stdin-paths` reads it: on one line, in quotation marks if it begins with one."""
+    """Return a path as `git hash-object --stdin-paths` reads it: on one line, in quotation marks if it
+    begins with one."""
     if not path.startswith('"') and "\n" not in path:
         return path
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
@@ -107,7 +110,7 @@ def _question(path: str) -> str:
 
 
 def blob_of(content: bytes, like: Iterable[str]) -> str:
-    """The id that Git would give a content, in a repository with ids like these."""
+    """Return the id that Git would give a content, in a repository with ids like these."""
     digits = len(next((name for name in like if name), "0" * _SHA1_DIGITS))
     data = b"blob %d\0" % len(content) + content
     if digits == _SHA1_DIGITS:
@@ -122,12 +125,12 @@ def blob_of(content: bytes, like: Iterable[str]) -> str:
 
 
 def batched(paths: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Paths in groups that fit among the arguments of one command."""
+    """Return paths in groups that fit among the arguments of one command."""
     return (paths[start : start + AT_ONCE] for start in range(0, len(paths), AT_ONCE))
 
 
 def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """The blobs of files at commits, by pairs of commit and path; those that do not exist are left out.
+    """Return the blobs of files at commits, by pairs of commit and path; those that do not exist are left out.
 
     Only trees are read: of a blob that a partial clone does not have, Git would fetch each from the remote.
     """
@@ -155,7 +158,8 @@ def _parted(path: str) -> tuple[str, str]:
 
 
 def _files_in(tree: Object) -> dict[bytes, str]:
-    """The blobs of the files in a tree, by name. Each entry is a mode, a space, the name, a zero byte, and the id."""
+    """Return the blobs of the files in a tree, by name. Each entry is a mode, a space, the name, a zero byte, and the
+    id."""
     data, size, found, start = tree.data or b"", len(tree.id) // 2, dict[bytes, str](), 0
     while start < len(data):
         end = data.index(b"\0", start)

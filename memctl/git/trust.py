@@ -62,17 +62,18 @@ def _mark(repository: Repository) -> None:
 
 
 def is_marked(repository: Repository) -> bool:
-    """Whether the clone's own settings plainly say that it is trusted: read without Git, for every hook asks."""
+    """Return whether the clone's own settings plainly say that it is trusted: read without Git, for every hook asks."""
     return repository.own_setting(SETTING).lower() in ("true", "yes", "on", "1")
 
 
 def is_refused(repository: Repository) -> bool:
-    """Whether the clone's own settings plainly say that it is not trusted."""
+    """Return whether the clone's own settings plainly say that it is not trusted."""
     return repository.own_setting(SETTING).lower() in _OFF[1:]
 
 
 def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[str]]:
-    """What Git's settings say: values of memctl's by name, the user's patterns, and the addresses of all remotes."""
+    """Return what Git's settings say: values of memctl's by name, the user's patterns, and the addresses of all
+    remotes."""
     try:
         out = os.fsdecode(git.read(["config", "-z", "--show-scope", "--get-regexp", _ASKED], repository.top))
     except git.GitFailed:

@@ -65,7 +65,8 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
 
 
 def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: str) -> Checkpoint | None:
-    """The checkpoint that was saved for an event already, by a process that was killed before it could say so."""
+    """Return the checkpoint that was saved for an event already, by a process that was killed before it
+    could say so."""
     if state.saving[0] != event:
         return None
     found = versions.read(snapshot, workflow).checkpoints
@@ -73,7 +74,7 @@ def _saved_for(snapshot: Snapshot, workflow: str, state: SessionState, event: st
 
 
 def _merged(state: SessionState, last: Checkpoint | None) -> TaskState:
-    """The session's task, with what its agent saved of it by a command since the last compaction.
+    """Return the session's task, with what its agent saved of it by a command since the last compaction.
 
     A task that the agent named otherwise is called so from then on.
     """
@@ -94,14 +95,16 @@ def _merged(state: SessionState, last: Checkpoint | None) -> TaskState:
 
 
 def _is_own(memory: Memory, state: SessionState, last: Checkpoint) -> bool:
-    """Whether the branch's last checkpoint is this session's: said to be, or made since it began by nobody else's."""
+    """Return whether the branch's last checkpoint is this session's: said to be, or made since it began by nobody
+    else's."""
     if last.session:
         return last.session == memory.session
     return state.began is not None and last.saved_at >= state.began.started
 
 
 def _window(state: SessionState, last: Checkpoint | None, is_own: bool) -> int:
-    """The number of the context window that ends: a compaction ends one, and another session has one of its own."""
+    """Return the number of the context window that ends: a compaction ends one, and another session has one
+    of its own."""
     if last is None:
         return 1
     return last.window_id if is_own and last.checkpoint_id != state.checkpoint else last.window_id + 1

@@ -114,8 +114,8 @@ def answer(
 
 
 def _find_root(start: Path | None, environ: Mapping[str, str], cwd: str) -> tuple[Path, Path] | None:
-    """The folder that has a memory and where its hooks keep what they know, looked for from `start`, or else from where
-    the host says that the session is."""
+    """Return the folder that has a memory and where its hooks keep what they know, looked for from `start`, or else
+    from where the host says that the session is."""
     places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), cwd or "."]
     return next(filter(None, (root_at(Path(place)) for place in places if place)), None)
 
@@ -128,8 +128,8 @@ def _note_unreadable(error: ValueError, start: Path | None, environ: Mapping[str
 
 
 def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, str]) -> str:
-    """The line for a session that starts in a clone that is not trusted, once: nothing is written there, so that it is
-    noted in the user's own folder."""
+    """Return the line for a session that starts in a clone that is not trusted, once: nothing is written there, so that
+    it is noted in the user's own folder."""
     from memctl.hooks import host_files
 
     folder = SessionDir(host_files.state_home(environ).with_name("untrusted"), payload.key)
@@ -141,8 +141,8 @@ def _warning(host: Host, payload: Payload, data: bytes, environ: Mapping[str, st
 
 
 def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
-    """Whether the clone around a memory is trusted. Nothing is written where it is not, so that a session without a
-    folder has begun there: after a tool call Git need not be asked."""
+    """Return whether the clone around a memory is trusted. Nothing is written where it is not, so that a session
+    without a folder has begun there: after a tool call Git need not be asked."""
     repository = open_repository(place)
     if what in (BEFORE, TOOL) and not environ.get("MEMCTL_TRUST"):
         return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
@@ -150,7 +150,7 @@ def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str
 
 
 def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:
-    """Whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
+    """Return whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
     with suppress(OSError):
         return not folder.is_once(data, is_one_of_many=what in (BEFORE, TOOL, AGENT))
     return False
@@ -185,7 +185,7 @@ def _tool(call: _EventCall) -> str:
 
 
 def _of_file(call: _EventCall) -> str:
-    """What is recorded about the files that a tool has read or written."""
+    """Return what is recorded about the files that a tool has read or written."""
     if not call.payload.arguments:
         return ""
     from memctl.hooks import file_recall
@@ -210,7 +210,8 @@ def _prompt(call: _EventCall) -> str:
 
 
 def _recall(call: _EventCall) -> str:
-    """What bears on a prompt, "" if that takes longer than a start may: nobody misses what they did not ask for."""
+    """Return what bears on a prompt, "" if that takes longer than a start may: nobody misses what they did
+    not ask for."""
     from memctl.hooks import recall
 
     made = _in_time(call, lambda: recall.find(partial(_open_for_search, call), call.folder, call.payload.prompt))
@@ -218,7 +219,7 @@ def _recall(call: _EventCall) -> str:
 
 
 def _agent(call: _EventCall) -> str:
-    """What a sub-agent is given at its start, "" where there is nothing, or no time."""
+    """Return what a sub-agent is given at its start, "" where there is nothing, or no time."""
     from memctl.hooks import sub_agents
 
     return _in_time(call, lambda: sub_agents.context(partial(_open_for_search, call), call.payload, call.folder))
@@ -249,7 +250,7 @@ def _look(call: _EventCall) -> None:
 
 
 def _owed_context(call: _EventCall) -> str:
-    """The state that a context was compacted from, if the host had no event to give it at."""
+    """Return the state that a context was compacted from, if the host had no event to give it at."""
     try:
         (call.folder.path / _OWED).unlink()
     except OSError:
@@ -264,15 +265,16 @@ def _owed_context(call: _EventCall) -> str:
 
 
 def _within(call: _EventCall, make: Callable[[], str], spent: float = 0.0) -> tuple[str, bool]:
-    """What is made within the time that a start has, of which some seconds are spent, or that it is missing; whether it
-    is there."""
+    """Return what is made within the time that a start has, of which some seconds are spent, or that it is missing;
+    whether it is there."""
     seconds = daemonize.seconds(call.environ)
     text = daemonize.within(seconds - spent, make)
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
 def _start_context(call: _EventCall, memory: "Memory") -> str:
-    """What a session that starts is given of the memory, with what its earlier events left undone done before."""
+    """Return what a session that starts is given of the memory, with what its earlier events left undone
+    done before."""
     _attempt(call, lambda: _settle(call, _PATIENCE))
     if call.payload.source != COMPACTED:
         memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
@@ -384,7 +386,7 @@ def _leave(call: _EventCall, what: str) -> None:
 
 
 def _end(call: _EventCall) -> str:
-    """The end, at which the host waits: a user who pushes then has the commit with the session's page."""
+    """Return the end, at which the host waits: a user who pushes then has the commit with the session's page."""
     job_queue.leave(call.folder, _job_of(call, END))
     live_sessions.end(call.folder)
     _settle(call, _LAST_PATIENCE)
@@ -427,8 +429,8 @@ _DOING: Mapping[str, Callable[[_EventCall], str]] = {
 
 
 def _open_for_search(call: _EventCall) -> "Memory":
-    """The memory for what searches it at once: Git is asked what differs from HEAD, and which model of language is
-    set, before all that takes is imported."""
+    """Return the memory for what searches it at once: Git is asked what differs from HEAD, and which model of language
+    is set, before all that takes is imported."""
     from memctl.store import place
 
     asked = place.ask(call.place)
@@ -439,7 +441,7 @@ def _open_for_search(call: _EventCall) -> "Memory":
 
 
 def _open(call: _EventCall) -> "Memory":
-    """The memory, with the agent as who is at work."""
+    """Return the memory, with the agent as who is at work."""
     from memctl.store.memory import open_for_agent
 
     agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all

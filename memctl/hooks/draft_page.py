@@ -15,7 +15,7 @@ _DRAFT = "draft.md"
 
 
 def read(folder: SessionDir) -> SessionPage | None:
-    """The draft of a session, if there is one that can be read."""
+    """Return the draft of a session, if there is one that can be read."""
     try:
         text = _file(folder).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -41,8 +41,8 @@ def drop(folder: SessionDir) -> None:
 
 
 def old_drafts(folder: SessionDir, top: Path, pause: float) -> list[SessionDir]:
-    """The other sessions of a worktree that have an old draft: they ended with nothing that was worth a commit, or an
-    older memctl did not note that they were under way."""
+    """Return the other sessions of a worktree that have an old draft: they ended with nothing that was worth a commit,
+    or an older memctl did not note that they were under way."""
     found = [one for one in folder.others() if is_old(one, pause)]
     if not found:
         return []
@@ -52,7 +52,7 @@ def old_drafts(folder: SessionDir, top: Path, pause: float) -> list[SessionDir]:
 
 
 def is_old(folder: SessionDir, pause: float) -> bool:
-    """Whether there is a draft to which nothing was added for so many seconds."""
+    """Return whether there is a draft to which nothing was added for so many seconds."""
     try:
         return _file(folder).stat().st_mtime < time.time() - pause
     except OSError:

@@ -39,7 +39,7 @@ _Found = list[tuple[str, ...]]
 
 
 def after(place: Path, folder: SessionDir, payload: Payload) -> str:
-    """What is recorded about the files that a call has read or written, once a session; "" if nothing is."""
+    """Return what is recorded about the files that a call has read or written, once a session; "" if nothing is."""
     lines = []
     for name, is_written, found in _unsaid(open_repository(place), place, folder, payload):
         if not folder.is_first(_mark(name)):  # another call has just said it
@@ -54,8 +54,8 @@ def after(place: Path, folder: SessionDir, payload: Payload) -> str:
 
 
 def before(place: Path, folder: SessionDir, payload: Payload) -> str:
-    """The answer that keeps an agent from writing a file it has not read and of which something is recorded, once; ""
-    without the setting."""
+    """Return the answer that keeps an agent from writing a file it has not read and of which something is recorded,
+    once; "" without the setting."""
     repository = open_repository(place)
     if repository.own_setting(SETTING).lower() != DENY:
         return ""
@@ -88,7 +88,7 @@ def _unsaid(
 
 
 def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[str]:
-    """The names that files of the repository would have if the words of some arguments were such, each once."""
+    """Return the names that files of the repository would have if the words of some arguments were such, each once."""
     texts = [text for value in arguments.values() for text in (value if isinstance(value, list) else [value])]
     found, folders = dict[str, None](), [cwd]
     for text in texts:
@@ -105,7 +105,7 @@ def _candidates(top: Path, cwd: str, arguments: Mapping[str, object]) -> list[st
 
 
 def _touched_files(top: Path, payload: Payload) -> dict[str, bool]:
-    """The files of the repository that a call touches, and whether it writes them."""
+    """Return the files of the repository that a call touches, and whether it writes them."""
     from memctl.record.task_state import READ
     from memctl.session import calls  # only where a file with a record is named
 
@@ -139,8 +139,8 @@ def _is_restricted(repository: Repository, place: Path, folder: SessionDir) -> b
 
 
 def _why(file: Path, name: str, status: str) -> str | None:
-    """The first sentence of a record's reason, else of its text; None if the file does not say any more what the cache
-    says: that it has this status and refers to `name`."""
+    """Return the first sentence of a record's reason, else of its text; None if the file does not say any more what the
+    cache says: that it has this status and refers to `name`."""
     from memctl.text.markdown import first_sentence
 
     try:
@@ -157,7 +157,7 @@ def _why(file: Path, name: str, status: str) -> str | None:
 
 
 def _sentence(name: str, found: _Found) -> str:
-    """What is recorded of a file as one line of data: of the weightiest what and why, of others the ids."""
+    """Return what is recorded of a file as one line of data: of the weightiest what and why, of others the ids."""
     (identifier, title, type_, status, why), *others = found
     more = f" Also {', '.join(other[0] for other in others[:_OTHERS])}." if others else ""
     start, end = f"{identifier} ({status} {type_}) is about {name}: ", f"{more} (information from the project's memory)"
@@ -169,12 +169,12 @@ def _sentence(name: str, found: _Found) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text without what a title made of its beginning has not: code marks, and the mark of what is cut."""
+    """Return a text without what a title made of its beginning has not: code marks, and the mark of what is cut."""
     return " ".join(text.replace("`", "").split()).rstrip(" .…;:,")
 
 
 def _line(text: str) -> str:
-    """A text as one line in which nothing is markup."""
+    """Return a text as one line in which nothing is markup."""
     from memctl.text.characters import printable_line
 
     return printable_line(text).translate(_NO_MARKUP)

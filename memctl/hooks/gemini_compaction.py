@@ -19,7 +19,8 @@ _SEEN = "compressed-"
 
 
 def is_new(folder: SessionDir, transcript: str) -> bool:
-    """Whether there is a compression in a transcript that was not there when this was last asked for the session.
+    """Return whether there is a compression in a transcript that was not there when this was last asked for the
+    session.
 
     A summary counts once, however often its messages are written: a session that is resumed has them again.
     """
@@ -35,7 +36,7 @@ def is_new(folder: SessionDir, transcript: str) -> bool:
 
 
 def _summary(line: bytes) -> str:
-    """The summary with which the messages of a line begin, "" if they begin with none."""
+    """Return the summary with which the messages of a line begin, "" if they begin with none."""
     from memctl.transcript import gemini
 
     try:

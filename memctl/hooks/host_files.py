@@ -98,7 +98,7 @@ class OriginalFiles:
 
 
 def state_home(environ: Mapping[str, str]) -> Path:
-    """Where memctl keeps what belongs to a user and no project (XDG Base Directory Specification)."""
+    """Return where memctl keeps what belongs to a user and no project (XDG Base Directory Specification)."""
     given = environ.get("XDG_STATE_HOME", "")
     return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "memctl" / "installed"
 
@@ -112,8 +112,8 @@ def settings_edit(
     originals: OriginalFiles,
     allowed: Allowed,
 ) -> Edit:
-    """What becomes of a host's settings; with no `call` of ours the hooks go. No link may lead out of the worktree
-    `top`."""
+    """Return what becomes of a host's settings; with no `call` of ours the hooks go. No link may lead out of the
+    worktree `top`."""
     target, path = _target(file, name, top), FORMS[host.name].setting
     kept = originals.find(target)
     if call is None:
@@ -143,7 +143,7 @@ def settings_edit(
 def rules_edit(
     file: Path, name: str, top: Path | None, form: Form, originals: OriginalFiles, allowed: Allowed | None
 ) -> Edit:
-    """What becomes of a host's file of rules; without any `allowed` ours go."""
+    """Return what becomes of a host's file of rules; without any `allowed` ours go."""
     target = _target(file, name, top)
     kept, rules = originals.find(target), form.rules()
     if allowed is None:
@@ -177,14 +177,14 @@ def declined_rules(host: Host, environ: Mapping[str, str]) -> list[str]:
 
 
 def _choice(allowed: Allowed, kept: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The rules that are to be in a file, and those of ours that are to go."""
+    """Return the rules that are to be in a file, and those of ours that are to go."""
     offered = {*(kept.offered if kept else ()), *allowed.declined}
     wanted = permissions.choose(allowed.rules, allowed.groups, offered, present)
     return wanted, [rule for rule in _own_rules(kept, allowed) if rule not in wanted]
 
 
 def _own_rules(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
-    """The rules in a file that memctl has put there; all that are like ours where nobody knows who did."""
+    """Return the rules in a file that memctl has put there; all that are like ours where nobody knows who did."""
     return kept.put if kept and kept.after else tuple(rule for of in allowed.rules.values() for rule in of)
 
 
@@ -200,7 +200,7 @@ def _with_rules(
 
 
 def guide_edits(folder: Path, top: Path, originals: OriginalFiles, *, remove: bool) -> list[Edit]:
-    """What becomes of AGENTS.md and CLAUDE.md."""
+    """Return what becomes of AGENTS.md and CLAUDE.md."""
     made: list[Edit] = []
     for name in (agents_md.AGENTS, agents_md.CLAUDE):
         file = folder / name
@@ -271,7 +271,8 @@ def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], st
 
 
 def _without_ours(kept: str, name: str, change: Callable[[str], str]) -> bytes:
-    """What a file was, byte for byte, but for what was ours already, put there in another clone or before an edit."""
+    """Return what a file was, byte for byte, but for what was ours already, put there in another clone or before an
+    edit."""
     data = base64.b64decode(kept)
     text, has_mark = _text(data, name)
     after = change(text)
@@ -279,7 +280,8 @@ def _without_ours(kept: str, name: str, change: Callable[[str], str]) -> bytes:
 
 
 def _target(file: Path, name: str, top: Path | None) -> Path:
-    """The file itself. In a project no link may lead out of it: who made the project would choose what we change."""
+    """Return the file itself. In a project no link may lead out of it: who made the project would choose what we
+    change."""
     target = Path(os.path.realpath(file))
     if top is not None and not target.is_relative_to(os.path.realpath(top)):
         raise MemctlError(f"{name} leads out of the project, to {target}", "replace the link by a file")
@@ -301,7 +303,7 @@ def _content(file: Path, name: str) -> bytes | None:
 
 
 def _text(data: bytes | None, name: str) -> tuple[str, bool]:
-    """A file's text without the mark of byte order, and whether it has one."""
+    """Return a file's text without the mark of byte order, and whether it has one."""
     try:
         text = (data or b"").decode()
     except UnicodeDecodeError:

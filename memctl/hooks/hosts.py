@@ -128,7 +128,7 @@ GEMINI = Host(
 
 
 def with_guard(host: Host) -> Host:
-    """A host with its event ahead of a tool call hooked, too."""
+    """Return a host with its event ahead of a tool call hooked, too."""
     return host._replace(events={**host.events, host.before: BEFORE}) if host.before else host
 
 

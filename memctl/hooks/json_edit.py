@@ -33,7 +33,7 @@ class JsonSpan(NamedTuple):
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """The object that a text is, without comments and trailing commas; raises MemctlError if it is none."""
+    """Return the object that a text is, without comments and trailing commas; raises MemctlError if it is none."""
     try:
         found = json.loads(_plain(text) if text.strip() else "{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -51,7 +51,7 @@ def extras(text: str) -> list[str]:
 
 
 def value_at(text: str, path: Sequence[str | int]) -> int | None:
-    """Where the value begins that a path of keys and numbers leads to; None if it leads nowhere."""
+    """Return where the value begins that a path of keys and numbers leads to; None if it leads nowhere."""
     plain = _plain(text)
     at = _skip(plain, 0)
     for step in path:
@@ -71,12 +71,12 @@ def value_at(text: str, path: Sequence[str | int]) -> int | None:
 
 
 def spans(text: str, at: int) -> list[JsonSpan]:
-    """The members of the object, or the elements of the list, that begins at `at`."""
+    """Return the members of the object, or the elements of the list, that begins at `at`."""
     return _spans(_plain(text), at)
 
 
 def put(text: str, at: int, value: Any, key: str = "") -> str:
-    """The text with a value behind the last one in the object or list at `at`; in an object under `key`."""
+    """Return the text with a value behind the last one in the object or list at `at`; in an object under `key`."""
     plain = _plain(text)
     found, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
     head = f"{json.dumps(key, ensure_ascii=False)}: " if key else ""
@@ -99,7 +99,7 @@ def put(text: str, at: int, value: Any, key: str = "") -> str:
 
 
 def replace(text: str, span: JsonSpan, value: Any) -> str:
-    """The text with another value in a span."""
+    """Return the text with another value in a span."""
     plain = _plain(text)
     newline, inner = "\r\n" if "\r\n" in text else "\n", _indentation(plain, span.start)
     is_flat = newline not in text[span.value : span.end] and len(text[span.value : span.end]) > 2
@@ -108,7 +108,8 @@ def replace(text: str, span: JsonSpan, value: Any) -> str:
 
 
 def take(text: str, at: int, number: int) -> str:
-    """The text without a member or element of what begins at `at`, and without the comma and space that it brought."""
+    """Return the text without a member or element of what begins at `at`, and without the comma and space that it
+    brought."""
     bare, plain = _bare(text), _plain(text)
     found = _spans(plain, at)
     start, end = found[number].start, found[number].end
@@ -128,7 +129,7 @@ def take(text: str, at: int, number: int) -> str:
 
 
 def _joined(before: str, after: str) -> str:
-    """What stood around a value that is gone, without the empty line that it leaves."""
+    """Return what stood around a value that is gone, without the empty line that it leaves."""
     before = before.rstrip(" \t")
     if after.lstrip(" \t")[:1] in ("\r", "\n"):
         before = before.removesuffix("\n").removesuffix("\r")
@@ -136,12 +137,12 @@ def _joined(before: str, after: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """The text with spaces where comments are."""
+    """Return the text with spaces where comments are."""
     return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _NOT_SPACE.sub(" ", found[0]), text)
 
 
 def _plain(text: str) -> str:
-    """The text with spaces where comments and trailing commas are: if it is JSON at all, plain JSON."""
+    """Return the text with spaces where comments and trailing commas are: if it is JSON at all, plain JSON."""
     return _LAST_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", _bare(text))
 
 
@@ -162,14 +163,14 @@ def _spans(text: str, at: int) -> list[JsonSpan]:
 
 
 def _unit(text: str) -> str:
-    """One step of indentation in a text: as its first member has it, or two spaces."""
+    """Return one step of indentation in a text: as its first member has it, or two spaces."""
     at = _skip(text, 0)
     found = _spans(text, at) if text[at : at + 1] == "{" else []
     return (_indentation(text, found[0].start) if found else "") or "  "
 
 
 def _indentation(text: str, at: int) -> str:
-    """The white space at the beginning of the line of a place."""
+    """Return the white space at the beginning of the line of a place."""
     start = text.rfind("\n", 0, at) + 1
     line = text[start:]
     return line[: len(line) - len(line.lstrip(" \t"))]

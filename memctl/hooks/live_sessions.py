@@ -52,7 +52,7 @@ def note(
 
 
 def read(folder: SessionDir) -> Alive | None:
-    """What is noted of a session, None if it has ended, or nothing that can be read is."""
+    """Return what is noted of a session, None if it has ended, or nothing that can be read is."""
     try:
         host, transcript, place, process = json.loads((folder.path / _FILE).read_bytes())
         return Alive(str(host), str(transcript), str(place), int(process))
@@ -83,7 +83,8 @@ def _was_killed(folder: SessionDir, alive: Alive, pause: float) -> bool:
 
 
 def _caller() -> int:
-    """The process that has us called: the nearest above us that is no shell. 0 where Linux's /proc does not say it."""
+    """Return the process that has us called: the nearest above us that is no shell. 0 where Linux's /proc does not say
+    it."""
     process = os.getppid()
     for _ in range(_MOST_SHELLS):
         try:
@@ -98,7 +99,7 @@ def _caller() -> int:
 
 
 def _is_silent(folder: SessionDir, pause: float) -> bool:
-    """Whether a session has left no trace for so many seconds."""
+    """Return whether a session has left no trace for so many seconds."""
     latest = 0.0
     for name in _TRACES:
         with suppress(OSError):
@@ -112,8 +113,8 @@ def _can_be_asked(alive: Alive) -> bool:
 
 
 def _is_gone(alive: Alive) -> bool:
-    """Whether the process that runs a session is known to be gone. Its number may be another's by now: then it is not
-    known."""
+    """Return whether the process that runs a session is known to be gone. Its number may be another's by now: then it
+    is not known."""
     try:
         os.kill(alive.process, 0)
     except ProcessLookupError:

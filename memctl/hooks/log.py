@@ -29,7 +29,7 @@ def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
 
 
 def entries(root: Path, name: str) -> Iterator[dict[str, Any]]:
-    """What is in a log, oldest first; a broken line is left aside."""
+    """Yield what is in a log, oldest first; a broken line is left aside."""
     for file in (older(root / name), root / name):
         try:
             lines = file.read_bytes().split(b"\n")
@@ -65,7 +65,7 @@ def older(file: Path) -> Path:
 
 
 def _where(error: BaseException) -> str:
-    """The module and line that a fault comes from."""
+    """Return the module and line that a fault comes from."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next

@@ -73,7 +73,7 @@ FORMS: Mapping[str, Form] = {
 def choose(
     rules: Mapping[str, Sequence[str]], groups: Collection[str] | None, offered: Collection[str], present: Sequence[str]
 ) -> list[str]:
-    """The rules that are to be there: those of the groups that are asked for.
+    """Return the rules that are to be there: those of the groups that are asked for.
 
     If none are asked for (None), those that are `present`, and those that were not `offered` before: who took a rule
     out, or left a group out, is not offered it again.

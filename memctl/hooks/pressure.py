@@ -42,7 +42,7 @@ class ContextFill(NamedTuple):
 
 
 def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
-    """The pressure on the main agent's context, by the end of a transcript of Claude Code's; None if unknown."""
+    """Return the pressure on the main agent's context, by the end of a transcript of Claude Code's; None if unknown."""
     found = last_context(transcript)
     if found is None:
         return None
@@ -56,8 +56,8 @@ def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
 
 
 def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: int = 0) -> int:
-    """The size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in it, but
-    no larger than the settings of Claude Code make it."""
+    """Return the size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in
+    it, but no larger than the settings of Claude Code make it."""
     try:
         given = model_windows.window_setting(environ)
     except MemctlError:  # `_check` notes it
@@ -66,7 +66,7 @@ def window_of(model: str, tokens: int, environ: Mapping[str, str], compacted: in
 
 
 def _last_compaction(transcript: str) -> int:
-    """The tokens at which the host compacted by itself last, as far as the end of a transcript tells; else 0."""
+    """Return the tokens at which the host compacted by itself last, as far as the end of a transcript tells; else 0."""
     for line in main_lines_backwards(transcript, _REACH, (b"compact_boundary",)):
         if line.is_boundary:
             return line.compacted_by_itself

@@ -36,7 +36,8 @@ _PACKED = lazy_regex(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record 
 
 
 def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
-    """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen."""
+    """Return the text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not
+    seen."""
     from memctl.text.fit import length
 
     pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
@@ -44,7 +45,8 @@ def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
 
 
 def for_sub_agent(opened: Callable[[], Memory], prompt: str) -> str:
-    """The text for a sub-agent that begins with a prompt: what bears on it, if anything does, and how to find more."""
+    """Return the text for a sub-agent that begins with a prompt: what bears on it, if anything does, and how to find
+    more."""
     from memctl.tokens.families import estimate
 
     pack = _pack(opened, prompt, lambda _: False, _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
@@ -58,7 +60,7 @@ def _pack(
     room: int,
     size: Callable[[str], int],
 ) -> Pack | None:
-    """What bears on a prompt and is not shown, in so much room as `size` measures it; None if nothing does.
+    """Return what bears on a prompt and is not shown, in so much room as `size` measures it; None if nothing does.
 
     A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
     """
@@ -99,14 +101,15 @@ def _pack(
 
 
 def give(folder: SessionDir, found: str) -> str:
-    """The text of what `find` has found, and note that it is shown: it may have come too late to be."""
+    """Return the text of what `find` has found, and note that it is shown: it may have come too late to be."""
     text, included = json.loads(found)
     folder.show(included)
     return str(text)
 
 
 def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
-    """What fits a prompt nearly as well as the best, best first: open records, pages, sessions and checkpoints."""
+    """Return what fits a prompt nearly as well as the best, best first: open records, pages, sessions and
+    checkpoints."""
     from memctl.pack.items import CLOSE
     from memctl.search import ranking
 
@@ -117,7 +120,7 @@ def _best_fits(snapshot: Snapshot, about: str, now: str) -> list[Result]:
 
 
 def _items(memory: Memory, snapshot: Snapshot, close: Sequence[Result], bears: Callable[[Item], bool]) -> list[Item]:
-    """What bears on a prompt, records first. Git is asked where a text comes from only of these."""
+    """Return what bears on a prompt, records first. Git is asked where a text comes from only of these."""
     from memctl.pack import items
 
     records = [one.record for one in close if one.record is not None][:_MOST]
@@ -144,5 +147,5 @@ def note(folder: SessionDir, pack: str) -> None:
 
 
 def _least(wanted: Collection[str]) -> int:
-    """How many words of a prompt something has to have."""
+    """Return how many words of a prompt something has to have."""
     return max(_WORDS, math.ceil(_SHARE * len(wanted)))

@@ -81,7 +81,7 @@ def give(folder: SessionDir, made: str, end: int) -> str:
 
 
 def _line(left: Sequence[Extract]) -> str:
-    """The line that names decisions."""
+    """Return the line that names decisions."""
     from memctl.hooks import session_state
     from memctl.text.fit import cut_at_word
 
@@ -106,7 +106,7 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 
 
 def _is_decision(found: Extract) -> bool:
-    """Whether something found is a decision beyond doubt."""
+    """Return whether something found is a decision beyond doubt."""
     from memctl.session import extraction
     from memctl.statements import labels
     from memctl.transcript.events import PROMPT
@@ -119,7 +119,7 @@ def _is_decision(found: Extract) -> bool:
 
 
 def _is_recorded(memory: Memory, found: Extract) -> bool:
-    """Whether a record has half of a decision's words: then it may well be the same."""
+    """Return whether a record has half of a decision's words: then it may well be the same."""
     from memctl.search import ranking
     from memctl.store import load
     from memctl.text.words import stems

@@ -37,13 +37,13 @@ def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None
 
 
 def write_options(memory: Memory) -> WriteOptions:
-    """How a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
+    """Return how a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
     return WriteOptions(no_commit=is_none, reason="an agent's session", redact=True)
 
 
 def change(memory: Memory, folder: SessionDir) -> Change | None:
-    """The Change that merges a session's draft into its page; None if there is no draft."""
+    """Return the Change that merges a session's draft into its page; None if there is no draft."""
     draft = draft_page.read(folder)
     if draft is None:
         return None
@@ -59,7 +59,7 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
 
 
 def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:
-    """Whether a draft is worth a commit: something was asked, and files were changed, or it came to something.
+    """Return whether a draft is worth a commit: something was asked, and files were changed, or it came to something.
 
     A question that changed nothing makes no commit, unless the session has a page already. What waits is not lost: the
     draft stays, and the next one has it. A draft that begins behind a compaction has no prompt of its own where the

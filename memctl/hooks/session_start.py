@@ -47,7 +47,7 @@ _REST = "MEMORY: `memctl rehydrate` prints what is recorded\n"
 
 
 def context(memory: Memory, host: Host, payload: Payload, folder: SessionDir, state: SessionState | None) -> str:
-    """The text for a session that starts, or goes on, as the event's `source` says."""
+    """Return the text for a session that starts, or goes on, as the event's `source` says."""
     if state is not None and _goes_on(payload, state):
         return pack(memory, host, state.seen)
     compacted = _before_compaction(memory, state) if payload.source == COMPACTED else ""
@@ -79,7 +79,7 @@ def note(
 
 
 def _goes_on(payload: Payload, state: SessionState | None) -> bool:
-    """Whether a session is resumed that was given the memory once, and has it still."""
+    """Return whether a session is resumed that was given the memory once, and has it still."""
     return payload.source in _RESUMED and state is not None and bool(state.seen)
 
 
@@ -94,7 +94,7 @@ def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str])
 
 
 def _before_compaction(memory: Memory, state: SessionState | None) -> str:
-    """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
+    """Return the state of the work from the checkpoint that was saved before the compaction; "" if none was."""
     if state is None or not state.checkpoint:
         return ""
     from memctl.task import versions
@@ -107,7 +107,7 @@ def _before_compaction(memory: Memory, state: SessionState | None) -> str:
 
 
 def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) -> str:
-    """The state of the task that an earlier session has left on this branch; "" if there is none.
+    """Return the state of the task that an earlier session has left on this branch; "" if there is none.
 
     The session goes on with it within the pause that a session may make (`session_pause_hours`), or if its host says
     that it is continued. A task that another session is at, which has not ended, is that one's.
@@ -131,7 +131,7 @@ def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) ->
 
 
 def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
-    """The text with which work goes on from a checkpoint, in the room below the guide.
+    """Return the text with which work goes on from a checkpoint, in the room below the guide.
 
     Of what is missing to resume it says nothing: nobody is there to be asked.
     """
@@ -143,7 +143,7 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
 
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:
-    """The rehydration pack in the room below the guide; with `since` only if anything came since then.
+    """Return the rehydration pack in the room below the guide; with `since` only if anything came since then.
 
     In less than that room it stands below a resume text, and does not name the checkpoint again; what the session came
     to after that is on its page.
@@ -173,15 +173,16 @@ def _bytes(text: str) -> int:
 
 
 def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
-    """What Git says at the start of a session; of files that differ from HEAD only where no transcript tells of any."""
+    """Return what Git says at the start of a session; of files that differ from HEAD only where no transcript tells of
+    any."""
     branch, commit = memory.repository.branch()
     dirty = () if host.reads else tuple(one.path for one in differences.changed_in_worktree(memory.repository))
     return Running(folder.key, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), "", dirty)
 
 
 def pages_elsewhere(memory: Memory, root: Path) -> str:
-    """How to get the pages of sessions that a remote keeps beside its branches, once in a clone; "" if there are such
-    pages here, nobody keeps any there, or it was said before."""
+    """Return how to get the pages of sessions that a remote keeps beside its branches, once in a clone; "" if there are
+    such pages here, nobody keeps any there, or it was said before."""
     from memctl.git import hook_commits, private
     from memctl.store import sessions_ref
 

@@ -60,7 +60,7 @@ class SessionState(msgspec.Struct, frozen=True):
 
 
 def read(folder: SessionDir) -> SessionState | None:
-    """What is known; None of a session that is new, or whose state can't be read any more."""
+    """Return what is known; None of a session that is new, or whose state can't be read any more."""
     try:
         data = (folder.path / _STATE).read_bytes()
         if b'"task":' not in data:  # an older memctl wrote it
@@ -71,7 +71,7 @@ def read(folder: SessionDir) -> SessionState | None:
 
 
 def _from_older_version(values: dict[str, Any]) -> SessionState:
-    """What memctl knew of a session before the state of its task was one value."""
+    """Return what memctl knew of a session before the state of its task was one value."""
     from memctl.session import progress, tasks
     from memctl.transcript.events import CALL, Event
 
@@ -95,7 +95,7 @@ def write(folder: SessionDir, known: SessionState) -> None:
 
 
 def update(folder: SessionDir, **values: Any) -> SessionState:
-    """What is known, with some of it replaced; it is written down so."""
+    """Return what is known, with some of it replaced; it is written down so."""
     known = msgspec.structs.replace(read(folder) or SessionState(), **values)
     write(folder, known)
     return known
@@ -107,7 +107,7 @@ def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]
 
 
 def progress_of(state: SessionState) -> Progress:
-    """How far a session's task is, as the next part of its transcript goes on from it."""
+    """Return how far a session's task is, as the next part of its transcript goes on from it."""
     from memctl.session.progress import Progress
 
     return Progress(state.task, state.created, state.is_over)
@@ -135,7 +135,7 @@ def note_answer(folder: SessionDir, answer: str) -> None:
 
 
 def checkpoint_line(text: str, longest: int = LONGEST_LINE) -> str:
-    """A text as a line of a state: without credentials, and cut where it is too long for one."""
+    """Return a text as a line of a state: without credentials, and cut where it is too long for one."""
     from memctl.text.characters import redacted_line
 
     made = redacted_line(text[: _LOOKED_AT * longest])

@@ -218,7 +218,7 @@ def _at(text: str, path: list[str | int]) -> int:
 
 
 def _places(values: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
-    """Where our hooks are: the event, the number of the group and that of the hook in it."""
+    """Yield where our hooks are: the event, the number of the group and that of the hook in it."""
     hooks = values.get("hooks")
     for event, present in hooks.items() if isinstance(hooks, dict) else ():
         for group, one in enumerate(present if isinstance(present, list) else ()):
@@ -228,7 +228,7 @@ def _places(values: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
 
 
 def _first_double(values: dict[str, Any]) -> tuple[str, int, int] | None:
-    """Where the first hook of ours is that is not the first of its event."""
+    """Return where the first hook of ours is that is not the first of its event."""
     seen: set[str] = set()
     for place in _places(values):
         if place[0] in seen:

@@ -51,7 +51,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 def compactions(root: Path) -> list[CompactionCount]:
-    """All compactions in the log of a memory, oldest first."""
+    """Return all compactions in the log of a memory, oldest first."""
     found: list[CompactionCount] = []
     # A session that goes on from another one has its lines in its transcript, too.
     by_line: dict[str, int] = {}
@@ -101,7 +101,7 @@ def figures(found: Iterable[CompactionCount]) -> Figures:
 
 
 def _read(entry: dict[str, Any]) -> CompactionCount | None:
-    """An entry of the log; None if it is broken. The values are a transcript's, or a host's."""
+    """Return an entry of the log; None if it is broken. The values are a transcript's, or a host's."""
     try:
         at = timestamps.parse(str(entry.get("at") or ""))
     except ValueError:
@@ -118,7 +118,7 @@ def _number(value: Any) -> int | None:
 
 
 def _is_same(noted: CompactionCount, boundary: CompactionCount) -> bool:
-    """Whether what a transcript tells is the compaction that a hook noted just before it."""
+    """Return whether what a transcript tells is the compaction that a hook noted just before it."""
     seconds = timestamps.to_epoch(boundary.at) - timestamps.to_epoch(noted.at)
     return (
         noted.session == boundary.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR

@@ -26,14 +26,14 @@ _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is looked at, and the seco
 
 
 def context(opened: Callable[[], Memory], payload: Payload, folder: SessionDir) -> str:
-    """The text for a sub-agent that starts, "" if it was given it before: it may be asked more than once."""
+    """Return the text for a sub-agent that starts, "" if it was given it before: it may be asked more than once."""
     if not folder.is_new(f"{_TAKEN}{key(payload.agent)}"):
         return ""
     return recall.for_sub_agent(opened, payload.prompt or _prompt(payload, folder))
 
 
 def _prompt(payload: Payload, folder: SessionDir) -> str:
-    """What the main agent asks of a sub-agent, "" if that can't be found.
+    """Return what the main agent asks of a sub-agent, "" if that can't be found.
 
     Of several that one answer starts at once the first is the one whose call no other has taken; which is whose is said
     nowhere.
@@ -51,7 +51,7 @@ def _prompt(payload: Payload, folder: SessionDir) -> str:
 
 
 def _calls(transcript: str) -> Iterator[dict[str, Any]]:
-    """The calls by which the last answer that has any starts sub-agents, the last one first."""
+    """Yield the calls by which the last answer that has any starts sub-agents, the last one first."""
     answer = None
     for line in main_lines_backwards(transcript, _REACH, tuple(b'"%s"' % name.encode() for name in _TOOLS)):
         content = line.message.get("content") if line.role == "assistant" else None
@@ -64,7 +64,7 @@ def _calls(transcript: str) -> Iterator[dict[str, Any]]:
 
 
 def _starts(block: Any) -> bool:
-    """Whether a block of an answer is a call that starts a sub-agent."""
+    """Return whether a block of an answer is a call that starts a sub-agent."""
     if not isinstance(block, dict) or block.get("type") != "tool_use" or block.get("name") not in _TOOLS:
         return False
     value = block.get("input")

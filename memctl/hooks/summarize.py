@@ -52,15 +52,16 @@ def take_in(
 
 
 def merge_pages(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
-    """A page with a later part in it; one that says nothing of the state or of next steps leaves those of before."""
+    """Return a page with a later part in it; one that says nothing of the state or of next steps leaves those of
+    before."""
     made = merge.merge(old, new, succeeded)
     kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
 
 def _take_in_by_git(memory: Memory, folder: SessionDir, state: SessionState, calls: Sequence[Event]) -> SessionState:
-    """A session of which Git, its tool calls and the last words of its turns tell: the files and records that came
-    since it began, the errors that it met, and what was decided in those words."""
+    """Return a session of which Git, its tool calls and the last words of its turns tell: the files and records that
+    came since it began, the errors that it met, and what was decided in those words."""
     if state.began is None:
         return state
     began = msgspec.structs.replace(state.began, intent=state.began.intent or state.task.goal)
@@ -80,7 +81,7 @@ def _take_in_by_git(memory: Memory, folder: SessionDir, state: SessionState, cal
 
 
 def _advance(memory: Memory, state: SessionState, session: Session, summary: SessionSummary) -> SessionState:
-    """What is known with what a part tells."""
+    """Return what is known with what a part tells."""
     files = trail.touched_files(session.events, Places(memory.repository.top, session.cwd), summary.trail)
     ours = f"{memory.prefix}/"
     part = Part(

@@ -52,7 +52,7 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 def suited(size: int, *, inter_agent: bool) -> str:
-    """The name of the format for a context of `size` tokens (rules.md#formats)."""
+    """Return the name of the format for a context of `size` tokens (rules.md#formats)."""
     if size < _MICRO:
         return "yaml"
     if size < _STANDARD:
@@ -154,7 +154,7 @@ class _Filling:
         return self._count(self.text(frame, kept, listed, width))
 
     def is_wordy(self, frame: _Frame, kept: list[Item]) -> bool:
-        """Whether notes that could be spared keep items out, and take more than their share."""
+        """Return whether notes that could be spared keep items out, and take more than their share."""
         opening = tuple(note for note in frame.draft.opening if note.essential)
         if not self.left_out(kept) or opening == frame.draft.opening:
             return False
@@ -162,7 +162,7 @@ class _Filling:
         return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
 
     def choose(self, frame: _Frame) -> list[Item]:
-        """The items to keep in a frame."""
+        """Return the items to keep in a frame."""
         if not frame.has_parts:
             return []
         kept = self._take(frame)
@@ -210,7 +210,8 @@ class _Filling:
         return kept
 
     def _in_turn(self) -> list[Item]:
-        """The items of all parts: those that come first, the critical ones by weight, then one from every part."""
+        """Return the items of all parts: those that come first, the critical ones by weight, then one from
+        every part."""
         least = self.draft.leading or _NO_WEIGHT
         first = [item for part in self.draft.parts if part.is_first for item in part.items]
         turns = zip_longest(*(part.items for part in self.draft.parts if not part.is_first))
@@ -218,7 +219,7 @@ class _Filling:
         return first + sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
     def _others(self) -> Iterator[Item]:
-        """The items that come after all parts, made once and no sooner than they are needed."""
+        """Yield the items that come after all parts, made once and no sooner than they are needed."""
         yield from self._made[:]
         for item in self._whole:
             self._made.append(item)
@@ -226,14 +227,14 @@ class _Filling:
             yield item
 
     def _share(self) -> int:
-        """What the lines of what is left out may take: no more than they need."""
+        """Return what the lines of what is left out may take: no more than they need."""
         most = int(self._budget * self.draft.lines)
         left = [f"{left.id} {left.title} {left.why}\n" for left in self.draft.others[: most // _LINE + 1]]
         left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
         return min(most, 2 * self._count("".join(left)))
 
     def pack(self, frame: _Frame, kept: list[Item]) -> Pack:
-        """The finished pack, with as long a list of what is left out as fits."""
+        """Return the finished pack, with as long a list of what is left out as fits."""
         text = self.text(frame, kept, *self._most_lines(frame, kept))
         parts = {
             part.name: [item.id for item in items]
@@ -243,7 +244,7 @@ class _Filling:
         return Pack(text, self._count(text), self._budget, self._form, parts, self.left_out(kept))
 
     def _most_lines(self, frame: _Frame, kept: list[Item]) -> tuple[int, int]:
-        """How many lines of what is left out have room, and the width of their titles."""
+        """Return how many lines of what is left out have room, and the width of their titles."""
         left = self.left_out(kept)
         asked = id(frame), [item.key for item in kept]
         if self._lines_of[0] == asked:
@@ -262,7 +263,7 @@ class _Filling:
         return lines
 
     def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
-        """The pack with some of the items, and as many lines of what is left out."""
+        """Return the pack with some of the items, and as many lines of what is left out."""
         keys = {item.key for item in kept}
         large = self._large if frame.has_titles else []
         parts: list[tuple[PackPart, list[Item]]] = []
@@ -288,13 +289,13 @@ class _Filling:
         return f"{draft.prefix}\n\n{text}" if draft.prefix else text
 
     def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[PackPart, list[Item]]]:
-        """The items of some keys by the part that they belong to; those of no part are the rest."""
+        """Return the items of some keys by the part that they belong to; those of no part are the rest."""
         own = {item.key for item in self.draft.items()}
         parts = [(part, [item for item in part.items if item.key in keys]) for part in self.draft.parts]
         return [*parts, (self.draft.rest, [item for item in kept if item.key in keys - own])]
 
     def _leading(self, kept: list[Item]) -> list[Item]:
-        """The weightiest of the items that are kept, as many as it takes to fill a quarter."""
+        """Return the weightiest of the items that are kept, as many as it takes to fill a quarter."""
         least = self.draft.leading or _NO_WEIGHT
         sure = [item for item in kept if item.weight >= least and not item.has_changed]
         room = _LEAD_SHARE * sum(self._costs[item.key] for item in kept)
@@ -307,7 +308,7 @@ class _Filling:
         return leading
 
     def left_out(self, kept: list[Item]) -> list[Left]:
-        """What is not packed: first what was chosen and did not fit, then the rest."""
+        """Return what is not packed: first what was chosen and did not fit, then the rest."""
         keys = frozenset(item.key for item in kept)
         if self._left_of[0] != keys:  # a text is made some dozens of times, and there may be 10,000 of these
             items = {item.key: item for item in (*self._large, *self.draft.items())}
@@ -319,13 +320,13 @@ class _Filling:
         return self._left_of[1]
 
     def _left(self, item: Item, left: Left) -> Left:
-        """What is left out, with why if it is for its size."""
+        """Return what is left out, with why if it is for its size."""
         is_large = self._costs[item.key] > self._largest
         return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
 
 
 def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:
-    """The largest number, up to `most`, whose cost is within a limit, 0 if none is.
+    """Return the largest number, up to `most`, whose cost is within a limit, 0 if none is.
 
     It is sought from a guess on by what each took between the last two numbers that were tried, at first by `each`:
     halving makes three times as many texts.
@@ -344,7 +345,7 @@ def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: f
 
 
 def _titles(large: Sequence[Item]) -> Iterator[PackNote]:
-    """What is too large for a budget, weightiest first: its title comes before what weighs less and is short."""
+    """Yield what is too large for a budget, weightiest first: its title comes before what weighs less and is short."""
     if large:
         titles = "; ".join(one_line(f"{item.id} {item.title}") for item in large)
         yield PackNote("too_large", "Too large for this budget", titles, essential=True)
@@ -357,7 +358,7 @@ def _left(item: Item) -> Left:
 def _groups(
     left: list[Left], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
 ) -> list[LeftOut]:
-    """What is left out by section and kind, with what is listed of it; if nothing is, all of it in one group."""
+    """Return what is left out by section and kind, with what is listed of it; if nothing is, all of it in one group."""
     if not left:
         return []
     if not listed:

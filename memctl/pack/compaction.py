@@ -60,7 +60,7 @@ def score(block: ContextBlock) -> float:
 
 
 def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, least: int = 0) -> dict[str, str]:
-    """Why which blocks of a context go, by their keys, so that a share of it does (`aim`, 0 to 1).
+    """Return why which blocks of a context go, by their keys, so that a share of it does (`aim`, 0 to 1).
 
     Duplicates go, then by score, never what must stay. What nothing speaks against goes only while more than `least`
     tokens stay. Texts that nothing protects count without their logs, as `shortened` leaves them.
@@ -81,7 +81,7 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
 
 
 def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
-    """The blocks that a later one says again; what must stay goes only for an equal one that must stay, too."""
+    """Return the blocks that a later one says again; what must stay goes only for an equal one that must stay, too."""
     found = similar.duplicates([block.text for block in blocks])
     return [
         blocks[number]
@@ -103,17 +103,17 @@ _MARKED = re.compile(r"^[^\w\n]*CRITICAL\b", re.MULTILINE)  # `\W*` would go on 
 
 
 def is_critical_detail(text: str) -> bool:
-    """Whether a text speaks of security, of what is fast on purpose, or of what keeps data whole."""
+    """Return whether a text speaks of security, of what is fast on purpose, or of what keeps data whole."""
     return _CRITICAL.search(text) is not None or is_marked_critical(text)
 
 
 def is_marked_critical(text: str) -> bool:
-    """Whether a line of a text begins with CRITICAL."""
+    """Return whether a line of a text begins with CRITICAL."""
     return _MARKED.search(text) is not None
 
 
 def shortened(text: str) -> str:
-    """A text without the lines of traces and logs, but with the errors among them; what comes again stands once.
+    """Return a text without the lines of traces and logs, but with the errors among them; what comes again stands once.
 
     Of a trace the error and its cause must stay; rules.md#preservation.
     """

@@ -93,7 +93,7 @@ class Violation(msgspec.Struct, frozen=True):
 
 
 def find_decision(text: str) -> str:
-    """The decision that a text states, or ""; raises MemctlError if it states several.
+    """Return the decision that a text states, or ""; raises MemctlError if it states several.
 
     A line `Decision: PROCEED` counts most, then a line that begins with the word, then the word in capitals anywhere.
     """
@@ -110,7 +110,8 @@ def find_decision(text: str) -> str:
 
 
 def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
-    """The decisions that are stated in certain words, and where: none if it is denied or quoted, all of its line."""
+    """Yield the decisions that are stated in certain words, and where: none if it is denied or quoted, all
+    of its line."""
     looked_at = begun = quotes = done = 0
     for match in words.finditer(text):
         start = match.start(1)
@@ -130,7 +131,7 @@ def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
 
 
 def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> Enforced:
-    """The summary of a text in at most `budget` tokens as `count` counts them, beginning with the decision.
+    """Return the summary of a text in at most `budget` tokens as `count` counts them, beginning with the decision.
 
     `paths` are files known to need attention. Raises MemctlError if not even the decision fits.
     """
@@ -154,7 +155,7 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
 
 
 def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
-    """What in a text is against the rules, by line."""
+    """Return what in a text is against the rules, by line."""
     body, _ = _without_decision(text)
     kept, dropped = _judged(_units(body), decision)
     found = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
@@ -172,7 +173,7 @@ _Judged = tuple[Unit, rules.UnitVerdict]
 
 
 def _units(text: str) -> list[Unit]:
-    """The units of a text; raises MemctlError if there are more than a text for the next phase could have."""
+    """Return the units of a text; raises MemctlError if there are more than a text for the next phase could have."""
     found = list(islice(units(text), _MOST + 1))
     if len(found) > _MOST:
         raise MemctlError(
@@ -182,7 +183,7 @@ def _units(text: str) -> list[Unit]:
 
 
 def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
-    """A text without what says nothing but the decision, the rest in its place, and what that was, by line.
+    """Return a text without what says nothing but the decision, the rest in its place, and what that was, by line.
 
     Code stays as it is, but for a block left open, which is closed.
     """
@@ -202,7 +203,7 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
 
 
 def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[Dropped]]:
-    """The units that the rules keep, and the others; of equal ones the first is kept."""
+    """Return the units that the rules keep, and the others; of equal ones the first is kept."""
     kept: list[_Judged] = []
     dropped: list[Dropped] = []
     seen: set[str] = set()
@@ -272,7 +273,7 @@ def _composed(decision: str, kept: Sequence[_Judged]) -> str:
 def _with_paths(
     draft: str, named: Sequence[str], budget: int, count: CountTokens
 ) -> tuple[str, list[str], list[Dropped]]:
-    """A summary with a line of the paths that it does not name yet, as many as fit."""
+    """Return a summary with a line of the paths that it does not name yet, as many as fit."""
     added: list[str] = []
     left = []
     spent, misses = count(draft), 0
@@ -319,7 +320,7 @@ class Returned(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> Returned:
-    """What a sub-agent returned; raises MemctlError for an object that is broken or says nothing."""
+    """Return what a sub-agent returned; raises MemctlError for an object that is broken or says nothing."""
     if text.lstrip().startswith("{"):
         try:
             return _of_object(msgspec.json.decode(text, type=dict[str, Any]))
@@ -359,7 +360,7 @@ def _of_object(data: dict[str, Any]) -> Returned:
 
 
 def _texts(value: Any) -> list[str]:
-    """A text as it is, or the texts in a list or object as items."""
+    """Return a text as it is, or the texts in a list or object as items."""
     if isinstance(value, str):
         return [value] if value.strip() else []
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -378,7 +379,7 @@ def _open_errors(value: Any) -> Iterator[str]:
 
 
 def _paths(value: Any, *, is_path: bool = False) -> Iterator[str]:
-    """The paths in a list of files, or wherever an object below says which file it is about."""
+    """Yield the paths in a list of files, or wherever an object below says which file it is about."""
     if isinstance(value, str):
         if is_path and value.strip() and "\n" not in value:
             yield value.strip()

@@ -43,7 +43,7 @@ class Item(msgspec.Struct, frozen=True):
     section: str = ""
 
     def fields(self) -> list[ItemField]:
-        """The body by its headings; text before the first heading has none."""
+        """Return the body by its headings; text before the first heading has none."""
         if self.kind == "file":
             return [ItemField("content", "Content", self.body)] if self.body else []
         from memctl.record import content_fields  # most packs are Markdown, and ask for no fields
@@ -188,7 +188,8 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 def harmless(text: str) -> str:
-    """A text without characters that steer a terminal, end lines in some readers or change the order of what is shown.
+    """Return a text without characters that steer a terminal, end lines in some readers or change the order of what is
+    shown.
 
     They are replaced, one for one.
     """

@@ -43,7 +43,7 @@ def packed(
 
 
 def _candidates(found: Priorities) -> dict[str, Choice]:
-    """The files that may be loaded ahead: those that fit, and as many of the next as there is room for these."""
+    """Return the files that may be loaded ahead: those that fit, and as many of the next as there is room for these."""
     room = 2 * sum(choice.cost for choice in found.files if choice.is_loaded)
     candidates = {}
     for choice in found.files:
@@ -56,7 +56,7 @@ def _candidates(found: Priorities) -> dict[str, Choice]:
 def _items(
     memory: Memory, snapshot: Snapshot, chosen: Mapping[str, Choice], counter: Counter
 ) -> tuple[list[Item], dict[str, str]]:
-    """The files with their texts or outlines, and which can't be given any more."""
+    """Return the files with their texts or outlines, and which can't be given any more."""
     files, repository = FilesOnDisk(memory), memory.repository
     unchanged = files.unchanged()
     commits = last_commits(repository, chosen)
@@ -89,7 +89,7 @@ def _items(
 
 
 def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, str]) -> list[Left]:
-    """The best of the files that are not in the pack, each with its score, its tokens and why."""
+    """Return the best of the files that are not in the pack, each with its score, its tokens and why."""
     others = (choice for choice in found.files if choice.path not in packed)
     return [
         Left(

@@ -112,7 +112,7 @@ class Package(msgspec.Struct, frozen=True):
 def package(
     snapshot: Snapshot, now: str, asked: HandoffRequest, scope: Scope, sources: Sources, count: CountTokens
 ) -> Package:
-    """The package of a handoff, in at most as many tokens as were asked for.
+    """Return the package of a handoff, in at most as many tokens as were asked for.
 
     It has what must stay: whole, the weightiest first, or by id and title where there is no room. Raises MemctlError if
     any of that is missing from sections handed over, unless it is an emergency, or if what the giver says is too long.
@@ -153,7 +153,7 @@ def package(
 
 
 def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
-    """The records of a handoff by part, most important first; each is in one part.
+    """Return the records of a handoff by part, most important first; each is in one part.
 
     For a specialist they stay in the order in which they bear on the task.
     """
@@ -182,7 +182,7 @@ def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
 
 
 def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item]:
-    """What goes into the package by its key: of what must stay the whole text, of all else without logs."""
+    """Return what goes into the package by its key: of what must stay the whole text, of all else without logs."""
     origins = sources.origins(list(scope.records))
     ranks = {path: rank for rank, path in enumerate(scope.keeps)}
     found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
@@ -201,7 +201,7 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
 
 
 def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
-    """The state of a task that a checkpoint has, as the text with which work goes on from there."""
+    """Return the state of a task that a checkpoint has, as the text with which work goes on from there."""
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     body = items.screened(snapshot, resume_text.write(saved).text)
     title = f"Checkpoint of {saved.workflow_id}"
@@ -220,7 +220,7 @@ def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Ite
 
 
 def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
-    """What the work asks for by its most frequent tags, and how much of it an agent's profile names."""
+    """Return what the work asks for by its most frequent tags, and how much of it an agent's profile names."""
     profile = snapshot.config.agents.get(agent)
     counts = Counter(tag for record in packed for tag in record.tags)
     required = sorted(counts, key=lambda tag: (-counts[tag], tag))[:_SKILLS]
@@ -252,7 +252,7 @@ def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackN
 
 
 def _beyond(asked: HandoffRequest, scope: Scope) -> str:
-    """How much there is besides what the type of handoff is about, and what lists it."""
+    """Return how much there is besides what the type of handoff is about, and what lists it."""
     number = sum(record not in scope.records for record in scope.known)
     if asked.kind in (COMPLETE, CONTINUATION) or not number:
         return ""
@@ -261,7 +261,7 @@ def _beyond(asked: HandoffRequest, scope: Scope) -> str:
 
 
 def _closing(asked: HandoffRequest) -> Iterator[PackNote]:
-    """What the last agent wants the next one to know, how it is known to be done, and what it does."""
+    """Yield what the last agent wants the next one to know, how it is known to be done, and what it does."""
     for field in FIELDS[::-1]:
         if lines := asked.lines.get(field.name):
             text = "\n".join(f"- {one_line(line)}" for line in lines)

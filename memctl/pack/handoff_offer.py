@@ -55,7 +55,7 @@ class Offered(msgspec.Struct, frozen=True):
 
 
 def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
-    """A handoff with the names of its agents and sections as they are written, and the budget of its type.
+    """Return a handoff with the names of its agents and sections as they are written, and the budget of its type.
 
     The giver is whoever is at work; only in an emergency it may be another one. Raises MemctlError.
     """
@@ -113,7 +113,7 @@ def offer(
 
 
 def _transfers(memory: Memory, asked: HandoffRequest, agreed: StateOutcome) -> tuple[str, ...]:
-    """What becomes of each section, a line each."""
+    """Return what becomes of each section, a line each."""
     found = []
     for section in asked.sections:
         before, held = agreed.before.live(section, memory.now), agreed.step.state.section_ownership_map[section]
@@ -125,7 +125,8 @@ def _transfers(memory: Memory, asked: HandoffRequest, agreed: StateOutcome) -> t
 def _package(
     memory: Memory, snapshot: Snapshot, asked: HandoffRequest, count: CountTokens
 ) -> tuple[HandoffRequest, Package]:
-    """The package, and the handoff with all that it says; raises HandoffRefused, or MemctlError if none is whole."""
+    """Return the package, and the handoff with all that it says; raises HandoffRefused, or MemctlError if none is
+    whole."""
     sources = supply.sources(memory, snapshot, None)
     scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
     standing = phase.standing(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
@@ -144,7 +145,7 @@ def _package(
 
 
 def _changes(memory: Memory, snapshot: Snapshot, sections: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The files that were changed last: of sections those that they cover, or that their records refer to.
+    """Return the files that were changed last: of sections those that they cover, or that their records refer to.
 
     What is kept from the reader of the snapshot is left out.
     """
@@ -160,7 +161,7 @@ def _changes(memory: Memory, snapshot: Snapshot, sections: Sequence[str]) -> tup
 
 
 def _recorded(memory: Memory, ids: Ids, asked: HandoffRequest, made: Package, unowned: Sequence[str]) -> Change:
-    """The Change that adds the record, and beside it the package to the letter."""
+    """Return the Change that adds the record, and beside it the package to the letter."""
     subject = asked.task or next(iter(asked.lines["immediate"]), asked.reason)
     title = one_line(f"To {asked.target}: {_SOURCE.sub('', subject)}")
     parts = {name: _named(made.parts[name]) for name in _PARTS}

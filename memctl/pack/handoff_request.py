@@ -128,7 +128,8 @@ def complete(
 
 
 def _binding(kind: str, known: Sequence[Record]) -> list[str]:
-    """The decisions that bind: for a specialist by title, for others by id, for whom the package has their texts."""
+    """Return the decisions that bind: for a specialist by title, for others by id, for whom the package has their
+    texts."""
     found = phase.binding(known)
     if kind == SPECIALIST or not found:
         return [f"{one_line(record.title)} [{record.id}]" for record in found]
@@ -136,7 +137,7 @@ def _binding(kind: str, known: Sequence[Record]) -> list[str]:
 
 
 def _of(state: TaskState, lines: Iterable[str]) -> list[str]:
-    """Lines of a task's state, each with the record that it is from if it is from no checkpoint."""
+    """Return lines of a task's state, each with the record that it is from if it is from no checkpoint."""
     source = f" [{state.task_id}]" if state.task_id and not isinstance(state, Checkpoint) else ""
     return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_said(line)]
 
@@ -150,7 +151,8 @@ def within(text: str, budget: int, count: CountTokens) -> str:
 
 
 def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> Iterator[MissingField]:
-    """Everything for which a handoff is refused: `given` is what the giver said, `whole` that with what is known.
+    """Return everything for which a handoff is refused: `given` is what the giver said, `whole` that with what is
+    known.
 
     In an emergency only the reason is needed: an agent that failed can't say the rest.
     """
@@ -171,7 +173,7 @@ def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -
 
 
 def _problem(text: str, *, is_long: bool) -> str:
-    """What is wrong with a text of the giver's, "" if nothing is."""
+    """Return what is wrong with a text of the giver's, "" if nothing is."""
     if not all(c.isprintable() or c in "\n\t" for c in text):
         return "has control characters"
     if not is_said(text):

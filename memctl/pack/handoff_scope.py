@@ -91,7 +91,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
-    """The scope of a handoff; sizes are as `count` counts them."""
+    """Return the scope of a handoff; sizes are as `count` counts them."""
     is_narrow = asked.kind in (SPECIALIST, EMERGENCY)
     asked, known, tasks = _with_tasks(snapshot, now, asked, sources)
     globs = globs_of(snapshot, asked.sections)
@@ -148,7 +148,8 @@ def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> 
 
 
 def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
-    """What is known, and neither archived nor expired, of some sections (none: of all); see `phase.of_sections`."""
+    """Return what is known, and neither archived nor expired, of some sections (none: of all); see
+    `phase.of_sections`."""
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
     return phase.of_sections(snapshot, known, sections, giver)
 
@@ -156,7 +157,8 @@ def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str
 def _with_tasks(
     snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
 ) -> tuple[HandoffRequest, list[Record], list[Record]]:
-    """A handoff with the section of its task if it names one and no section, the records of its sections, the tasks."""
+    """Return a handoff with the section of its task if it names one and no section, the records of its sections, the
+    tasks."""
     named = task_named(snapshot, asked.task)
     if named is not None and named.place and not asked.sections:
         asked = msgspec.structs.replace(asked, sections=(named.place,))
@@ -165,14 +167,15 @@ def _with_tasks(
 
 
 def task_named(snapshot: Snapshot, task: str) -> Record | None:
-    """The open state that a task is named by, "STA-2025-11-04-001" or "Refunds [STA-…]"; None for one in words."""
+    """Return the open state that a task is named by, "STA-2025-11-04-001" or "Refunds [STA-…]"; None for
+    one in words."""
     found = snapshot.find(task.strip().rstrip("]").rpartition("[")[2]) if task else None
     return found if found is not None and found.memory_type == "state" and found.is_open else None
 
 
 def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
-    """The open tasks of the giver, the one worked on last first and what has all steps done last; if it has none,
-    whichever was worked on last.
+    """Return the open tasks of the giver, the one worked on last first and what has all steps done last; if it has
+    none, whichever was worked on last.
 
     A task is worked on where its record changes, and where the giver saves a checkpoint of it.
     """
@@ -192,7 +195,7 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
 
 
 def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], sources: Sources) -> TaskState:
-    """The state of a task by its record, together with the giver's newest checkpoint of the same work."""
+    """Return the state of a task by its record, together with the giver's newest checkpoint of the same work."""
     record = tasks[0] if tasks else None
     state = states.of_record(snapshot, record) if record else TaskState()
     saved = next((one for one in last_work.checkpoints(snapshot) if _is_of(one, snapshot, asked, record)), None)
@@ -207,8 +210,8 @@ def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], s
 
 
 def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record: Record | None) -> bool:
-    """Whether a checkpoint of the giver is of what is handed over: by the task or section that it names, by the task
-    that its goal tells of in most words, or because most of its files are of the sections."""
+    """Return whether a checkpoint of the giver is of what is handed over: by the task or section that it names, by the
+    task that its goal tells of in most words, or because most of its files are of the sections."""
     if saved.saved_by != asked.source:
         return False
     if record is not None and saved.task_id in (record.id, record.memory_id):
@@ -223,7 +226,7 @@ def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record:
 
 
 def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
-    """The open tasks whose titles share most words with a goal, if that is half of a title's words at least."""
+    """Return the open tasks whose titles share most words with a goal, if that is half of a title's words at least."""
     words = stems(goal)
     shares = [
         (len(words & own) / len(own), record)
@@ -235,7 +238,7 @@ def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
 
 
 def globs_of(snapshot: Snapshot, sections: Sequence[str]) -> list[str]:
-    """What covers the code of some sections, or of the sections of some details."""
+    """Return what covers the code of some sections, or of the sections of some details."""
     pages = [page for section in sections if (page := snapshot.outline.find(section))]
     parents = [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
     return [glob for page in (*pages, *parents) for glob in page.paths]
@@ -245,7 +248,7 @@ def _reasons(
     snapshot: Snapshot, now: str, asked: HandoffRequest, known: Sequence[Record], tasks: Sequence[Record],
     sources: Sources, bearing: Sequence[Record],
 ) -> dict[str, str]:  # fmt: skip
-    """Why which records must be in the package, by their paths, the most important first."""
+    """Return why which records must be in the package, by their paths, the most important first."""
     weighty = sorted(known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
     reasons = [(record.path, _reason(snapshot, now, record)) for record in weighty]
     if asked.kind == EMERGENCY:
@@ -262,7 +265,7 @@ def _reasons(
 
 
 def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
-    """Why a record must stay, "" if it need not."""
+    """Return why a record must stay, "" if it need not."""
     if not record.is_open:
         return ""
     if record.memory_type == "decision":
@@ -278,8 +281,8 @@ def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
 
 
 def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -> tuple[list[Record], list[Item]]:
-    """The open records and the pages that bear on a task, best first: all that match about as well as the best, and of
-    what matches less as much as the least package has room for."""
+    """Return the open records and the pages that bear on a task, best first: all that match about as well as the best,
+    and of what matches less as much as the least package has room for."""
     records: list[Record] = []
     pages: dict[str, Item] = {}
     room = int(_TEXTS * LEAST[SPECIALIST])
@@ -297,7 +300,7 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
 
 
 def _changed_since(known: Sequence[Record], task: Record, sources: Sources) -> list[Record]:
-    """The records made or committed after a task was, the latest first; what was closed since is among them."""
+    """Return the records made or committed after a task was, the latest first; what was closed since is among them."""
     worked = sources.worked(list(known))
     written = worked.get(task.path, task.timestamp)
     moments = {r.path: max(worked.get(r.path, ""), r.timestamp) for r in known}
@@ -306,7 +309,7 @@ def _changed_since(known: Sequence[Record], task: Record, sources: Sources) -> l
 
 
 def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> list[Item]:
-    """The pages of sections, and of details below them."""
+    """Return the pages of sections, and of details below them."""
     outline = snapshot.outline
     found = [page for page in (*outline.sections, *outline.details) if page.id in sections]
     found += [page for section in sections for page in outline.details_of(section)]
@@ -316,7 +319,7 @@ def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> lis
 def _blocks(
     snapshot: Snapshot, now: str, records: Sequence[Record], keeps: Mapping[str, str]
 ) -> Iterator[ContextBlock]:
-    """Records as blocks of a context, the oldest first."""
+    """Yield records as blocks of a context, the oldest first."""
     cited = Counter(identifier for r in records for name in LISTS[1:-2] for identifier in getattr(r, name))
     for record in sorted(records, key=lambda r: (r.timestamp, r.id)):
         text = f"{record.id} {record.title}\n{snapshot.body(record)}"
@@ -335,7 +338,7 @@ def _blocks(
 
 
 def _drops(record: Record, now: str) -> tuple[str, float]:
-    """Why a record may go, and its score from 0 to 30 then."""
+    """Return why a record may go, and its score from 0 to 30 then."""
     if record.is_open:
         return "", 0
     if record.memory_type == "issue":

@@ -55,7 +55,7 @@ class Sources(msgspec.Struct, frozen=True):
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
-    """A record with all that is known of it."""
+    """Return a record with all that is known of it."""
     facts = {"status": record.status}
     if record.completion_percentage is not None:
         facts["completion"] = str(record.completion_percentage)
@@ -90,7 +90,7 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
 
 
 def weight(record: Record) -> int:
-    """How much a record weighs, from 1 to 10: a critical issue as much as can be."""
+    """Return how much a record weighs, from 1 to 10: a critical issue as much as can be."""
     return 10 if record.severity == SEVERITIES[0] else record.importance
 
 
@@ -112,7 +112,7 @@ def screened(snapshot: Snapshot, body: str) -> str:
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:
-    """A page, or a part of one, as a model needs it."""
+    """Return a page, or a part of one, as a model needs it."""
     facts = {}
     if page.completion_percentage is not None:
         facts["completion"] = str(page.completion_percentage)
@@ -126,13 +126,13 @@ def of_page(page: Page, text: str, key: str = "") -> Item:
 
 
 def of_place(place: Place) -> Item:
-    """A place of the hierarchy: a page, a part of one, or a list of files."""
+    """Return a place of the hierarchy: a page, a part of one, or a list of files."""
     body = headings.take_title(place.text)[1].strip("\n")
     return Item("page", place.marker, place.title, body, (("path", place.path),), place.marker)
 
 
 def without(item: Item, heading: str) -> tuple[Item, str]:
-    """An item without one of its headed sections, and the text of that; "" if it has none."""
+    """Return an item without one of its headed sections, and the text of that; "" if it has none."""
     parts = headings.split(item.body)
     found = next((part for part in parts if part.heading == heading), None)
     if found is None:
@@ -168,7 +168,7 @@ class Bearing(msgspec.Struct, frozen=True):
 
 
 def bearing(snapshot: Snapshot, task: str, current: Sequence[Record], now: str, *, with_places: bool = True) -> Bearing:
-    """What of some records, and of all places, bears on a task; nothing without a task."""
+    """Return what of some records, and of all places, bears on a task; nothing without a task."""
     open_paths = {record.path for record in current}
     ranked = search(snapshot, task, now)
     records = [result.record for result in ranked if result.record is not None and result.path in open_paths]
@@ -177,7 +177,7 @@ def bearing(snapshot: Snapshot, task: str, current: Sequence[Record], now: str, 
 
 
 def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:
-    """What matches a task, best first, without archived records; nothing without a task."""
+    """Return what matches a task, best first, without archived records; nothing without a task."""
     if not task:
         return []
     from memctl.search import ranking  # most packs are about no task
@@ -192,7 +192,7 @@ def places(ranked: Sequence[Result]) -> list[Result]:
 
 
 def of_result(snapshot: Snapshot, place: Result) -> Item:
-    """A page, a headed part of one, or what matches of a session or a checkpoint, as an item of a pack."""
+    """Return a page, a headed part of one, or what matches of a session or a checkpoint, as an item of a pack."""
     text = snapshot.texts.bodies([place.number]).get(place.number, "").strip("\n")  # it may be gone since it was found
     page = snapshot.outline.find(page_of(place.id)) if place.kind == "page" else None
     if page is None:
@@ -202,7 +202,8 @@ def of_result(snapshot: Snapshot, place: Result) -> Item:
 
 
 def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
-    """The sections that bear on a task, most relevant first: by their own words, and by what is placed in them."""
+    """Return the sections that bear on a task, most relevant first: by their own words, and by what is
+    placed in them."""
     weights: dict[str, float] = {}
     for result in ranked:
         marker = result.id if result.kind == "page" else result.record.section if result.record else None
@@ -215,11 +216,11 @@ def sections(snapshot: Snapshot, ranked: Iterable[Result]) -> list[Page]:
 
 
 def page_of(marker: str) -> str:
-    """The marker of the page that a place is on: §3.1 of §3.1.2."""
+    """Return the marker of the page that a place is on: §3.1 of §3.1.2."""
     return ".".join(marker.split(".")[:2])
 
 
 def _section_of(snapshot: Snapshot, marker: str) -> str:
-    """The marker of the section that a place belongs to."""
+    """Return the marker of the section that a place belongs to."""
     page = snapshot.outline.find(page_of(marker))
     return (page.section or page.id) if page else page_of(marker)

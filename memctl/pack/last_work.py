@@ -52,12 +52,12 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 def room(budget: int, most: int = WORK) -> int:
-    """The tokens of a budget that are for where work was left."""
+    """Return the tokens of a budget that are for where work was left."""
     return min(most, budget // _SHARE)
 
 
 def sessions(snapshot: Snapshot) -> list[Ended]:
-    """The sessions that have a page, the latest end first; a page that does not say when is passed over."""
+    """Return the sessions that have a page, the latest end first; a page that does not say when is passed over."""
     found = []
     for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
         try:
@@ -72,7 +72,7 @@ def sessions(snapshot: Snapshot) -> list[Ended]:
 
 
 def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
-    """The pages of sessions, as far as they can be read."""
+    """Yield the pages of sessions, as far as they can be read."""
     for one in found:
         try:
             yield session_page.parse(snapshot.read(one.path), one.path)
@@ -83,7 +83,8 @@ def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
 def left(
     snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens, *, is_resumed: bool = False
 ) -> list[Item]:
-    """The last session and a pending checkpoint, in so much of `limit` tokens that there is room for tasks beside.
+    """Return the last session and a pending checkpoint, in so much of `limit` tokens that there is room for tasks
+    beside.
 
     A reader that has resumed from the checkpoint gets of the session what came after that, and nothing else.
     """
@@ -104,7 +105,7 @@ def left(
 def prior(
     snapshot: Snapshot, limit: int, count: CountTokens, ranked: Sequence[Result] = (), globs: Sequence[str] = ()
 ) -> list[Item]:
-    """The last session and a pending checkpoint, then those that bear on a task, in at most `limit` tokens.
+    """Return the last session and a pending checkpoint, then those that bear on a task, in at most `limit` tokens.
 
     `ranked` is what search found for the task. With globs only sessions that changed a file which these cover.
     """
@@ -116,25 +117,26 @@ def prior(
 
 
 def _has_changed(snapshot: Snapshot, one: Ended, globs: Sequence[str]) -> bool:
-    """Whether a session changed a file that globs cover."""
+    """Return whether a session changed a file that globs cover."""
     from memctl.pages import repository_paths  # most packs are of no section
 
     return bool(repository_paths.matching(sorted(files(snapshot, [one])), globs))
 
 
 def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
-    """The checkpoint saved last, if it is not finished and no other session has begun and ended since."""
+    """Return the checkpoint saved last, if it is not finished and no other session has begun and ended since."""
     last = next(iter(checkpoints(snapshot)), None)
     return last if last is not None and is_pending(last, ended) else None
 
 
 def is_pending(saved: Checkpoint, ended: Sequence[Ended]) -> bool:
-    """Whether work goes on from a checkpoint: it is not finished, and no other session has begun and ended since."""
+    """Return whether work goes on from a checkpoint: it is not finished, and no other session has begun and ended
+    since."""
     return not saved.is_finished and not any(one.started > saved.saved_at for one in ended)
 
 
 def checkpoints(snapshot: Snapshot) -> list[Checkpoint]:
-    """The newest checkpoint of each workflow, the one saved last first."""
+    """Return the newest checkpoint of each workflow, the one saved last first."""
     found = {version.workflow for path in snapshot.names(checkpoint.FOLDER) if (version := checkpoint.version_at(path))}
     if not found:
         return []
@@ -151,12 +153,12 @@ def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Re
 
 
 def files(snapshot: Snapshot, ended: Sequence[Ended]) -> set[str]:
-    """The files of the repository that the last session changed."""
+    """Return the files of the repository that the last session changed."""
     return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}
 
 
 def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
-    """Those of some items, the first first, that take no more than `limit` tokens together."""
+    """Return those of some items, the first first, that take no more than `limit` tokens together."""
     kept: list[Item] = []
     for item in found:
         cost = count(markdown_item(item))
@@ -167,7 +169,7 @@ def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]
 
 
 def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) -> Item:
-    """A checkpoint in a few lines: where to begin, and what has the whole of it."""
+    """Return a checkpoint in a few lines: where to begin, and what has the whole of it."""
     begun = [name for name in ("in_progress", "next_actions") if getattr(saved, name)] or ["planned"]
     title = f"Checkpoint not taken up: {first_sentence(saved.goal) or saved.workflow_id}"
     how = f"`memctl checkpoint resume {saved.checkpoint_id}` has the whole of it.\n"
@@ -179,8 +181,8 @@ def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint, count: CountTokens) ->
 def _of_session(
     snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens, known: Sequence[str] = ()
 ) -> Item:
-    """The page of the last session in at most `limit` tokens if that has room for what it was for: what comes next,
-    what failed, what was decided; behind it what nobody recorded, and a line on each session before it.
+    """Return the page of the last session in at most `limit` tokens if that has room for what it was for: what comes
+    next, what failed, what was decided; behind it what nobody recorded, and a line on each session before it.
 
     With what is `known` of it, only the lines that say none of that.
     """
@@ -214,8 +216,8 @@ def _of_session(
 def _filled(
     snapshot: Snapshot, item: Item, state: TaskState, names: Sequence[str], limit: int, count: CountTokens
 ) -> Item:
-    """An item with parts of a state above its own text: as many of their lines, the most important first, as make it
-    no longer than `limit` tokens."""
+    """Return an item with parts of a state above its own text: as many of their lines, the most important first, as
+    make it no longer than `limit` tokens."""
     from memctl.task.parts import parts
 
     chosen: list[list[str]] = []
@@ -237,14 +239,15 @@ def _filled(
 
 
 def _brief(page: SessionPage) -> str:
-    """One line on a session: what it was for, what it decided last, and where to read on."""
+    """Return one line on a session: what it was for, what it decided last, and where to read on."""
     parts = [cut_at_word(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
     parts += [f"decided: {cut_at_word(line, _BRIEF)}" for line in page.lines.get(DECISIONS, ())[-1:]]
     return "; ".join([*(part.rstrip(". ") for part in parts), f"`memctl session show {page.id}`"])
 
 
 def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
-    """How much the last sessions decided and learned that no record says, and how to record it; "" if nothing."""
+    """Return how much the last sessions decided and learned that no record says, and how to record it; ""
+    if nothing."""
     counts = {}
     for heading, name in _WAITING.items():
         if found := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
@@ -259,5 +262,5 @@ def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
 
 
 def _key(text: str) -> str:
-    """What makes two titles the same: their words."""
+    """Return what makes two titles the same: their words."""
     return " ".join(_WORDS.findall(text.casefold()))

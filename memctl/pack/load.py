@@ -57,7 +57,7 @@ class Directives(msgspec.Struct, frozen=True):
 
 
 def read(reply: str) -> Directives:
-    """The directives in an agent's reply."""
+    """Return the directives in an agent's reply."""
     load: dict[str, None] = {}
     summarize: dict[str, None] = {}
     prune: dict[str, Prune] = {}
@@ -89,7 +89,7 @@ class Ways(msgspec.Struct, frozen=True):
     sources: Sources
 
     def loaded(self, marker: str) -> Item:
-        """A place as an item: a file by its text, or if that is large its summary."""
+        """Return a place as an item: a file by its text, or if that is large its summary."""
         place = self.place(marker)
         if place.level < 4 or place.path.endswith("/"):
             return items.of_place(place)

@@ -27,7 +27,7 @@ _ESCAPED = re.compile(r"\\[nrt]$")  # the end of a line in the JSON of a call: i
 
 
 def place(name: str, text: str) -> int:
-    """Where a text has a name of any kind (a path, a figure, an identifier), -1 if nowhere.
+    """Return where a text has a name of any kind (a path, a figure, an identifier), -1 if nowhere.
 
     What has spaces in it and is no figure is a sentence, and looked for as it is.
     """
@@ -39,17 +39,17 @@ def place(name: str, text: str) -> int:
 
 
 def keeps(text: str, names: Iterable[str], original: str) -> bool:
-    """Whether a text has those of the names that the original has."""
+    """Return whether a text has those of the names that the original has."""
     return all(place(name, text) >= 0 for name in names if place(name, original) >= 0)
 
 
 def place_of_path(path: str, text: str) -> int:
-    """Where a text has a path, -1 if nowhere."""
+    """Return where a text has a path, -1 if nowhere."""
     return _place(path, text, _BEFORE_PATH, _AFTER_PATH)
 
 
 def place_of_figure(figure: str, text: str) -> int:
-    """Where a text has a figure, -1 if nowhere."""
+    """Return where a text has a figure, -1 if nowhere."""
     match = _FIGURE.fullmatch(figure)
     digits, unit = match.groups() if match else (figure, None)
     if digits not in text:
@@ -61,7 +61,7 @@ def place_of_figure(figure: str, text: str) -> int:
 
 
 def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]) -> int:
-    """Where a text has a name with nothing before or behind it that would make it another name."""
+    """Return where a text has a name with nothing before or behind it that would make it another name."""
     start = text.find(name) if name else -1
     while start >= 0:
         is_first = start == 0 or not before.match(text, start - 1) or _ESCAPED.search(text[max(start - 2, 0) : start])
@@ -72,5 +72,5 @@ def _place(name: str, text: str, before: re.Pattern[str], after: re.Pattern[str]
 
 
 def paths(text: str) -> list[str]:
-    """The paths of files that a text names, exactly as it writes them, each once."""
+    """Return the paths of files that a text names, exactly as it writes them, each once."""
     return list(dict.fromkeys(match[0].rstrip(".") for match in PATH.finditer(text)))

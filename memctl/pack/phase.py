@@ -37,7 +37,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def summary(found: Standing, budget: int, count: CountTokens) -> str:
-    """The decision with its reason, then as many whole lines as a budget has room for, then files.
+    """Return the decision with its reason, then as many whole lines as a budget has room for, then files.
 
     Raises MemctlError if not even the decision fits.
     """
@@ -95,7 +95,7 @@ def standing(
 def of_sections(
     snapshot: Snapshot, records: Sequence[Record], sections: Sequence[str], agent: str = ""
 ) -> list[Record]:
-    """Those of some records that belong to some sections or to details of these; without sections all of them.
+    """Return those of some records that belong to some sections or to details of these; without sections all of them.
 
     Sections of which no open task is recorded have the tasks of `agent` that are in no section.
     """
@@ -110,14 +110,14 @@ def of_sections(
 
 
 def binding(records: Sequence[Record]) -> list[Record]:
-    """The decisions that bind, weightiest first: open, not only proposed, and of importance 7 and more."""
+    """Return the decisions that bind, weightiest first: open, not only proposed, and of importance 7 and more."""
     decisions = [r for r in records if r.memory_type == "decision" and r.is_open and r.status != PROPOSED]
     found = [record for record in decisions if record.importance >= DECISION_IMPORTANCE]
     return sorted(found, key=ORDERS["importance"][0], reverse=True)
 
 
 def _ignored(mild: Sequence[Record], elsewhere: Sequence[Record]) -> Iterator[str]:
-    """What is open and does not weigh, in one line: issues below high, and severe ones of other sections."""
+    """Yield what is open and does not weigh, in one line: issues below high, and severe ones of other sections."""
     lines = [
         f"{quantity(len(found), 'open issue')} {what} ({some([one.id for one in found], _NAMED)})"
         for what, found in (("below high", mild), ("outside of the sections", elsewhere))
@@ -184,6 +184,6 @@ def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:
 
 
 def next_actions(snapshot: Snapshot, records: Sequence[Record]) -> Iterator[str]:
-    """The next actions of some records, each with the id of its record."""
+    """Yield the next actions of some records, each with the id of its record."""
     for record in records:
         yield from (f"{one_line(item)} [{record.id}]" for item in _items(snapshot, record, "next_actions"))

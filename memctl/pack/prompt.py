@@ -48,7 +48,8 @@ class PromptRequest(msgspec.Struct, frozen=True):
 
 
 def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
-    """A system prompt: role, project, focus, critical knowledge, the session before, criteria, what can be loaded."""
+    """Return a system prompt: role, project, focus, critical knowledge, the session before, criteria, what can be
+    loaded."""
     current = current_records(snapshot, now)
     matching = items.search(snapshot, asked.task, now)
     sections = items.sections(snapshot, matching) if asked.task else list(snapshot.outline.sections)
@@ -88,7 +89,7 @@ def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountToken
 
 
 def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
-    """A user's message: the query as it is, then whatever of the memory is relevant enough, best first."""
+    """Return a user's message: the query as it is, then whatever of the memory is relevant enough, best first."""
     found = [r for r in items.search(snapshot, query[:_LONGEST], now) if r.record is None or _holds(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked if result.record is not None])
@@ -107,12 +108,12 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
 
 
 def _holds(record: Record, now: str) -> bool:
-    """Whether a record may answer a question: it is open, or says how an issue was resolved."""
+    """Return whether a record may answer a question: it is open, or says how an issue was resolved."""
     return (record.is_open or record.status in _ANSWERS) and not record.is_expired(now)
 
 
 def _scored(snapshot: Snapshot, result: Result, origins: Origins) -> Item:
-    """A result as an item whose first fact is how relevant it is."""
+    """Return a result as an item whose first fact is how relevant it is."""
     record = result.record
     item = items.of_record(snapshot, record, origins) if record else items.of_result(snapshot, result)
     return msgspec.structs.replace(item, facts=(("relevance", f"{result.score:.2f}"), *item.facts))
@@ -150,9 +151,8 @@ def _critical(current: Sequence[Record], matching: Sequence[Result]) -> list[Rec
 def _states(
     current: Sequence[Record], matching: Sequence[Result], sections: Sequence[Page], sources: Sources, task: str
 ) -> list[Record]:
-    """The open state that the task is about, or of the section that bears on it most, or of no section; without a task
-    of all. Of several the one worked on last.
-    """
+    """Return the open state that the task is about, or of the section that bears on it most, or of no section; without
+    a task of all. Of several the one worked on last."""
     states = [record for record in current if record.memory_type == "state"]
     by_path = {record.path: record for record in states}
     near = [by_path[one.path] for one in matching if one.path in by_path and one.match >= items.CLOSE][:1]
@@ -177,7 +177,7 @@ def _closing(
 
 
 def _criteria(snapshot: Snapshot, record: Record) -> Iterator[str]:
-    """What a record says of when something is done, with its id."""
+    """Yield what a record says of when something is done, with its id."""
     content = content_fields.content(record.kind, snapshot.body(record))
     if record.memory_type == "state":
         for step in content.get("substeps_remaining") or ():

@@ -84,7 +84,7 @@ NOTHING_SPECIAL = Wanted()
 def draft(
     snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources, count: CountTokens, work: int = last_work.WORK
 ) -> PackDraft:
-    """Everything that a rehydration could hold; where work was left, in at most `work` tokens by `count`."""
+    """Return everything that a rehydration could hold; where work was left, in at most `work` tokens by `count`."""
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
     about = items.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
@@ -134,14 +134,14 @@ def draft(
 
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
-    """The records of what is known that still take part: open, not archived or expired."""
+    """Return the records of what is known that still take part: open, not archived or expired."""
     return [r for r in snapshot.open_records if r.memory_type in KNOWLEDGE and not r.is_expired(now)]
 
 
 def choose(
     current: list[Record], now: str, wanted: Wanted = NOTHING_SPECIAL, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
-    """The records that the rules select, by part, most important first.
+    """Return the records that the rules select, by part, most important first.
 
     With a task only records that match it are taken, at any age, in the order of `matching`; unless nothing matches.
     """
@@ -160,7 +160,7 @@ def choose(
 
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
-    """The records that the windows of rules.md#rehydration let in."""
+    """Return the records that the windows of rules.md#rehydration let in."""
     recent, of_late = timestamps.days_before(now, DECISION_DAYS), timestamps.days_before(now, LEARNING_DAYS)
     return {
         "decision": [
@@ -174,7 +174,8 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
 
 
 def _active(current: Sequence[Record], about: Bearing, sources: Sources) -> list[Record]:
-    """The tasks under way, the one worked on last first; with a task those that match, or else that one alone."""
+    """Return the tasks under way, the one worked on last first; with a task those that match, or else that
+    one alone."""
     active = [record for record in current if record.memory_type == "state"]
     worked = sources.worked(active) if len(active) > 1 else {}
     ordered = last_work.by_last_work(active, worked)
@@ -184,7 +185,7 @@ def _active(current: Sequence[Record], about: Bearing, sources: Sources) -> list
 
 
 def _sure_first(snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: Bearing) -> Iterator[Item]:
-    """Records as items, and behind them those that are only proposed or whose code has changed."""
+    """Yield records as items, and behind them those that are only proposed or whose code has changed."""
     made = [items.of_record(snapshot, record, known) for record in records]
     yield from (_weighed(item, about) for item in sorted(made, key=lambda item: not item.weight))
 
@@ -208,7 +209,7 @@ def _by_nearness(records: Sequence[Record], matching: Sequence[Record], near: Ca
 
 
 def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, about: Bearing) -> Iterator[Item]:
-    """Records as items, some at a time: most packs have room for few of them."""
+    """Yield records as items, some at a time: most packs have room for few of them."""
     for start in range(0, len(records), _AT_ONCE):
         some = list(records[start : start + _AT_ONCE])
         known = sources.origins(some)
@@ -216,7 +217,7 @@ def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, abou
 
 
 def _weighed(item: Item, about: Bearing) -> Item:
-    """An item with the weight that it has for a task: fit goes before importance, and what fits best leads."""
+    """Return an item with the weight that it has for a task: fit goes before importance, and what fits best leads."""
     if not about.is_met or not item.weight:
         return item
     fit = about.fits.get(item.key, 0.0)
@@ -227,8 +228,8 @@ def _weighed(item: Item, about: Bearing) -> Item:
 def _remarks(
     snapshot: Snapshot, wanted: Wanted, filtered: int, blockers: Sequence[str], rest: Sequence[Record]
 ) -> Iterator[PackNote]:
-    """What an option leaves out, what keeps everybody from going on, critical issues that do not bear on the task, and
-    handoffs that wait for the reader: a line each."""
+    """Yield what an option leaves out, what keeps everybody from going on, critical issues that do not bear on the
+    task, and handoffs that wait for the reader: a line each."""
     if filtered:
         yield PackNote("filtered", "", f"{quantity(filtered, 'other open record')} left out by {wanted.narrowed_by}.")
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
@@ -244,7 +245,7 @@ def _remarks(
 
 
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:
-    """The page of a section and those of its details."""
+    """Return the page of a section and those of its details."""
     outline = snapshot.outline
     found = outline.find(section)
     wanted = [*([found] if found else []), *outline.details_of(section)]
@@ -252,7 +253,8 @@ def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPar
 
 
 def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
-    """The states, and the next actions of the first for the end, which a model heeds as much as the beginning."""
+    """Return the states, and the next actions of the first for the end, which a model heeds as much as the
+    beginning."""
     if not states:
         return [], []
     state, actions = items.without(states[0], "Next actions")
@@ -273,7 +275,8 @@ def notes(
     *,
     is_met: bool = True,
 ) -> Iterator[PackNote]:
-    """The notes of the project, its last session (rules.md#rehydration), the task and whether anything meets it."""
+    """Yield the notes of the project, its last session (rules.md#rehydration), the task and whether
+    anything meets it."""
     if task and is_met:
         yield PackNote("task", "Chosen for the task", one_line(task), essential=True)
     elif task:
@@ -289,7 +292,7 @@ def notes(
 
 
 def project(snapshot: Snapshot) -> Iterator[str]:
-    """What the project is for and how far it is, by its page, or else by its settings."""
+    """Yield what the project is for and how far it is, by its page, or else by its settings."""
     page = snapshot.outline.project
     content = content_fields.content(page.kind, page.body) if page else {}
     goal = content.get("goal") or snapshot.config.description
@@ -302,7 +305,7 @@ def project(snapshot: Snapshot) -> Iterator[str]:
 
 
 def held(current: Sequence[Record]) -> str:
-    """How many open records there are of each type."""
+    """Return how many open records there are of each type."""
     counts: dict[str, int] = {}
     for record in current:
         counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
@@ -315,7 +318,7 @@ def held(current: Sequence[Record]) -> str:
 
 
 def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
-    """When and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never.
+    """Return when and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never.
 
     `ends` are when sessions that were summed up ended; without them, pauses between records part them.
     """
@@ -340,7 +343,7 @@ def sessions(seconds: Sequence[int], pause_hours: float) -> int:
 
 
 def gap(earlier: str, later: str) -> str:
-    """The time between two moments in its largest unit, such as "3 days"; "" below a minute."""
+    """Return the time between two moments in its largest unit, such as "3 days"; "" below a minute."""
     seconds = int(timestamps.days_between(earlier, later) * 86_400)
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size:

@@ -174,7 +174,7 @@ class UnitVerdict(msgspec.Struct, frozen=True):
 
 
 def judge(unit: Unit) -> UnitVerdict:
-    """What the rules say of a unit, by itself and by the heading above it."""
+    """Return what the rules say of a unit, by itself and by the heading above it."""
     if unit.form == HEADING:
         return UnitVerdict(drops=HEADLINE)
     if unit.form == CODE:
@@ -202,7 +202,7 @@ def _judge_code(unit: Unit) -> UnitVerdict:
 
 @lru_cache(maxsize=256)
 def _below(heading: str) -> str:
-    """Why what is below a heading does not belong into a summary, or ""."""
+    """Return why what is below a heading does not belong into a summary, or ""."""
     role = labels.look_up(heading)[0]
     if role in (labels.ALTERNATIVE, labels.RESOLUTION):
         return ALTERNATIVE if role == labels.ALTERNATIVE else RESOLVED
@@ -210,7 +210,7 @@ def _below(heading: str) -> str:
 
 
 def _reason(sentence: str) -> str:
-    """Why a sentence does not belong into a summary, or ""."""
+    """Return why a sentence does not belong into a summary, or ""."""
     if _ASIDE_WORDS.search(sentence):
         return ASIDE
     role, stated = role_of(sentence), sentences.stated(sentence)
@@ -226,7 +226,7 @@ def _reason(sentence: str) -> str:
 
 
 def _class_of(text: str) -> str:
-    """What a sentence is kept for: the first of ORDER that its words speak for."""
+    """Return what a sentence is kept for: the first of ORDER that its words speak for."""
     classes = (
         (DECISION, _DECISION_WORDS.search(text) or sentences.stated(text) == sentences.DECISION),
         (CONSTRAINT, _CONSTRAINT_WORDS.search(text)),
@@ -239,5 +239,5 @@ def _class_of(text: str) -> str:
 
 
 def leans(text: str) -> bool:
-    """Whether a sentence is understood only after the one before it."""
+    """Return whether a sentence is understood only after the one before it."""
     return _LEANING_WORDS.search(text) is not None

@@ -29,7 +29,8 @@ _LATEST = 20  # commits whose files count as worked on
 
 
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
-    """Where records come from, and pages in their own words: the records that a document repeats are in the pack."""
+    """Return where records come from, and pages in their own words: the records that a document repeats are in the
+    pack."""
 
     @cache
     def find() -> Callable[[str], Place]:
@@ -80,7 +81,7 @@ def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
 
 
 def blockers(memory: Memory) -> list[str]:
-    """What keeps everybody from going on, by the state that agents share, each with who says so."""
+    """Return what keeps everybody from going on, by the state that agents share, each with who says so."""
     try:
         if not memory.repository.tip(ref(memory)):
             return []  # nobody shares any, as in most clones
@@ -101,7 +102,7 @@ _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 def origins_of(
     memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None
 ) -> dict[str, RecordOrigin]:
-    """The origins of some records, by path, as of a revision (None for the worktree)."""
+    """Return the origins of some records, by path, as of a revision (None for the worktree)."""
     wanted = {memory.tracked(record.path): record for record in records}
     if any(record.code_refs for record in wanted.values()):
         memory.repository.objects.start()  # while the cache is asked
@@ -115,7 +116,7 @@ def origins_of(
 
 
 def _name(last: LastCommit | None) -> str:
-    """What a pack says of a commit."""
+    """Return what a pack says of a commit."""
     if last is None:
         return "none yet"
     remarks = [_EARLIER] if last.is_boundary else []
@@ -124,7 +125,7 @@ def _name(last: LastCommit | None) -> str:
 
 
 def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
-    """When the texts of records were committed (canonical UTC by path); of what is in no commit yet, now."""
+    """Return when the texts of records were committed (canonical UTC by path); of what is in no commit yet, now."""
     paths = {memory.tracked(record.path): record.path for record in records}
     if not paths:
         return {}
@@ -140,7 +141,7 @@ def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> di
 def _drift(
     memory: Memory, snapshot: Snapshot, records: Sequence[Record], commits: dict[str, str]
 ) -> dict[str, dict[str, str]]:
-    """What became of the files that records refer to since the records were committed, where something did."""
+    """Return what became of the files that records refer to since the records were committed, where something did."""
     if not records:
         return {}
     places = {(record.path, one): pages.code_path(one) for record in records for one in record.code_refs}

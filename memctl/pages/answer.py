@@ -26,7 +26,7 @@ class Indirect(NamedTuple):
 
 
 def indirect(snapshot: Snapshot, found: Why) -> Indirect:
-    """What may explain a file that few records name; of its pages and sections what is most like it."""
+    """Return what may explain a file that few records name; of its pages and sections what is most like it."""
     if sum(item.record is not None for item in found.records) >= _ENOUGH:
         return Indirect()
     from memctl.pages import outline
@@ -52,7 +52,8 @@ def indirect(snapshot: Snapshot, found: Why) -> Indirect:
 
 
 def sentence(snapshot: Snapshot, found: Why, indirect: Indirect) -> str:
-    """The likeliest reason in one line: a record about the line, the line's commit, or what is known of the file."""
+    """Return the likeliest reason in one line: a record about the line, the line's commit, or what is known of the
+    file."""
     known = [item for item in found.records if item.record is not None]
     own = next((cause for cause in found.commits if cause.is_here), None)
     if known and (known[0].is_here or own is None):

@@ -92,7 +92,7 @@ def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def imports(suffix: str, text: str) -> Iterator[str]:
-    """The imports in code, in its order, as `sources.imports` writes them.
+    """Yield the imports in code, in its order, as `sources.imports` writes them.
 
     Of C the path of an include, of Java the dotted name, of Rust `mod name` and paths as `crate::a::b`, of Ruby what is
     required, with `./` before a relative path.
@@ -182,7 +182,7 @@ def _in_script(code: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _script_name(match: re.Match[str]) -> tuple[str, str]:
-    """The word of what a line defines ("" if it can be called) and its name; no name if it defines nothing."""
+    """Return the word of what a line defines ("" if it can be called) and its name; no name if it defines nothing."""
     if match["target"]:
         name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", match["target"])
         return match["held"] or "", name if name != "module.exports" else match["called"] or "default"
@@ -202,7 +202,7 @@ def _python_imports(match: re.Match[str]) -> Iterator[str]:
 
 
 def _rust_paths(used: str) -> Iterator[str]:
-    """Each path of a `use`: of `a::{b, c::{self, d}} as e` that is a::b, a::c::self and a::c::d."""
+    """Yield each path of a `use`: of `a::{b, c::{self, d}} as e` that is a::b, a::c::self and a::c::d."""
     before: list[str] = []
     path = ""
     for token in re.findall(r"[{},]|[^{},\s]+|\s+as\s+\w+", used):

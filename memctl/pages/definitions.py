@@ -110,7 +110,7 @@ def lacks_parser(suffix: str) -> bool:
 
 
 def language(suffix: str) -> Language:
-    """The grammar for a suffix of GRAMMARS."""
+    """Return the grammar for a suffix of GRAMMARS."""
     from tree_sitter import Language
 
     grammar = GRAMMARS[suffix]
@@ -161,7 +161,7 @@ def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
 
 
 def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
-    """Where a definition seems to begin that is in nothing, or only in classes and namespaces."""
+    """Yield where a definition seems to begin that is in nothing, or only in classes and namespaces."""
     opened: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         text = line.lstrip(" \t")
@@ -190,7 +190,7 @@ def _is_deep(code: str) -> bool:
 
 
 def _parsed(parser: Parser, data: bytes, seconds: float) -> Node | None:
-    """The root of the syntax tree of code; None if it would take longer."""
+    """Return the root of the syntax tree of code; None if it would take longer."""
     until = time.thread_time() + seconds
     try:
         tree = parser.parse(lambda start, _: data[start:], progress_callback=lambda *_: time.thread_time() > until)
@@ -231,7 +231,8 @@ def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, i
 
 
 def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
-    """The class, function or type that a node defines, and its name; what is exported by default may have none."""
+    """Return the class, function or type that a node defines, and its name; what is exported by default may
+    have none."""
     value: Node | None = node
     if node.type in _NAMES or node.type == "export_statement":
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
@@ -247,7 +248,7 @@ def _defined(node: Node, grammar: Grammar) -> tuple[Node | None, Node | None]:
 
 
 def _declared(node: Node) -> Node | None:
-    """The name within what a node of C declares, as in `FILE *open(void)`; of an `impl` of Rust the type's."""
+    """Return the name within what a node of C declares, as in `FILE *open(void)`; of an `impl` of Rust the type's."""
     found = node.child_by_field_name("declarator") or node.child_by_field_name("type")
     while found is not None and (inner := _inside(found)) is not None:
         found = inner

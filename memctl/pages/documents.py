@@ -71,14 +71,14 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
 
 
 def _unreadable(snapshot: Snapshot) -> list[str]:
-    """The ids and markers of records and pages that can't be read, by the names of their files."""
+    """Return the ids and markers of records and pages that can't be read, by the names of their files."""
     found = [ids.id_in_path(fault.path) for fault in snapshot.catalogue.faults()]
     found += [f"§{number}" for fault in snapshot.outline.faults if (number := pages.number_at(fault.path))]
     return [marker for marker in dict.fromkeys(found) if marker]
 
 
 def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
-    """Whether a document shows a record or page that its new text does not."""
+    """Return whether a document shows a record or page that its new text does not."""
     if marker == pages.PROJECT_ID:
         return name in (EXECUTIVE, INDEX)  # they show its text, without the marker
     pattern = re.compile(re.escape(marker) + r"(?!\d)")
@@ -86,7 +86,7 @@ def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
 
 
 def found(snapshot: Snapshot, path: str) -> str | None:
-    """The text of a document as it is; None if there is none, "" if it is no text."""
+    """Return the text of a document as it is; None if there is none, "" if it is no text."""
     try:
         return snapshot.read(path)
     except FileNotFoundError:
@@ -96,13 +96,13 @@ def found(snapshot: Snapshot, path: str) -> str | None:
 
 
 def is_intact(text: str) -> bool:
-    """Whether a document is as memctl left it."""
+    """Return whether a document is as memctl left it."""
     document = generated_header.opened(text)
     return document is not None and document.is_intact
 
 
 def _is_torn(text: str) -> bool:
-    """Whether a merge left its markers in a document."""
+    """Return whether a merge left its markers in a document."""
     return "\n<<<<<<< " in text or text.startswith("<<<<<<< ")
 
 

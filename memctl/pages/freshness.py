@@ -44,7 +44,7 @@ class Drift(msgspec.Struct, frozen=True):
 
 
 def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
-    """What a page refers to: the paths of `code_refs`, and §4 references in its text, globs left aside."""
+    """Return what a page refers to: the paths of `code_refs`, and §4 references in its text, globs left aside."""
     wanted = [(ref, _FRONT_MATTER, "") for ref in page.code_refs]
     for item in mentions.in_text(page.body):
         if item.text.startswith("§4.") and "*" not in item.text:
@@ -61,7 +61,8 @@ def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
 
 
 def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
-    """The stamps of all files that a page refers to, as they are now; with `keep` those it has stay what they are."""
+    """Return the stamps of all files that a page refers to, as they are now; with `keep` those it has stay what they
+    are."""
     paths = sorted({ref.paths[0] for ref in references(snapshot, page) if ref.state == FOUND and _is_file(ref)})
     if not paths:
         return []
@@ -72,7 +73,7 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
 
 
 def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
-    """The files that have changed since the page was reviewed; those that are gone are not among them."""
+    """Return the files that have changed since the page was reviewed; those that are gone are not among them."""
     stamps = page.stamps
     if not stamps:
         return []
@@ -86,7 +87,7 @@ def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
 
 
 def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
-    """The reviewed pages that no longer agree with the code, each with the files that have changed or are gone.
+    """Return the reviewed pages that no longer agree with the code, each with the files that have changed or are gone.
 
     Git is asked of the files that pages were reviewed with alone; of all others only if one of these is gone.
     """
@@ -104,7 +105,8 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
 
 
 def records_since_overview(snapshot: Snapshot) -> int:
-    """How many records are younger than what the project's page says; 0 without a page, or one of no known time."""
+    """Return how many records are younger than what the project's page says; 0 without a page, or one of no
+    known time."""
     project = snapshot.outline.project
     if project is None or project.timestamp is None:
         return 0
@@ -113,7 +115,8 @@ def records_since_overview(snapshot: Snapshot) -> int:
 
 
 def _moved(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
-    """Files that references lead to since others are gone, which the page was reviewed with: pairs of new and old.
+    """Return files that references lead to since others are gone, which the page was reviewed with: pairs of new and
+    old.
 
     §4.auth.jwt means lib/auth/jwt.py once there is no src/auth/jwt.py any more.
     """
@@ -128,7 +131,7 @@ def _moved(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
 
 
 def code_paths(names: frozenset[str], reference: str) -> tuple[str, ...]:
-    """The file or folder that a code reference names, with or without a line; () if it is not there."""
+    """Return the file or folder that a code reference names, with or without a line; () if it is not there."""
     return _exact(names, reference) or _exact(names, pages.code_path(reference))
 
 
@@ -152,7 +155,7 @@ class Referral(msgspec.Struct, frozen=True):
 
 
 def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
-    """The sections that cover each of some files."""
+    """Return the sections that cover each of some files."""
     found: dict[str, list[Page]] = {path: [] for path in paths}
     for page in snapshot.outline.sections:
         for path in repository_paths.matching(paths, page.paths):
@@ -161,7 +164,8 @@ def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, l
 
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
-    """The references of pages that mean each of some files, there or gone, or a folder that such a file is in."""
+    """Return the references of pages that mean each of some files, there or gone, or a folder that such a
+    file is in."""
     found: dict[str, list[Referral]] = {path: [] for path in paths}
     wanted = frozenset(found)
     for page in snapshot.outline.pages if wanted else ():

@@ -27,13 +27,13 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def sealed(text: str, made_from: str = "", layout: int = 1) -> str:
-    """A document: its head, then its text. `made_from` is a digest of what in the memory it shows."""
+    """Return a document: its head, then its text. `made_from` is a digest of what in the memory it shows."""
     told = f"layout:{layout} " if layout > 1 else ""
     return _HEAD.format(told, digest(text) + (f" from:{made_from}" if made_from else "")) + text
 
 
 def opened(document: str) -> Document | None:
-    """A document taken apart; None if it has no head and so is none of memctl's."""
+    """Return a document taken apart; None if it has no head and so is none of memctl's."""
     match = _HEADED.match(document)
     if match is None:
         return None

@@ -99,7 +99,8 @@ class StalePage(msgspec.Struct, frozen=True):
 
 
 def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
-    """Files and folders that a person names, as if they had changed; raises MemctlError if Git knows no such file."""
+    """Return files and folders that a person names, as if they had changed; raises MemctlError if Git knows no such
+    file."""
     names = snapshot.files.names() | {memory.tracked(name) for name in snapshot.names("")}
     start = start_revision(memory, "")
     found: dict[str, FileChange] = {}
@@ -116,9 +117,8 @@ def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterabl
 
 
 def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
-    """What differs between HEAD and the worktree. A deleted and an added file count as one renamed file if Git says so
-    of what is staged, or if their contents are the same.
-    """
+    """Return what differs between HEAD and the worktree. A deleted and an added file count as one renamed file if Git
+    says so of what is staged, or if their contents are the same."""
     changes = differences.changed_in_worktree(memory.repository)
     gone = {change.path: change.blob for change in changes if change.blob}
     added = {change.path for change in changes if change.status == ADDED}
@@ -135,7 +135,8 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
 
 
 def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
-    """The rows that the subjects of commits give to the files they touched: fixes and, before those, features."""
+    """Return the rows that the subjects of commits give to the files they touched: fixes and, before those,
+    features."""
     found: dict[str, str] = {}
     for commit in commits:
         match = _SUBJECT.match(commit.subject)
@@ -146,7 +147,7 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 
 
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
-    """What each changed file has to do with; files of the memory that no page shows are left out.
+    """Return what each changed file has to do with; files of the memory that no page shows are left out.
 
     `rows` are those known of some paths; `row` is that of all files outside the memory, "" to judge for each.
     """
@@ -173,7 +174,7 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
 
 
 def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
-    """The levels that files with one row of the matrix reach, from 4 to 1."""
+    """Return the levels that files with one row of the matrix reach, from 4 to 1."""
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
     for page in _sorted(page for item in reaches for page in item.pages):
@@ -190,12 +191,13 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
 
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
-    """The pages that changed files have to do with."""
+    """Return the pages that changed files have to do with."""
     return list(_sorted(page for item in reaches for page in item.pages))
 
 
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
-    """Those of some pages that have grown stale in the snapshot of the commit `at`, or with "" of disk or index."""
+    """Return those of some pages that have grown stale in the snapshot of the commit `at`, or with "" of
+    disk or index."""
     found = []
     sought = 0
     for page in among:
@@ -218,7 +220,7 @@ def _lines_above(snapshot: Snapshot, page: Page) -> int:
 
 
 def _judged(change: FileChange, is_covered: bool) -> str:
-    """The row of a file of which nobody says what its change is."""
+    """Return the row of a file of which nobody says what its change is."""
     if change.status == ADDED and is_covered:
         return FEATURE
     name = change.path.rpartition("/")[2]
@@ -227,7 +229,7 @@ def _judged(change: FileChange, is_covered: bool) -> str:
 
 
 def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | None, is_listed: bool) -> list[Reach]:
-    """The reach of a file of the memory; empty if no page shows it."""
+    """Return the reach of a file of the memory; empty if no page shows it."""
     path = change.path[len(snapshot.prefix) + 1 :]
     record_kind, kind = BY_FOLDER.get(path.partition("/")[0]), pages.kind_at(path)
     if record_kind is not None and path.endswith(".md"):
@@ -250,14 +252,14 @@ def _page_at(snapshot: Snapshot, path: str) -> Page | None:
 
 
 def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
-    """The documents that show a page, or the records that belong to it."""
+    """Return the documents that show a page, or the records that belong to it."""
     from memctl.pages import render  # jinja2, which a change of code does not need
 
     return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, [marker]))
 
 
 def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
-    """The pages of levels 2 and 3 that have to do with what belongs to a place."""
+    """Return the pages of levels 2 and 3 that have to do with what belongs to a place."""
     page = snapshot.outline.find(marker)
     if page is None:
         return ()
@@ -298,7 +300,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeReference, at: str) -> list[Candidate]:
-    """What the file of a broken reference may have become, the likeliest first.
+    """Return what the file of a broken reference may have become, the likeliest first.
 
     That is what Git says it was renamed to; files with the content that it last had; files of the same name.
     """
@@ -321,7 +323,8 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
 
 
 def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """The file that a path was renamed to, be it in a few steps and the last one not committed; "" if to none."""
+    """Return the file that a path was renamed to, be it in a few steps and the last one not committed; ""
+    if to none."""
     start = start_revision(memory, at)
     for _ in range(_STEPS):
         last = history.last_known(memory.repository, path, start) if start else None
@@ -342,5 +345,5 @@ def _is_namesake(path: str, gone: str) -> bool:
 
 
 def _distance(path: str, other: str) -> tuple[int, str]:
-    """What to order candidates by: those that share most folders first."""
+    """Return what to order candidates by: those that share most folders first."""
     return -len(set(path.split("/")) & set(other.split("/"))), other

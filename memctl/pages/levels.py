@@ -91,7 +91,8 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
 
 @lru_cache(maxsize=1)  # level 1 and the index have the same
 def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
-    """What stands in the way: critical and high issues, those that block something first, and what blocks a task."""
+    """Return what stands in the way: critical and high issues, those that block something first, and what blocks a
+    task."""
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
     found = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[ListEntry] = []
@@ -165,7 +166,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
 
 
 def index(snapshot: Snapshot, links: Links) -> Index:
-    """The navigation index: every page and heading, and shortcuts to what none of these names."""
+    """Return the navigation index: every page and heading, and shortcuts to what none of these names."""
     outline, catalogue = snapshot.outline, snapshot.catalogue
     known = {page.id for page in outline.sections}
     return Index(
@@ -214,7 +215,7 @@ def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
 
 
 def _tags(snapshot: Snapshot) -> list[ListEntry]:
-    """The most common tags, each with the page that most of its open records belong to."""
+    """Return the most common tags, each with the page that most of its open records belong to."""
     places: dict[str, list[tuple[int, Page]]] = {}
     for tag, marker, count in snapshot.catalogue.tags():
         if (tagged := snapshot.outline.find(marker)) is not None:
@@ -228,7 +229,7 @@ def _tags(snapshot: Snapshot) -> list[ListEntry]:
 
 
 def _place(snapshot: Snapshot, record: Record) -> Page | None:
-    """The page that a record belongs to."""
+    """Return the page that a record belongs to."""
     return snapshot.outline.find(".".join(record.section.split(".")[:2])) if record.section else None
 
 
@@ -239,7 +240,7 @@ def _records(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> lis
 
 
 def _count_open(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
-    """How many open records of some types there are at some places."""
+    """Return how many open records of some types there are at some places."""
     return sum(snapshot.catalogue.count(name, place) for name in types for place in places)
 
 
@@ -248,7 +249,7 @@ def _page_entry(page: Page, note: str = "") -> ListEntry:
 
 
 def _part_entries(links: Links, page: Page) -> list[ListEntry]:
-    """The headed parts of a page of details, each with the first file that it refers to."""
+    """Return the headed parts of a page of details, each with the first file that it refers to."""
     return [
         ListEntry(part.id, markdown.inline(part.title), where, _first_file(links, part.text))
         for part, where in zip(pages.parts_of(page), links.parts(page), strict=True)
@@ -256,7 +257,7 @@ def _part_entries(links: Links, page: Page) -> list[ListEntry]:
 
 
 def _first_file(links: Links, text: str) -> str:
-    """A link to the first file or folder that a text refers to, "" if it refers to none."""
+    """Return a link to the first file or folder that a text refers to, "" if it refers to none."""
     markers = (one.text for one in mentions.in_text(text) if one.text.startswith("§4."))
     found = ((marker, where) for marker in markers if (where := links.marker(marker)))
     return next((f"[{markdown.code(marker)}]({where})" for marker, where in found), "")
@@ -267,21 +268,21 @@ def _entry(links: Links, record: Record, note: str = "") -> ListEntry:
 
 
 def _title(record: Record) -> str:
-    """A record's title, with what keeps it from being taken at its word."""
+    """Return a record's title, with what keeps it from being taken at its word."""
     words = ["proposed"] if record.status == "proposed" else []
     words += [f"until {record.expires_at[:10]}"] if record.expires_at else []
     return markdown.inline(record.title) + (f" ({', '.join(words)})" if words else "")
 
 
 def _key_decision(links: Links, record: Record) -> ListEntry:
-    """A decision on level 1: its title, and the section to go on reading at."""
+    """Return a decision on level 1: its title, and the section to go on reading at."""
     marker = ".".join(record.section.split(".")[:2]) if record.section else ""
     where = links.marker(marker) if marker else ""
     return _entry(links, record, f"[{marker}]({where})" if where else "")
 
 
 def _full_entries(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> _Entries:
-    """Records with their whole texts."""
+    """Return records with their whole texts."""
 
     def whole(record: Record) -> ListEntry:
         body = links.from_record(record, snapshot.body(record).strip("\n"))
@@ -300,7 +301,7 @@ def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
 
 
 def _glob(links: Links, glob: str) -> ListEntry:
-    """A glob of a section by its marker (§4.src/pay of src/pay/**), and the folder or file that it begins at."""
+    """Return a glob of a section by its marker (§4.src/pay of src/pay/**), and the folder or file that it begins at."""
     fixed = glob.removeprefix("!").partition("*")[0]
     where = fixed if fixed == glob else fixed.rpartition("/")[0]
     marker = f"§4.{glob.removesuffix('/**')}"
@@ -309,7 +310,7 @@ def _glob(links: Links, glob: str) -> ListEntry:
 
 
 def _files_entry(page: Page) -> ListEntry:
-    """The files of a section on the page of level 4."""
+    """Return the files of a section on the page of level 4."""
     anchor = markdown.slug(f"{page.number} {page.title}", literal=True)
     return ListEntry(f"§4 {markdown.inline(page.title)}", "", f"{SOURCES}#{anchor}")
 
@@ -325,13 +326,13 @@ def _items(links: Links, content: dict[str, str | list[str]], name: str) -> tupl
 
 
 def _beginning(page: Page) -> str:
-    """What stands above the first heading of a page."""
+    """Return what stands above the first heading of a page."""
     parts = headings.split(page.body)
     return parts[0].text.strip("\n") if parts and not parts[0].heading else ""
 
 
 def _other_parts(links: Links, page: Page) -> str:
-    """The headed sections of a page that memctl gives no meaning, as they were written."""
+    """Return the headed sections of a page that memctl gives no meaning, as they were written."""
     known = {field.heading.casefold() for field in page.kind.fields}
     parts = [part.text for part in headings.split(page.body) if part.heading and part.heading.casefold() not in known]
     return links.prose(headings.close_fence("".join(parts).rstrip("\n")))
@@ -341,7 +342,8 @@ _SLACK = 0.85  # of a limit is filled: the estimate is within 7 % of o200k, and 
 
 
 def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimate) -> Level2:
-    """A level 2 page with as many decisions, issues and tasks as its limit allows, one of each before a second."""
+    """Return a level 2 page with as many decisions, issues and tasks as its limit allows, one of each
+    before a second."""
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), tasks=(), left_out=99))
     kept = _fit(2, base, (page.decisions, page.issues, page.tasks), estimate)
     left_out = page.left_out - sum(map(len, kept))
@@ -349,7 +351,7 @@ def fit_section(page: Level2, render: Callable[[Level2], str], estimate: Estimat
 
 
 def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate) -> Level3:
-    """A level 3 page with as many whole decisions and issues, and learnings, as its limit allows."""
+    """Return a level 3 page with as many whole decisions and issues, and learnings, as its limit allows."""
     base = render(msgspec.structs.replace(page, decisions=(), issues=(), learnings=(), left_out=99))
     kept = _fit(3, base, (page.decisions, page.issues, page.learnings), estimate)
     left_out = page.left_out - sum(map(len, kept))
@@ -359,7 +361,8 @@ def fit_detail(page: Level3, render: Callable[[Level3], str], estimate: Estimate
 def _fit(
     level: int, base: str, lists: Sequence[Sequence[ListEntry]], estimate: Estimate
 ) -> tuple[tuple[ListEntry, ...], tuple[ListEntry, ...], tuple[ListEntry, ...]]:
-    """The beginnings of three lists that fit beside a base; they take turns, and the first entry always stays."""
+    """Return the beginnings of three lists that fit beside a base; they take turns, and the first entry
+    always stays."""
     room = LIMITS[level][1] * _SLACK - estimate(markdown.visible(base))
     kept: list[list[ListEntry]] = [[], [], []]
     closed = [False] * 3

@@ -117,7 +117,7 @@ class _History:
             self._texts = trees.blobs(memory.repository, blobs, files.MAX_BYTES)
 
     def recorded(self, record: str, reference: str) -> int | None:
-        """The place in `all` of the text since which a record has a reference; None if no commit has it."""
+        """Return the place in `all` of the text since which a record has a reference; None if no commit has it."""
         found = None
         for place in self._of.get(record, ()):
             text = self._texts.get(self.all[place].blob)
@@ -129,13 +129,13 @@ class _History:
         return found
 
     def next(self, path: str, place: int) -> Introduction | None:
-        """The version of a file that was committed next after a place in `all`."""
+        """Return the version of a file that was committed next after a place in `all`."""
         later = [other for other in self._of.get(path, ()) if other < place]
         return self.all[later[-1]] if later else None
 
 
 def _references(text: bytes, path: str) -> list[str]:
-    """The references to code that a version of a record has; none if it can't be read."""
+    """Return the references to code that a version of a record has; none if it can't be read."""
     try:
         return parser.parse(text.decode(errors="replace"), path)[0].code_refs
     except InvalidRecord:
@@ -156,7 +156,7 @@ class _Versions:
         self._maps: dict[tuple[str, str], LineMap | None] = {}
 
     def since(self, made: int, where: _Where) -> LineMap | None:
-        """What became of lines that somebody recorded at a place in the history; None if that is unknown.
+        """Return what became of lines that somebody recorded at a place in the history; None if that is unknown.
 
         They are lines of the commit's version. They are of the next one, which was not committed yet, if the other has
         no such line, or if it came soon and brought them.
@@ -176,7 +176,8 @@ class _Versions:
         return self._map(following, self.file.blob) if change is not None and change.brought(where.lines) else first
 
     def _following(self, record: Introduction, later: Introduction | None, before: str) -> str:
-        """The version of the file that whoever made a record may have had on the disk already, "" if that is none."""
+        """Return the version of the file that whoever made a record may have had on the disk already, "" if that is
+        none."""
         if later is None:
             in_head = self._blobs.get((self.file.start, self.file.path))
             is_soon = timestamps.to_epoch(self._memory.now) - record.seconds <= _SOON

@@ -32,12 +32,12 @@ _MOST = 1_000  # different references of one text that are looked for; the longe
 
 
 def document_of(page: Page) -> str:
-    """The file name of the document that a page is rendered to."""
+    """Return the file name of the document that a page is rendered to."""
     return EXECUTIVE if page.kind is pages.PROJECT else page.path.rpartition("/")[2]
 
 
 def _part_anchors(page: Page) -> tuple[str, ...]:
-    """Where each headed part of a page of details is."""
+    """Return where each headed part of a page of details is."""
     document = markdown.target(document_of(page))
     return tuple(f"{document}#{markdown.slug(f'{part.id[1:]} {part.title}')}" for part in pages.parts_of(page))
 
@@ -60,23 +60,23 @@ class Links:
         self._left = _MOST
 
     def parts(self, page: Page) -> tuple[str, ...]:
-        """Where each headed part of a page of details is."""
+        """Return where each headed part of a page of details is."""
         return self._parts[page.path]
 
     def record(self, record: Record) -> str:
         return "../" + markdown.target(record.path)
 
     def from_record(self, record: Record, text: str) -> str:
-        """A record's text with its relative links as they are from a document."""
+        """Return a record's text with its relative links as they are from a document."""
         folder = posixpath.dirname(record.path)
         return markdown.rewrite_links(text, lambda target: posixpath.relpath(posixpath.join(folder, target), FOLDER))
 
     def file(self, path: str) -> str:
-        """A file or folder of the repository."""
+        """Return a file or folder of the repository."""
         return self._up + markdown.target(path)
 
     def marker(self, marker: str) -> str:
-        """Where a § marker leads, "" if nowhere or to more than one place."""
+        """Return where a § marker leads, "" if nowhere or to more than one place."""
         if not marker.startswith("§4."):
             return self._anchors.get(marker, "")
         from memctl.pages import repository_paths  # most pages name no file
@@ -93,7 +93,7 @@ class Links:
         return frozenset(path for page in self._snapshot.outline.pages for path in page.stamps)
 
     def prose(self, text: str) -> str:
-        """A page's own text with every § marker and record id in it made a link, but for those in code."""
+        """Return a page's own text with every § marker and record id in it made a link, but for those in code."""
         if "§" not in text and "](#" not in text and _ID.search(text) is None:
             return text
         self._left = _MOST
@@ -119,7 +119,7 @@ class Links:
         return "".join([*done, self._link_references(text[end:])])
 
     def _of_anchor(self, label: str, anchor: str) -> str:
-        """Where `[Details: §2.1](#21-architecture)` leads, as if all levels were one document: "" if nowhere.
+        """Return where `[Details: §2.1](#21-architecture)` leads, as if all levels were one document: "" if nowhere.
 
         That is where the first marker in the label leads, or else the one place whose number without dots it begins
         with.
@@ -146,7 +146,8 @@ class Links:
         return _ID.sub(identifier, text) if "](" not in text else _outside_links(text, identifier)
 
     def _target(self, name: str) -> str:
-        """Where a § marker or a record's id leads, "" if nowhere: each is looked for once, and no more than _MOST."""
+        """Return where a § marker or a record's id leads, "" if nowhere: each is looked for once, and no more than
+        _MOST."""
         if name not in self._targets and self._left:
             self._left -= 1
             record = None if name.startswith("§") else self._snapshot.catalogue.find(name)
@@ -174,18 +175,18 @@ def refuse_nowhere(outline: Outline, marker: str) -> None:
 
 
 def missing_section(outline: Outline, marker: str) -> MemctlError:
-    """What to say to somebody who names a section that there is not."""
+    """Return what to say to somebody who names a section that there is not."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details)) or "none"
     return MemctlError(f"there is no section {marker}", f"there are {known}", USAGE, "not-found")
 
 
 def section_marker(value: str) -> str:
-    """A section as records name it: `2.1` and `§2.1` are the same."""
+    """Return a section as records name it: `2.1` and `§2.1` are the same."""
     return "§" + value.strip().removeprefix("§")
 
 
 def known_section(snapshot: Snapshot, given: str) -> str:
-    """The marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError if there is none such."""
+    """Return the marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError if there is none such."""
     marker = f"§{given.strip().removeprefix('§')}" if given else ""
     if marker and snapshot.outline.find(marker) is None:
         known = ", ".join(page.id for page in snapshot.outline.sections) or "none"

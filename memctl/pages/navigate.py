@@ -38,12 +38,12 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def is_marker(text: str) -> bool:
-    """Whether somebody means a § marker, written with or without the sign."""
+    """Return whether somebody means a § marker, written with or without the sign."""
     return _IS_MARKER.fullmatch(text.strip()) is not None
 
 
 def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Place:
-    """The place that a marker names; raises MemctlError with near ones, or with all that it may mean."""
+    """Return the place that a marker names; raises MemctlError with near ones, or with all that it may mean."""
     marker = "§" + marker.strip().removeprefix("§")
     if marker == ALL_SOURCES:
         return _sources(snapshot)
@@ -115,7 +115,8 @@ def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.Numbered
 
 
 def _sources(snapshot: Snapshot) -> Place:
-    """All files that sections cover: the document of level 4 as last rendered, or a bare list if there is none."""
+    """Return all files that sections cover: the document of level 4 as last rendered, or a bare list if
+    there is none."""
     names = snapshot.files.names()
     covered = {path for page in snapshot.outline.sections for path in repository_paths.matching(names, page.paths)}
     path = f"{FOLDER}/{SOURCES}"
@@ -166,7 +167,7 @@ def _listing(snapshot: Snapshot, marker: str, path: str, files: list[str]) -> Pl
 
 
 def _section_of(snapshot: Snapshot, path: str) -> str | None:
-    """The section that covers a file: of several, the first."""
+    """Return the section that covers a file: of several, the first."""
     for page in snapshot.outline.sections:
         if repository_paths.matching([path], page.paths):
             return page.id

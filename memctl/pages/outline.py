@@ -42,7 +42,8 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 def markers(path: str, text: str) -> list[Marker]:
-    """What a file contains, in its order: headings of Markdown, definitions in Python, JavaScript, TypeScript and Go.
+    """Return what a file contains, in its order: headings of Markdown, definitions in Python, JavaScript, TypeScript
+    and Go.
 
     Of other files nothing, and never more than 2,000. 100,000 characters take 20 ms of code, 100 ms of Markdown, of
     which only the first million in 50,000 lines is read.
@@ -57,12 +58,12 @@ def markers(path: str, text: str) -> list[Marker]:
 
 
 def suffix_of(path: str) -> str:
-    """The suffix of a file in small letters and without its dot, "" if it has none."""
+    """Return the suffix of a file in small letters and without its dot, "" if it has none."""
     return path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""
 
 
 def plain(text: str) -> str:
-    """A text as one line without control characters, cut to 120 characters."""
+    """Return a text as one line without control characters, cut to 120 characters."""
     text = text[: _WIDTH * 4]  # some of which may go
     line = markdown.one_line("".join(c for c in text if c.isprintable() or c.isspace()))
     if len(line) <= _WIDTH:
@@ -74,7 +75,8 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=[\w\"'#]|\1)(?:.*\n)*?(?:\1|
 
 
 def blocks(text: str) -> Iterator[Marker]:
-    """The headings of Markdown that stand in nothing else, and its paragraphs as of level 0; none that is empty."""
+    """Yield the headings of Markdown that stand in nothing else, and its paragraphs as of level 0; none
+    that is empty."""
     from markdown_it import MarkdownIt
 
     text = "\n".join(clean_newlines(text[:_LONGEST]).split("\n", _MOST_LINES)[:_MOST_LINES])
@@ -122,7 +124,7 @@ class _Package(msgspec.Struct):
 
 
 def purpose(path: str, text: str) -> str:
-    """What a file is for, by its own beginning: one line of at most 120 characters, "" if it does not say.
+    """Return what a file is for, by its own beginning: one line of at most 120 characters, "" if it does not say.
 
     That is the first sentence of a Python docstring, of a comment above the code (but for licences and what is told
     to tools) or of a text, the first heading of Markdown, the description in a package's manifest. Of code that
@@ -157,7 +159,8 @@ def _find_purpose(path: str, text: str) -> str:
 
 
 def _by_definitions(suffix: str, text: str) -> str:
-    """What a file of code is for by what it defines: what is said of the first class, else of the first function.
+    """Return what a file of code is for by what it defines: what is said of the first class, else of the first
+    function.
 
     `Cart: What somebody wants to buy.`; if nothing is said of any, their names. Those that are private don't count.
     """
@@ -189,7 +192,7 @@ def _in_pyproject(text: str) -> str:
 
 
 def _comments(text: str, mark: str) -> Iterator[str]:
-    """The lines of the comments that a text begins with, without their marks, and an empty one where one ends."""
+    """Yield the lines of the comments that a text begins with, without their marks, and an empty one where one ends."""
     inside = False
     for line in map(str.strip, text.split("\n")):
         if inside or (line.startswith("/*") and mark in ("//", "--")):
@@ -209,7 +212,8 @@ def _comments(text: str, mark: str) -> Iterator[str]:
 
 
 def _first_sentence(path: str, lines: Iterable[str]) -> str:
-    """The first sentence of lines that is about the file, not about rights, for tools, or the file's own name."""
+    """Return the first sentence of lines that is about the file, not about rights, for tools, or the file's
+    own name."""
     said: list[str] = []
     is_licence = False
     for line in lines:
@@ -226,7 +230,7 @@ def _first_sentence(path: str, lines: Iterable[str]) -> str:
 
 
 def _is_name(path: str, line: str) -> bool:
-    """Whether a line is the path's end, or that with dots and without the suffix, as modules are called."""
+    """Return whether a line is the path's end, or that with dots and without the suffix, as modules are called."""
     stem = path.rpartition(".")[0]
     return re.search("[./]", line) is not None and (path.endswith(line) or stem.endswith(line.replace(".", "/")))
 
@@ -241,7 +245,7 @@ _TAG = re.compile(r"@\w+")
 
 
 def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
-    """The first sentence about what a line (1-based) defines, "" if there is none."""
+    """Return the first sentence about what a line (1-based) defines, "" if there is none."""
     found = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
     return markdown.first_sentence(found)
 

@@ -59,7 +59,7 @@ def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[st
 
 
 def _of_own_file(snapshot: Snapshot, path: str) -> tuple[str, ...]:
-    """The sections of a page or a record, by what it says it belongs to."""
+    """Return the sections of a page or a record, by what it says it belongs to."""
     try:
         text = snapshot.read(path)
     except (FileNotFoundError, InvalidRecord):
@@ -68,6 +68,6 @@ def _of_own_file(snapshot: Snapshot, path: str) -> tuple[str, ...]:
 
 
 def _parent(snapshot: Snapshot, marker: str) -> str:
-    """The section that a page of details belongs to, "" if that can't be told."""
+    """Return the section that a page of details belongs to, "" if that can't be told."""
     page = snapshot.outline.find(marker)
     return (page.section or "") if page else ""

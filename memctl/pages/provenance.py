@@ -174,7 +174,8 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
 
 
 def _touches(memory: Memory, asked: FileQuery, start: str, limit: int | None) -> list[FileCommit]:
-    """The commits that touched a file; of one that was renamed and not committed yet, those of its former name."""
+    """Return the commits that touched a file; of one that was renamed and not committed yet, those of its
+    former name."""
     if not start:
         return []
     found = history.touches(memory.repository, asked.path, start, limit)
@@ -203,7 +204,8 @@ def line_count(text: str) -> int:
 
 
 def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[Record, ...]:
-    """The most important open decisions and learnings of some sections and pages, but for those known already."""
+    """Return the most important open decisions and learnings of some sections and pages, but for those
+    known already."""
     found: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):
@@ -215,12 +217,12 @@ def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str
 
 
 def start_revision(memory: Memory, at: str) -> str:
-    """The commit that history is read from: the one given, or HEAD; "" if there is none yet."""
+    """Return the commit that history is read from: the one given, or HEAD; "" if there is none yet."""
     return at or ("HEAD" if memory.repository.has_head() else "")
 
 
 def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str) -> FileQuery:
-    """The file, and the line if there is one, that a person names as PATH or PATH:LINE.
+    """Return the file, and the line if there is one, that a person names as PATH or PATH:LINE.
 
     PATH is taken as seen from `folder`, then from the worktree's top, then as a file that the history of the commit
     `at` (or "" for HEAD) has. Raises MemctlError with near names if Git knows no such file, or if it is kept from the
@@ -260,7 +262,7 @@ def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
 
 
 def record_names(text: str) -> dict[str, str]:
-    """The records that a commit's message names, each with how: in a trailer of which key, or anywhere in it."""
+    """Return the records that a commit's message names, each with how: in a trailer of which key, or anywhere in it."""
     trailers = message.parse(text)
     found: dict[str, str] = {}
     for how, values in (("Decision", trailers.decisions), ("Memctl-Id", trailers.ids), ("message", (text,))):
@@ -289,7 +291,7 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[PageReference, ...]:
 
 
 def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
-    """The file's text, as it is or last was; None if it is none, too large, or not in a partial clone."""
+    """Return the file's text, as it is or last was; None if it is none, too large, or not in a partial clone."""
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
     else:
@@ -342,7 +344,7 @@ def _followed(
     text: str,
     at: str,
 ) -> dict[tuple[str, str], LineReference]:
-    """What became of the lines that records name of a file; {} for a file that is no text."""
+    """Return what became of the lines that records name of a file; {} for a file that is no text."""
     if not text:
         return {}
     if asked.last is not None:
@@ -356,7 +358,7 @@ def _followed(
 
 
 def _own_id(known: dict[str, Record], name: str) -> str:
-    """The id of a record that may be named by one it had before."""
+    """Return the id of a record that may be named by one it had before."""
     return known[name].id if name in known else name
 
 
@@ -365,13 +367,13 @@ def _rank(reason: Reason) -> tuple[bool, int, int]:
 
 
 def _weight(found: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
-    """What to order records by: their best reasons, then whether they still hold, then importance."""
+    """Return what to order records by: their best reasons, then whether they still hold, then importance."""
     record = found.record
     return _rank(found.reasons[0]), record is None or not record.is_open, -record.importance if record else 0
 
 
 def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineReference | None) -> Reason | None:
-    """The reason that a code reference of a record is, if it names the file, its earlier name or its folder."""
+    """Return the reason that a code reference of a record is, if it names the file, its earlier name or its folder."""
     if ref == asked.path:
         return Reason(IN_CODE_REFS, ref)
     if lines is not None:
@@ -387,7 +389,7 @@ def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineRefer
 
 
 def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...]]:
-    """The session in which a commit of HEAD's history was made, and the ids of the records that were made in it.
+    """Return the session in which a commit of HEAD's history was made, and the ids of the records that were made in it.
 
     A session is known by the trailers of memctl's own commits. A commit of code belongs to it if it says so itself, or
     if the same author made it while that session wrote, or within an hour of it; of several the nearest is taken. If
@@ -408,7 +410,7 @@ def _session_of(memory: Memory, commit: FileCommit) -> tuple[str, tuple[str, ...
 
 
 def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tuple[str, str]]:
-    """The session that each of some commits names in its trailers, and its author."""
+    """Return the session that each of some commits names in its trailers, and its author."""
     if not commits:
         return {}
     args = ["log", "--no-show-signature", "--no-walk", "--stdin", "-z"]
@@ -419,8 +421,8 @@ def _sessions(repository: Repository, commits: Collection[str]) -> dict[str, tup
 
 
 def reason_of_record(snapshot: Snapshot, record: Record) -> str:
-    """The first sentence of the field that says why, else of the first part that says anything; "" if none does, or if
-    the record can't be read any more."""
+    """Return the first sentence of the field that says why, else of the first part that says anything; "" if none does,
+    or if the record can't be read any more."""
     try:
         return _first_reason(record.kind, snapshot.body(record), record.kind.reason)
     except (InvalidRecord, OSError):
@@ -428,12 +430,12 @@ def reason_of_record(snapshot: Snapshot, record: Record) -> str:
 
 
 def reason_of_page(page: Page) -> str:
-    """The first sentence of a page, its title if it has none."""
+    """Return the first sentence of a page, its title if it has none."""
     return _first_reason(page.kind, page.body) or page.title
 
 
 def reason_of_commit(text: str) -> str:
-    """The first sentence below the subject of a commit's message; "" if there are only trailers."""
+    """Return the first sentence below the subject of a commit's message; "" if there are only trailers."""
     return next(map(first_sentence, message.paragraphs(text)), "")
 
 

@@ -43,23 +43,23 @@ class Renderer:
         self._is_trusted = trusted
 
     def names(self) -> tuple[str, ...]:
-        """The documents of this memory, without that of the sources."""
+        """Return the documents of this memory, without that of the sources."""
         outline = self.snapshot.outline
         return (INDEX, EXECUTIVE, *(document_of(page) for page in (*outline.sections, *outline.details)))
 
     def document(self, name: str) -> str:
-        """One document, with its head; raises MemctlError if a template of the project's own is at fault."""
+        """Return one document, with its head; raises MemctlError if a template of the project's own is at fault."""
         return sealed(self.page(name), layout=LAYOUTS.get(name, 1))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
-        """The document of level 4, with its head. It reads and counts the files, and their history."""
+        """Return the document of level 4, with its head. It reads and counts the files, and their history."""
         from memctl.pages import sources
 
         page = sources.level4(self.snapshot, self.links, repository, count)
         return sealed(self._fill(SOURCES, page), sources.made_from(self.snapshot), LAYOUTS[SOURCES])
 
     def page(self, name: str) -> str:
-        """The text of a document without the head."""
+        """Return the text of a document without the head."""
         if name in self._broken:
             raise self._broken[name]
         if name not in self._pages:
@@ -97,7 +97,7 @@ class Renderer:
 
 
 def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:
-    """The documents that show records of some places (§2.N, §3.N, "" for none)."""
+    """Return the documents that show records of some places (§2.N, §3.N, "" for none)."""
     outline = snapshot.outline
     sections = set(places)
     sections |= {page.section or "" for page in outline.details if page.id in sections}

@@ -49,7 +49,8 @@ OTHER_FORM = "a file there has this name in another Unicode form: copy the name 
 
 
 def in_other_form(names: Iterable[str], path: str) -> bool:
-    """Whether a file has a name that looks the same, its letters put together in another way (é as one or as two)."""
+    """Return whether a file has a name that looks the same, its letters put together in another way (é as one or as
+    two)."""
     if path.isascii():
         return False
     from unicodedata import normalize
@@ -59,12 +60,12 @@ def in_other_form(names: Iterable[str], path: str) -> bool:
 
 
 def is_folder(names: frozenset[str], path: str) -> bool:
-    """Whether any of some files is below a folder."""
+    """Return whether any of some files is below a folder."""
     return path in _folders(names)
 
 
 def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
-    """The files that any of some globs covers, sorted; globs are those of .gitignore, `src/auth` or `*.py`."""
+    """Return the files that any of some globs covers, sorted; globs are those of .gitignore, `src/auth` or `*.py`."""
     if not globs:
         return []
     from memctl.text.globs import Globs  # mostly paths are named as they are
@@ -75,7 +76,7 @@ def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=4)
 def _folders(names: frozenset[str]) -> frozenset[str]:
-    """The folders that some files are in, and all above these."""
+    """Return the folders that some files are in, and all above these."""
     found = set()
     for name in names:
         folder = name.rpartition("/")[0]
@@ -87,18 +88,19 @@ def _folders(names: frozenset[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def _whole(paths: frozenset[str]) -> list[str]:
-    """Paths in the order of their ends, for `_ending`."""
+    """Return paths in the order of their ends, for `_ending`."""
     return sorted(f".{_dotted(path)}"[::-1] + _END + path for path in paths)
 
 
 @lru_cache(maxsize=4)
 def _stems(paths: frozenset[str]) -> list[str]:
-    """Paths in the order of their ends without the suffix, for `_ending`."""
+    """Return paths in the order of their ends without the suffix, for `_ending`."""
     return sorted(f".{_dotted(_without_suffix(path))}"[::-1] + _END + path for path in paths)
 
 
 def _ending(ordered: Sequence[str], wanted: str) -> list[tuple[str, bool]]:
-    """The paths that end with what is wanted, dots and slashes being the same, each with whether it is all of them.
+    """Return the paths that end with what is wanted, dots and slashes being the same, each with whether it is all of
+    them.
 
     They are found by bisection: a hostile text has 40,000 references, and a repository as many files.
     """
@@ -126,7 +128,8 @@ _SHOWN = 12  # files that a marker may mean
 
 
 def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
-    """What a path given by a person may mean, below the worktree's top: as seen from a folder, and from the top."""
+    """Return what a path given by a person may mean, below the worktree's top: as seen from a folder, and
+    from the top."""
     found = []
     for start in (os.path.realpath(folder), str(top)):
         place, name = os.path.split(os.path.normpath(os.path.join(start, text)))
@@ -137,12 +140,12 @@ def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
 
 
 def files_below(names: Iterable[str], path: str) -> list[str]:
-    """The files below a folder ("." for all)."""
+    """Return the files below a folder ("." for all)."""
     return sorted(name for name in names if path == "." or name.startswith(path + "/"))
 
 
 def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str:
-    """The one file that a person names, by a path as seen from `folder` or from `top`, or by a §4 marker.
+    """Return the one file that a person names, by a path as seen from `folder` or from `top`, or by a §4 marker.
 
     Raises MemctlError if it is none of `names`, may be several, or is a folder.
     """
@@ -175,7 +178,7 @@ def refuse_memory(path: str) -> None:
 
 
 def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
-    """The complaint about a path that is nothing, with the files whose names are like it."""
+    """Return the complaint about a path that is nothing, with the files whose names are like it."""
     from difflib import get_close_matches
 
     by_name: dict[str, list[str]] = {}

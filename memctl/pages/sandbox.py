@@ -103,7 +103,7 @@ class Templates:
             self._seconds = max(self._seconds - max(time.process_time() - begin - _EACH_SECONDS, 0.0), 0.0)
 
     def _source(self, name: str) -> tuple[str, str, None] | None:
-        """The text of a template, and its path below `.memory/`."""
+        """Return the text of a template, and its path below `.memory/`."""
         if _NAME.fullmatch(name) is None:
             return None  # templates include each other, and no files from elsewhere
         path = f"templates/{name}"
@@ -134,7 +134,8 @@ class _Compiled(jinja2.FileSystemBytecodeCache):
 
 
 def _place(error: BaseException, path: str) -> tuple[str, int]:
-    """The template and the line at which something went wrong; `path` is the template that was to be rendered."""
+    """Return the template and the line at which something went wrong; `path` is the template that was to be
+    rendered."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         return error.filename or path, error.lineno
     place = (path, 1)

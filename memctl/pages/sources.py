@@ -65,7 +65,7 @@ class Level4(msgspec.Struct, frozen=True):
 
 
 def made_from(snapshot: Snapshot) -> str:
-    """A digest of what in the memory says which files are listed."""
+    """Return a digest of what in the memory says which files are listed."""
     covered = [(page.id, page.title, page.path, page.paths) for page in snapshot.outline.sections if page.paths]
     listed = sorted({reference for page in _pages(snapshot) for reference in page.code_refs})
     mentioned = sorted({marker for page in _pages(snapshot) for marker in _mentions(page)})
@@ -73,7 +73,7 @@ def made_from(snapshot: Snapshot) -> str:
 
 
 def level4(snapshot: Snapshot, links: Links, repository: Repository, count: CountTokens) -> Level4:
-    """The files, section by section."""
+    """Return the files, section by section."""
     names = snapshot.files.names()
     chosen: list[tuple[Page | None, list[str]]] = []
     for page in snapshot.outline.sections:
@@ -97,7 +97,8 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, count: Coun
 
 
 def referred(page: Page, names: frozenset[str]) -> dict[str, str]:
-    """The files that a page refers to, each with the reference as written; ambiguous and broken ones are left out."""
+    """Return the files that a page refers to, each with the reference as written; ambiguous and broken ones are left
+    out."""
     found = {path: ref for ref in page.code_refs for path in freshness.code_paths(names, ref) if path in names}
     for reference in sorted(_mentions(page)):
         if "*" not in reference:
@@ -132,7 +133,8 @@ def _row(links: Links, path: str, content: bytes | None, changed: str, count: Co
 
 
 def _most_telling(marked: Sequence[Marker]) -> list[Marker]:
-    """The markers of a file to know it by: the public ones that are nested least, so many levels as have a few."""
+    """Return the markers of a file to know it by: the public ones that are nested least, so many levels as
+    have a few."""
     public = [one for one in marked if not _PRIVATE.search(one.title)]
     for level in sorted({one.level for one in public}):
         found = [one for one in public if one.level <= level]

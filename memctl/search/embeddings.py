@@ -37,7 +37,7 @@ class Model:
         self._fingerprint = fingerprint
 
     def vectors(self, texts: Sequence[str]) -> numpy.ndarray[Any, Any]:
-        """A row for each text; a text of which the model knows nothing has zeros."""
+        """Return a row for each text; a text of which the model knows nothing has zeros."""
         import numpy
 
         found = numpy.asarray(self._encoder.encode(list(texts), use_multiprocessing=False), dtype=numpy.float32)
@@ -45,7 +45,7 @@ class Model:
         return found / numpy.where(lengths > 0, lengths, 1)
 
     def key(self, text: str) -> bytes:
-        """What the vector of a text is kept under."""
+        """Return what the vector of a text is kept under."""
         from hashlib import blake2b
 
         return blake2b(text.encode(), digest_size=16, key=self._fingerprint).digest()
@@ -109,7 +109,7 @@ def _plain_errors(name: str) -> Iterator[None]:
 
 
 def _folder(name: str) -> Path:
-    """Where the files of a model are."""
+    """Return where the files of a model are."""
     from importlib.util import find_spec
 
     folder = Path(name).expanduser()
@@ -134,7 +134,7 @@ def _mark(file: Path) -> bytes:
 
 
 def _stored(snapshot: Snapshot, model: Model) -> tuple[list[str], numpy.ndarray[Any, Any]]:
-    """The paths of all records and the vectors of their texts, made of those that are not kept yet."""
+    """Return the paths of all records and the vectors of their texts, made of those that are not kept yet."""
     import numpy
 
     texts = dict(snapshot.texts.everything())

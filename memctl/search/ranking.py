@@ -134,7 +134,7 @@ def count(snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collect
 
 
 def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:
-    """Those of some kinds that can have what a filter asks for."""
+    """Return those of some kinds that can have what a filter asks for."""
     asks = msgspec.structs.replace(filters, archived=False) != Filters()
     return [kind for kind in kinds if kind in KINDS] if asks else kinds
 

@@ -104,7 +104,7 @@ class OpenWork:
         return {record.memory_id: record for record in self._open}
 
     def _above(self, record: Record) -> Iterable[Record]:
-        """What a record is part of, from the nearest on, as far as it is open."""
+        """Return what a record is part of, from the nearest on, as far as it is open."""
         parent = self._by_memory_id.get(record.parent_memory_id or "")
         for _ in range(_DEPTH):
             if parent is None or parent.memory_id == record.memory_id:
@@ -131,7 +131,7 @@ def _blocks(record: Record) -> bool:
 
 
 def _further(record: Record) -> list[str]:
-    """The statuses further on in which a record would still take part."""
+    """Return the statuses further on in which a record would still take part."""
     steps = {step.name: step for step in record.kind.steps}
     now = steps[record.status]
     return [name for name in now.following if steps[name].rank > now.rank and not steps[name].is_closed]

@@ -47,7 +47,7 @@ class Related(msgspec.Struct, frozen=True):
 
 
 def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
-    """The question what has to do with a record."""
+    """Return the question what has to do with a record."""
     sections = frozenset([record.section] if record.section else [])
     return RelatedQuery(
         record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.alike(record.path)
@@ -55,7 +55,7 @@ def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
 
 
 def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]) -> RelatedQuery:
-    """The question what has to do with files, given the sections that cover them."""
+    """Return the question what has to do with files, given the sections that cover them."""
     texts = of_words(snapshot, " ".join(sorted(files)))
     return RelatedQuery(None, frozenset(files), frozenset(sections), texts)
 
@@ -71,8 +71,8 @@ def of_words(snapshot: Snapshot, words: str, most: int | None = None) -> dict[st
 def related(
     snapshot: Snapshot, subject: RelatedQuery, filters: Filters, among: Iterable[Record] | None = None
 ) -> list[Related]:
-    """The records (of all, or `among` some) that have to do with a subject and that a filter accepts, the closest
-    first."""
+    """Return the records (of all, or `among` some) that have to do with a subject and that a filter accepts, the
+    closest first."""
     links = _Links(snapshot, subject)
     kept = filters.keep(record for record in (snapshot.records if among is None else among) if record != subject.record)
     found = (_judge(record, subject, links) for record in kept)
@@ -105,7 +105,7 @@ class _Links:
         self._own = {} if subject.record is None else dict(self._from(subject.record))
 
     def to(self, record: Record) -> tuple[float, tuple[str, ...]]:
-        """How closely a record is linked, from 0 to 1, and by what."""
+        """Return how closely a record is linked, from 0 to 1, and by what."""
         one = self._subject.record
         if one is None:
             names = {f"§4.{path}" for path in self._subject.files}
@@ -122,7 +122,7 @@ class _Links:
         return (_NEAR, (f"both with {shared[0]}",)) if shared else (0.0, ())
 
     def _from(self, record: Record) -> Iterator[tuple[str, str]]:
-        """The ids that a record is linked with, each with the name of the link; what it mentions comes first."""
+        """Yield the ids that a record is linked with, each with the name of the link; what it mentions comes first."""
         for mention in self._mentions.get(record.path, ()):
             if ids.kind_of(mention.text) is not None:
                 yield mention.text, "mentions"
@@ -143,7 +143,7 @@ def _code(theirs: frozenset[str], files: frozenset[str]) -> tuple[float, tuple[s
 
 
 def _covers(path: str, files: frozenset[str]) -> bool:
-    """Whether a path is one of some files, or a folder that one of them lies in."""
+    """Return whether a path is one of some files, or a folder that one of them lies in."""
     below = path.rstrip("/") + "/"
     return path in files or any(file.startswith(below) for file in files)
 

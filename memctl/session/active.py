@@ -35,14 +35,14 @@ class Running(msgspec.Struct, frozen=True):
 
 
 def name(given: str) -> str:
-    """A session's name, which its file is called by; raises MemctlError if it can be no name."""
+    """Return a session's name, which its file is called by; raises MemctlError if it can be no name."""
     if _NAME.fullmatch(given) is None or given.endswith((".", ".md")):
         raise MemctlError(f"{given!r} is no name for a session", f"allowed are {_ALLOWED}", USAGE)
     return given
 
 
 def name_like(text: str) -> str:
-    """A name made from what a transcript calls itself, which may be anything."""
+    """Return a name made from what a transcript calls itself, which may be anything."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:100].strip("-._").removesuffix(".md") or "session"
 
 
@@ -69,7 +69,7 @@ def keep(memory: Memory, one: Running) -> None:
 
 
 def find(memory: Memory, given: str) -> Running | None:
-    """The session of a name, if it is under way."""
+    """Return the session of a name, if it is under way."""
     try:
         return msgspec.json.decode((_folder(memory) / f"{name(given)}.json").read_bytes(), type=Running)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -77,7 +77,7 @@ def find(memory: Memory, given: str) -> Running | None:
 
 
 def all_running(memory: Memory) -> list[Running]:
-    """The sessions that are under way in this worktree, the oldest first."""
+    """Return the sessions that are under way in this worktree, the oldest first."""
     found = (find(memory, file.stem) for file in _folder(memory).glob("*.json") if _NAME.fullmatch(file.stem))
     return sorted((one for one in found if one is not None), key=lambda one: (one.started, one.id))
 

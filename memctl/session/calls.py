@@ -43,7 +43,7 @@ class ToolCall(Protocol):
 
 
 def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
-    """What a call does to files, with paths as they were given; of one of the shell's, whether it `failed`."""
+    """Yield what a call does to files, with paths as they were given; of one of the shell's, whether it `failed`."""
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     given = event.arguments
     if _ACTIONS.get(name) == _SHELL:
@@ -67,13 +67,13 @@ def touched(event: ToolCall, *, failed: bool = False) -> Iterator[FileAction]:
 
 
 def is_edit(event: ToolCall) -> bool:
-    """Whether a call is of a tool that changes a file."""
+    """Return whether a call is of a tool that changes a file."""
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     return _ACTIONS.get(name) in (WRITTEN, CREATED, MODIFIED) or name in ("applypatch", "patch")
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:
-    """The shell command that a call runs, "" if it runs none."""
+    """Return the shell command that a call runs, "" if it runs none."""
     given = arguments.get("command", arguments.get("cmd", arguments.get("script", "")))
     if isinstance(given, list):
         words = [word for word in given if isinstance(word, str)]

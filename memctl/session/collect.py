@@ -22,7 +22,8 @@ _MERGES = ("a merge", "a rebase", "a cherry-pick", "a revert")
 
 
 def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
-    """The summary of a session. One that is `running` began and ends as memctl saw it, and takes the worktree in."""
+    """Return the summary of a session. One that is `running` began and ends as memctl saw it, and takes the worktree
+    in."""
     if running is not None:
         session = msgspec.structs.replace(
             session,
@@ -49,7 +50,7 @@ def gather(memory: Memory, session: Session, identifier: str, running: Running |
 
 
 def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
-    """A summary in which the paths in errors and of comments in code are as seen from the root, too."""
+    """Return a summary in which the paths in errors and of comments in code are as seen from the root, too."""
     root = places.root.rstrip("/") + "/"
     replace = msgspec.structs.replace
     return replace(
@@ -64,7 +65,8 @@ def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
 
 
 def _with_conflict(summary: SessionSummary, under_way: str) -> SessionSummary:
-    """A summary in which the last conflict of a merge or rebase is open if Git says that it is under way still."""
+    """Return a summary in which the last conflict of a merge or rebase is open if Git says that it is under
+    way still."""
     conflicts = [place for place, one in enumerate(summary.failures) if _CONFLICTS.match(one.step)]
     found = list(summary.failures)
     for place in conflicts:
@@ -74,7 +76,7 @@ def _with_conflict(summary: SessionSummary, under_way: str) -> SessionSummary:
 
 
 def _recorded(memory: Memory, running: Running) -> Iterable[str]:
-    """The records that commits of the session concern, the first one first."""
+    """Return the records that commits of the session concern, the first one first."""
     if not memory.repository.has_head():
         return ()
     revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
@@ -105,7 +107,7 @@ def _files_at(memory: Memory, revision: str) -> frozenset[str]:
 
 
 def _outside_memory(memory: Memory, changes: Iterable[FileChange]) -> Iterator[FileChange]:
-    """The changes of the project's own files: what became of the memory, its log tells."""
+    """Yield the changes of the project's own files: what became of the memory, its log tells."""
     for change in changes:
         if not change.path.startswith(memory.prefix + "/"):
             yield change

@@ -25,7 +25,7 @@ _MESSAGE = lazy_regex(r"(?:-[a-z]*m|--message)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^
 
 
 def read(events: Sequence[Event]) -> list[FreeStatement]:
-    """What was stated in free words; the turn of each is the place of its event."""
+    """Return what was stated in free words; the turn of each is the place of its event."""
     return dialogue.read(_turns(events))
 
 
@@ -53,7 +53,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
 
 
 def commit_message(command: str) -> str:
-    """The message of the commit that a command makes, "" for one that makes none, or gives no message."""
+    """Return the message of the commit that a command makes, "" for one that makes none, or gives no message."""
     command = command[:_LONGEST]
     start = _COMMIT.search(command) if "commit" in command else None
     if start is None:

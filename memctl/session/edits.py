@@ -27,7 +27,7 @@ _TEXTS = ("md", "mdx", "rst", "txt")
 
 
 def of_call(call: Event, path: str) -> str:
-    """What a CALL did to a file: what it says itself, or what its arguments come to; "" if neither tells."""
+    """Return what a CALL did to a file: what it says itself, or what its arguments come to; "" if neither tells."""
     given = call.arguments
     for key in ("description", "instructions", "explanation"):
         if isinstance(given.get(key), str) and "command" not in given:
@@ -41,13 +41,13 @@ def of_call(call: Event, path: str) -> str:
 
 
 def texts_written(call: Event) -> list[str]:
-    """The texts that a CALL puts into a file, by its arguments; a patch is none."""
+    """Return the texts that a CALL puts into a file, by its arguments; a patch is none."""
     whole = _text_of(call.arguments, _WHOLE)
     return [*(new for _, new in _edits(call.arguments)), *([whole] if whole is not None else [])]
 
 
 def _edits(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The pieces that a call replaces, each with the new one."""
+    """Yield the pieces that a call replaces, each with the new one."""
     edits = given.get("edits")
     for one in edits if isinstance(edits, list) and edits else [given]:
         if (new := _text_of(one, ("new_string", "new_str", "new_source"))) is not None:
@@ -61,7 +61,7 @@ def _text_of(given: Any, names: Sequence[str]) -> str | None:
 
 
 def _part(patch: str, path: str) -> list[str]:
-    """The lines of a patch that are about one file."""
+    """Return the lines of a patch that are about one file."""
     found: list[str] = []
     is_own = False
     for line in patch.split("\n"):
@@ -73,7 +73,7 @@ def _part(patch: str, path: str) -> list[str]:
 
 
 def of_edit(path: str, old: str, new: str) -> str:
-    """What became of a piece of a file: `adds retry, changes send; +12 -3 lines`; "" if nothing did."""
+    """Return what became of a piece of a file: `adds retry, changes send; +12 -3 lines`; "" if nothing did."""
     before, after = _blocks(path, old), _blocks(path, new)
     named = [
         ("adds", [name for name in after if name not in before]),
@@ -90,7 +90,7 @@ def of_edit(path: str, old: str, new: str) -> str:
 
 
 def of_file(path: str, text: str) -> str:
-    """What a file is that was written whole: `adds Pool, send; 120 lines`."""
+    """Return what a file is that was written whole: `adds Pool, send; 120 lines`."""
     lines = text.count("\n") + (not text.endswith("\n")) if text else 0
     size = f"{lines:,} line{'s' if lines != 1 else ''}"
     names = list(_blocks(path, text))
@@ -98,7 +98,7 @@ def of_file(path: str, text: str) -> str:
 
 
 def of_patch(path: str, lines: Sequence[str]) -> str:
-    """What the lines of a patch do to one file."""
+    """Return what the lines of a patch do to one file."""
     old = "\n".join(line[1:] for line in lines if line[:1] in ("-", " ") and not line.startswith("---"))
     new = "\n".join(line[1:] for line in lines if line[:1] in ("+", " ") and not line.startswith("+++"))
     return of_edit(path, old, new)
@@ -110,7 +110,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _blocks(path: str, text: str) -> Mapping[str, str]:
-    """What a text defines, by name, each with its lines up to the next one."""
+    """Return what a text defines, by name, each with its lines up to the next one."""
     text = text[:_LOOKED_AT]
     suffix = path.rpartition(".")[2].lower()
     if suffix in code_lines.OUTLINED:
@@ -125,7 +125,7 @@ def _blocks(path: str, text: str) -> Mapping[str, str]:
 
 
 def _titles(text: str) -> Iterator[tuple[int, str]]:
-    """The headings of a text with their lines, by its lines alone: a parser of Markdown takes 30 ms to load."""
+    """Yield the headings of a text with their lines, by its lines alone: a parser of Markdown takes 30 ms to load."""
     is_code = False
     for number, line in enumerate(text.split("\n"), start=1):
         is_code = is_code != line.lstrip().startswith(("```", "~~~"))
@@ -138,6 +138,6 @@ def _quoted(text: str) -> str:
 
 
 def _difference(old: str, new: str) -> tuple[list[str], list[str]]:
-    """The lines that came and those that went, wherever they stand."""
+    """Return the lines that came and those that went, wherever they stand."""
     before, after = (Counter(filter(str.strip, text[:_LOOKED_AT].split("\n"))) for text in (old, new))
     return list((after - before).elements()), list((before - after).elements())

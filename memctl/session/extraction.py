@@ -92,7 +92,7 @@ class Extract(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Iterable[Event]) -> list[Extract]:
-    """All that was found, in its order, each thing once."""
+    """Return all that was found, in its order, each thing once."""
     events = [_without_placeholders(event) for event in events]
     free: dict[int, list[Extract]] = {}
     for statement in dialogue.read(events):
@@ -114,14 +114,15 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
 
 
 def _without_placeholders(event: Event) -> Event:
-    """An event without what stands for messages that were evicted: those are known by their own events."""
+    """Return an event without what stands for messages that were evicted: those are known by their own events."""
     if _PLACEHOLDER not in event.text or event.kind == RESULT:
         return event
     return msgspec.structs.replace(event, text=re.sub(rf"{re.escape(_PLACEHOLDER)}[^\]]*\]", "", event.text))
 
 
 def _once(told: list[Extract], free: list[Extract]) -> Iterator[Extract]:
-    """What one event says, of one kind either what has a label or what the dialogue makes of it, or else a sentence."""
+    """Yield what one event says, of one kind either what has a label or what the dialogue makes of it, or else a
+    sentence."""
     labelled = {
         labels.ISSUE if one.label in (labels.TODO, labels.BLOCKER) else one.label for one in told if one.explicit
     }
@@ -156,12 +157,14 @@ def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
 
 
 def _is_given(prompt: Event) -> bool:
-    """Whether a prompt is a sub-agent's, or a plan: that is one decision, and what its headings name is its context."""
+    """Return whether a prompt is a sub-agent's, or a plan: that is one decision, and what its headings name is its
+    context."""
     return bool(prompt.agent) or plans.read(prompt.text) is not None
 
 
 def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequence[Extract]:
-    """What an agent says under labels. Several learnings or issues of a report are one, and so is a list of decisions.
+    """Return what an agent says under labels. Several learnings or issues of a report are one, and so is a list of
+    decisions.
 
     An issue that names its repair is none, nor is one that is counted (`Bug 2: …`) after the work on it.
     """
@@ -184,7 +187,7 @@ def _is_mended(one: Extract, *, is_worked: bool) -> bool:
 
 
 def _is_next(decision: Extract) -> bool:
-    """Whether an agent speaks of what it does next rather than of what it chose."""
+    """Return whether an agent speaks of what it does next rather than of what it chose."""
     return (
         decision.label == labels.DECISION
         and not decision.alternatives
@@ -193,12 +196,12 @@ def _is_next(decision: Extract) -> bool:
 
 
 def _labelled(text: str) -> tuple[Extract, ...]:
-    """What has a label."""
+    """Return what has a label."""
     return tuple(msgspec.structs.replace(one, statement=made) for made in reader.read(text) for one in _of(made))
 
 
 def _of(made: Statement) -> Iterator[Extract]:
-    """What a statement under a label comes to; one of the state of the work comes to each of its parts."""
+    """Yield what a statement under a label comes to; one of the state of the work comes to each of its parts."""
     if made.kind == labels.STATE:
         yield from _of_state(made)
         return
@@ -237,7 +240,8 @@ def _of_state(made: Statement) -> Iterator[Extract]:
 
 
 def is_nothing(text: str) -> bool:
-    """Whether a text stands where something is to be said, and says that there is nothing ("none", "n/a", "—")."""
+    """Return whether a text stands where something is to be said, and says that there is nothing ("none",
+    "n/a", "—")."""
     return len(text) <= _LONGEST_NOTHING and (not is_said(text) or _nothing().fullmatch(text) is not None)
 
 
@@ -253,7 +257,8 @@ def _nothing() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)  # as labels are
 def _all_said(text: str) -> tuple[Extract, ...]:
-    """What is put the way people put decisions, issues and learnings; a rejection belongs to the decision before it."""
+    """Return what is put the way people put decisions, issues and learnings; a rejection belongs to the decision before
+    it."""
     found: list[Extract] = []
     is_after_decision = False
     for sentence in _each_sentence(text):
@@ -268,7 +273,7 @@ def _all_said(text: str) -> tuple[Extract, ...]:
 
 
 def _each_sentence(text: str) -> Iterator[str]:
-    """The sentences of a text, and cells of its tables, that stand under no label; "" for anything else."""
+    """Yield the sentences of a text, and cells of its tables, that stand under no label; "" for anything else."""
     for unit in units.units(text):
         if unit.form == units.TABLE:
             yield from (
@@ -282,7 +287,7 @@ def _each_sentence(text: str) -> Iterator[str]:
 
 
 def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
-    """What a sentence that states DECISION, REJECTED, LESSON or nothing of these comes to."""
+    """Yield what a sentence that states DECISION, REJECTED, LESSON or nothing of these comes to."""
     if not _SHORT <= len(sentence) <= _LONG or sentence.endswith(("?", ":")):
         return
     if stated in (sentences.DECISION, sentences.REJECTED):
@@ -309,7 +314,7 @@ def _todos(event: Event) -> Iterator[Extract]:
 
 
 def _answered(event: Event) -> Iterator[Extract]:
-    """What the user chose when the agent asked (AskUserQuestion): the answer, with the question behind it."""
+    """Yield what the user chose when the agent asked (AskUserQuestion): the answer, with the question behind it."""
     answers = event.details.get("answers")
     for question, answer in answers.items() if isinstance(answers, dict) else ():
         options = _options(event, question)
@@ -321,14 +326,14 @@ def _answered(event: Event) -> Iterator[Extract]:
 
 
 def _is_undecided(question: str, answer: str, options: list[str]) -> bool:
-    """Whether an answer asks back or tells what was meant, or is about what to do next."""
+    """Return whether an answer asks back or tells what was meant, or is about what to do next."""
     if _MEANT.match(question):
         return True
     return "?" in answer or (answer in options and _NEXT.search(question) is not None)
 
 
 def _options(event: Event, question: str) -> list[str]:
-    """What the user could choose between."""
+    """Return what the user could choose between."""
     asked = event.details.get("questions")
     for one in asked if isinstance(asked, list) else ():
         if isinstance(one, dict) and one.get("question") == question and isinstance(one.get("options"), list):
@@ -338,7 +343,7 @@ def _options(event: Event, question: str) -> list[str]:
 
 
 def _is_part(one: Extract, all_found: Iterable[Extract]) -> bool:
-    """Whether something that was only put so is said by something with a label, too."""
+    """Return whether something that was only put so is said by something with a label, too."""
     if one.explicit:
         return False
     key = comparable(one.text)

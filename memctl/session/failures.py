@@ -79,7 +79,7 @@ _TIMES = re.compile(r" in [\d.]+ ?(?:ms?|s|seconds?)?(?: \([\d:]+\))?[ =]*$| \([
 
 
 def failing_line(output: str) -> str:
-    """The line of an output that says most of how the run failed, "" if none says that it did.
+    """Return the line of an output that says most of how the run failed, "" if none says that it did.
 
     Times are left out of it: two runs that fail alike say the same.
     """
@@ -98,12 +98,12 @@ def failing_line(output: str) -> str:
 
 
 def is_telling(line: str) -> bool:
-    """Whether a line of an output says which test, place or code is wrong."""
+    """Return whether a line of an output says which test, place or code is wrong."""
     return _lines(_TELLS_WHAT).fullmatch(line) is not None or line.startswith("\u25cf ")  # as Jest begins one
 
 
 def only_counts(message: str) -> bool:
-    """Whether a line says how many things are wrong, and of none which."""
+    """Return whether a line says how many things are wrong, and of none which."""
     return _lines(_TELLS_HOW_MANY).fullmatch(message) is not None
 
 
@@ -157,7 +157,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def of_events(events: Sequence[Event]) -> list[Failure]:
-    """The failures of a session, one for each step and message, in the order in which they came.
+    """Return the failures of a session, one for each step and message, in the order in which they came.
 
     A message that only counts gives way to the next one of its step.
     """
@@ -186,7 +186,8 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
 
 
 def succeeded(events: Sequence[Event]) -> frozenset[str]:
-    """The steps that succeeded the last time they were tried: as written, and by their keys those beside them."""
+    """Return the steps that succeeded the last time they were tried: as written, and by their keys those
+    beside them."""
     last: dict[str, tuple[str, bool]] = {}
     for event, call in _answered(events):
         step, is_good = steps.of_call(call), not is_failure(event, call)
@@ -197,7 +198,7 @@ def succeeded(events: Sequence[Event]) -> frozenset[str]:
 
 
 def _answered(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
-    """The results, each with its call."""
+    """Yield the results, each with its call."""
     called = {event.call: event for event in events if event.kind == CALL and event.call}
     for event in events:
         if event.kind == RESULT and (call := called.get(event.call)) is not None:
@@ -205,7 +206,7 @@ def _answered(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
 
 
 def is_failure(result: Event, call: Event) -> bool:
-    """Whether a result says that its call failed. One that was refused has not been made, and has not failed.
+    """Return whether a result says that its call failed. One that was refused has not been made, and has not failed.
 
     Of a command that ended well, as its host knows, the output counts only if something after it hides its status.
     """
@@ -223,23 +224,25 @@ def is_failure(result: Event, call: Event) -> bool:
 
 
 def _reports(text: str) -> bool:
-    """Whether an output is what tests or a compiler report, whatever program ran them: a script of the project's."""
+    """Return whether an output is what tests or a compiler report, whatever program ran them: a script of the
+    project's."""
     line = failing_line(_looked_at(text))
     return is_telling(line) or only_counts(line)
 
 
 def is_refused(result: Event) -> bool:
-    """Whether a call was not made: the user or the host refused it."""
+    """Return whether a call was not made: the user or the host refused it."""
     return result.is_error and any(words in result.text[:400].lower() for words in _NOT_MADE)
 
 
 def _looked_at(text: str) -> str:
-    """The beginning and the end of a result, where commands sum up."""
+    """Return the beginning and the end of a result, where commands sum up."""
     return text if len(text) <= _LOOKED_AT else f"{text[: _LOOKED_AT // 2]}\n{text[-_LOOKED_AT // 2 :]}"
 
 
 def message(text: str) -> str:
-    """What of an error's text tells most: what a tool says of its run, the last line that names an error, the first."""
+    """Return what of an error's text tells most: what a tool says of its run, the last line that names an error, the
+    first."""
     text = re.sub(r"</?tool_use_error>", "", _looked_at(text))
     lines = [
         line.strip()

@@ -39,7 +39,7 @@ _NOTHING = "/dev/null"
 
 
 def patched(text: str, cwd: str) -> Iterator[FileAction]:
-    """What a patch does to each file that it names."""
+    """Yield what a patch does to each file that it names."""
     last = ""
     for match in _OURS.finditer(text):
         if match[3]:
@@ -91,7 +91,7 @@ _NEVER = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-
 
 
 def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
-    """What the commands of a text do to files; `cd` among them moves the folder for those that follow.
+    """Yield what the commands of a text do to files; `cd` among them moves the folder for those that follow.
 
     Of a text that `failed`, the last command has failed or was not come to: the shell says by it how all went. Those
     before it may have done their work.
@@ -110,7 +110,7 @@ def of_shell(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileActio
 
 
 def _does_all_or_nothing(words: Sequence[str]) -> bool:
-    """Whether a command that fails has done nothing: it removes, moves or copies one file, or Git does it."""
+    """Return whether a command that fails has done nothing: it removes, moves or copies one file, or Git does it."""
     if words[:1] == ["git"]:
         return words[1:2] in (["mv"], ["rm"])
     name = words[0].rpartition("/")[2] if words else ""
@@ -121,12 +121,12 @@ def _does_all_or_nothing(words: Sequence[str]) -> bool:
 
 
 def unknown_words(text: str) -> int:
-    """How many words of some commands only the shell could have told."""
+    """Return how many words of some commands only the shell could have told."""
     return sum(command.unknown for command in shell.commands(text))
 
 
 def _bare(words: Sequence[str]) -> list[str]:
-    """A command without what only says how it is to be run."""
+    """Return a command without what only says how it is to be run."""
     left = list(words)
     while left and (left[0] in _PREFIXES or left[0] == "timeout" or _ASSIGNED.match(left[0])):
         first = left.pop(0)
@@ -166,12 +166,12 @@ def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator
 
 
 def _names_a_file(word: str) -> bool:
-    """Whether a word is a file rather than the folder to search in."""
+    """Return whether a word is a file rather than the folder to search in."""
     return not word.endswith(("/", ".")) and "." in word.rpartition("/")[2]
 
 
 def _files(name: str, args: Sequence[str]) -> list[str]:
-    """The arguments of a command that are no options and no values of options."""
+    """Return the arguments of a command that are no options and no values of options."""
     valued = _VALUED.get(name, "").split()
     found: list[str] = []
     skip = is_rest = False
@@ -209,7 +209,7 @@ def _git(args: list[str], document: str, cwd: str) -> Iterator[FileAction]:
 
 
 def _targets(args: list[str]) -> tuple[list[str], str, bool]:
-    """The sources of a move or copy, where it goes, and whether that is plainly a folder."""
+    """Return the sources of a move or copy, where it goes, and whether that is plainly a folder."""
     for option in ("-t", "--target-directory"):
         if option in args[:-1]:
             place = args.index(option)

@@ -73,7 +73,7 @@ def _places(probe: Probe) -> tuple[str, ...]:
 
 
 def place_of(probe: Probe) -> str:
-    """The heading of a page below which the answer to a probe belongs that no file answers."""
+    """Return the heading of a page below which the answer to a probe belongs that no file answers."""
     if probe.kind != RECALL:
         return _places(probe)[0]
     if probe.question.startswith(_OF_ERRORS):
@@ -82,8 +82,8 @@ def place_of(probe: Probe) -> str:
 
 
 def exact_replies(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
-    """The replies of a page with all its files: whether a path with its action stands there, or the
-    words of a fact where the page has such facts."""
+    """Return the replies of a page with all its files: whether a path with its action stands there, or the words of a
+    fact where the page has such facts."""
     actions = {row.path: row.action for rows in page.files.values() for row in rows}
     texts = {heading: "\n".join(f" {comparable(line)} " for line in lines) for heading, lines in page.lines.items()}
 
@@ -96,7 +96,7 @@ def exact_replies(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
 
 
 def judged_replies(replies: Sequence[Reply], summary: str, judge: Provider) -> list[Reply]:
-    """The replies with a judge's in place of the exact ones, but for files; raises ProviderFailed."""
+    """Return the replies with a judge's in place of the exact ones, but for files; raises ProviderFailed."""
     places = [number for number, reply in enumerate(replies) if reply.probe.kind != ARTIFACT][:MOST_JUDGED]
     made = list(replies)
     for start in range(0, len(places), _AT_ONCE):
@@ -122,7 +122,7 @@ def _verdicts(found: Sequence[Probe], summary: str, judge: Provider) -> list[boo
 
 
 def _ask(judge: Provider, task: str, elements: Iterable[ElementTree.Element]) -> Mapping[str, str]:
-    """What a model says, as texts by number."""
+    """Return what a model says, as texts by number."""
     text = "\n".join(map(xml.written, elements))
     found = json_object(judge.answer(f"{task}\n{text}\n"), judge.name)
     return {number: str(value) for number, value in found.items()}
@@ -159,8 +159,8 @@ class Dimension(msgspec.Struct, frozen=True):
 
 
 def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> list[Dimension]:
-    """What the replies of a page and the facts tell; `whole` says whether those are of the whole session, not of Git
-    alone. The last dimension is a model's to judge, see `instructions`."""
+    """Return what the replies of a page and the facts tell; `whole` says whether those are of the whole session, not of
+    Git alone. The last dimension is a model's to judge, see `instructions`."""
     stands = [one for one in replies if one.probe.question == STANDS]
     onward = [one for one in replies if one.probe.question == NEXT]
     files = [one for one in replies if one.probe.kind == ARTIFACT]
@@ -184,7 +184,7 @@ def dimensions(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> l
 
 
 def instructions(session: Session, summary: str, judge: Provider) -> Dimension:
-    """The sixth dimension, by a judge that reads what the user said; raises ProviderFailed."""
+    """Return the sixth dimension, by a judge that reads what the user said; raises ProviderFailed."""
     said, room = ElementTree.Element("said"), _MOST_SAID
     for event in session.events:
         if event.kind == PROMPT and not event.agent and room > 0:
@@ -213,7 +213,7 @@ def _share(name: str, target: float, replies: Sequence[Reply], of: str, nothing:
 
 
 def _accuracy(facts: Sequence[Probe], page: SessionPage) -> Dimension:
-    """How much of what the page says in detail is so: files with their actions, labelled decisions, errors."""
+    """Return how much of what the page says in detail is so: files with their actions, labelled decisions, errors."""
     actions = {fact.fact: fact.action for fact in facts if fact.kind == ARTIFACT}
     rows = [row for rows in page.files.values() for row in rows]
     right = sum(actions.get(row.path) in ("", row.action) and row.path in actions for row in rows)
@@ -230,7 +230,7 @@ def _accuracy(facts: Sequence[Probe], page: SessionPage) -> Dimension:
 
 
 def _is_cut(line: str, fact: str) -> bool:
-    """Whether a line that was cut begins as a fact does."""
+    """Return whether a line that was cut begins as a fact does."""
     return line.endswith(" …") and fact.strip().startswith(comparable(line.removesuffix(" …")))
 
 
@@ -261,13 +261,13 @@ class AnsweredShare(msgspec.Struct, frozen=True):
 
 
 def of_transcript(memory: Memory, summary: SessionSummary, session: Session) -> list[Probe]:
-    """The probes of a session that is summed up."""
+    """Return the probes of a session that is summed up."""
     return probes.from_session(summary, session, Places(memory.repository.top, session.cwd))
 
 
 def facts(memory: Memory, page: SessionPage, told: Sequence[Probe], until: str = "") -> ProbeFacts:
-    """What a page is asked for: what a transcript has `told`, with what was kept of other parts of the session; else
-    what was kept; else the files that Git saw change meanwhile.
+    """Return what a page is asked for: what a transcript has `told`, with what was kept of other parts of the session;
+    else what was kept; else the files that Git saw change meanwhile.
 
     `until` is when the transcript ends ("" if unknown): the page's end tells whether a later part was summed up.
     """
@@ -294,7 +294,7 @@ def _of_git(memory: Memory, page: SessionPage) -> list[Probe]:
 
 
 def replies(found: ProbeFacts, page: SessionPage) -> list[Reply]:
-    """The exact replies of a page with all its files; raises MemctlError if there is nothing to ask for."""
+    """Return the exact replies of a page with all its files; raises MemctlError if there is nothing to ask for."""
     if not found.probes:
         raise MemctlError(
             f"nothing is known of the session {page.id} that its page could be asked for",
@@ -304,6 +304,6 @@ def replies(found: ProbeFacts, page: SessionPage) -> list[Reply]:
 
 
 def shares(made: Sequence[Reply]) -> list[AnsweredShare]:
-    """The share of each kind, and of all."""
+    """Return the share of each kind, and of all."""
     rows = [(kind, [one for one in made if one.probe.kind == kind]) for kind in KINDS]
     return [AnsweredShare(kind, len(of), sum(one.answered for one in of)) for kind, of in (*rows, ("all", list(made)))]

@@ -38,7 +38,7 @@ _RESOLVED_LATER = "the same step succeeded in a later part"
 
 
 def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -> SessionPage:
-    """A page with a later summary of the same session in it; merging the same one twice changes nothing.
+    """Return a page with a later summary of the same session in it; merging the same one twice changes nothing.
 
     The intent stays, files are merged per path, decisions, issues and learnings are appended, state and next steps are
     replaced. An error is replaced if it is resolved, also by one of the steps that `succeeded` later.
@@ -67,14 +67,14 @@ def _only_scope(old: SessionPage, new: SessionPage) -> Iterable[str]:
 
 
 def _first(old: SessionPage, new: SessionPage) -> Iterable[str]:
-    """The prompt that a later part began with, if it is short: the intent is that of the first part."""
+    """Return the prompt that a later part began with, if it is short: the intent is that of the first part."""
     known = old.lines.get(session_page.INTENT, ())
     lines = new.lines.get(session_page.INTENT, ()) if known else ()
     return [line for line in lines if len(line) < SHORT_PROMPT and line not in known and not line.startswith(_SCOPE)]
 
 
 def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
-    """Lines and those that are not among them yet."""
+    """Return lines and those that are not among them yet."""
     lines = {_key(line): line for line in old}
     for line in new:
         lines.setdefault(_key(line), line)
@@ -188,7 +188,7 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
 
 
 def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Counter) -> str:
-    """The text of a merged page within its budget, or of a merged list of files.
+    """Return the text of a merged page within its budget, or of a merged list of files.
 
     A file beside a page is merged by itself: of how many files there are the page knows what the larger side said.
     """

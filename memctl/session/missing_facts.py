@@ -24,13 +24,13 @@ _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
 
 
 def below_target(page: SessionPage, asked: Sequence[Probe]) -> list[Dimension]:
-    """The dimensions in which a page with all its files is below the target, of those that facts can fill."""
+    """Return the dimensions in which a page with all its files is below the target, of those that facts can fill."""
     found = grades.dimensions(grades.exact_replies(asked, page), page, whole=True)
     return [one for one in found if one.name in _FILLED and one.is_met is False]
 
 
 def fill(fitted: Fitted, whole: SessionPage, asked: Sequence[Probe]) -> Fitted:
-    """A page that was made to fit, with what it lacks of the `whole` one where that puts it below a target."""
+    """Return a page that was made to fit, with what it lacks of the `whole` one where that puts it below a target."""
     page = session_page.joined(fitted.page, fitted.trail) if fitted.trail else fitted.page
     if not below_target(page, asked):
         return fitted

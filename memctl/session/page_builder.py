@@ -27,7 +27,7 @@ READ_INTO = "Because (as a model reads it): "  # before a reason that nobody gav
 
 
 def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
-    """The page that a summary makes."""
+    """Return the page that a summary makes."""
     trail = summary.trail
     changed = (CREATED, MODIFIED, DELETED)
     everything = trail.having(*changed, READ, inside=False)
@@ -57,7 +57,7 @@ def text(given: str, longest: int = _LONGEST) -> str:
 
 
 def step_of(step: str) -> str:
-    """The step of a failure, as its line begins."""
+    """Return the step of a failure, as its line begins."""
     return code(redacted_line(step))
 
 
@@ -92,7 +92,7 @@ def _row(entry: TrailEntry) -> TrailRow:
 
 
 def _path(path: str) -> str:
-    """A path without credentials; a random word in it is a name that the path needs."""
+    """Return a path without credentials; a random word in it is a name that the path needs."""
     return redact(path, strict=False)
 
 

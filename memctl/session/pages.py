@@ -39,7 +39,7 @@ from memctl.write.commit import Outcome
 
 
 def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
-    """All pages that can be read, the session that ended last first, and the faults of the others."""
+    """Return all pages that can be read, the session that ended last first, and the faults of the others."""
     found: list[SessionPage] = []
     faults: list[Fault] = []
     for path in names(snapshot):
@@ -51,7 +51,7 @@ def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
 
 
 def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, list[Fault]]:
-    """A page with all its files, those that are listed beside it too, and what of it can't be read."""
+    """Return a page with all its files, those that are listed beside it too, and what of it can't be read."""
     try:
         found = session_page.parse(text, path)
     except InvalidRecord as error:
@@ -68,18 +68,18 @@ def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, 
 
 
 def ended(made: SessionPage) -> tuple[str, str]:
-    """When a session ended, or was summed up if nobody knows, and its name: what pages are ordered by."""
+    """Return when a session ended, or was summed up if nobody knows, and its name: what pages are ordered by."""
     return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id
 
 
 def names(snapshot: Snapshot) -> list[str]:
-    """The paths of all pages of sessions."""
+    """Return the paths of all pages of sessions."""
     folder = session_page.FOLDER
     return [path for path in snapshot.names(folder) if path.endswith(".md") and path.count("/") == 1]
 
 
 def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
-    """The path and text of the page of a session, named by whatever its name begins with; raises MemctlError."""
+    """Return the path and text of the page of a session, named by whatever its name begins with; raises MemctlError."""
     known = {path[len(session_page.FOLDER) + 1 : -len(".md")]: path for path in names(snapshot)}
     fitting = [given] if given in known else [name for name in known if name.startswith(given)]
     if len(fitting) == 1:
@@ -103,7 +103,7 @@ def plan(
     accepted: Sequence[Proposal] = (),
     asked: Sequence[Probe] = (),
 ) -> Change:
-    """The Change that writes a summary down, or merges it into what there is; raises MemctlError.
+    """Return the Change that writes a summary down, or merges it into what there is; raises MemctlError.
 
     The page answers the probes that it is `asked`.
     """
@@ -125,13 +125,15 @@ def plan(
 
 
 def title(identifier: str, form: str, files: int, turns: int) -> str:
-    """What the commit of a session's page is called: how much the session came to. Of turns Git knows nothing."""
+    """Return what the commit of a session's page is called: how much the session came to. Of turns Git
+    knows nothing."""
     told = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
     return told if form == GIT else f"{told}, {turns:,} turn{'s' if turns != 1 else ''}"
 
 
 def replacement(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[list[Write], list[Delete]]:
-    """The files of a page in the place of those that there were; raises MemctlError for one that nobody could read."""
+    """Return the files of a page in the place of those that there were; raises MemctlError for one that nobody could
+    read."""
     texts = new.texts
     for path, text in texts.items():
         if (size := len(text.encode())) > files.MAX_BYTES:
@@ -144,7 +146,8 @@ def replacement(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[li
 
 
 def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None, asked: Sequence[Probe] = ()) -> Fitted:
-    """The page of a summary, merged with an older one, within its budget; what it is asked comes before the budget."""
+    """Return the page of a summary, merged with an older one, within its budget; what it is asked comes before the
+    budget."""
     whole = page_builder.compose(summary, memory.config.project, memory.now)
     if old is not None:
         whole = _merged(old, whole, summary)
@@ -157,7 +160,8 @@ def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None, as
 
 
 def _merged(old: SessionPage, new: SessionPage, summary: SessionSummary) -> SessionPage:
-    """A page with another part of the session in it: state and next steps are those of the part that ended last."""
+    """Return a page with another part of the session in it: state and next steps are those of the part that
+    ended last."""
     ends = str(new.values.get("ended") or ""), str(old.values.get("ended") or "")
     if all(ends) and ends[0] < ends[1]:
         return msgspec.structs.replace(merge.merge(new, old), more=old.more)
@@ -165,9 +169,9 @@ def _merged(old: SessionPage, new: SessionPage, summary: SessionSummary) -> Sess
 
 
 def fit_page(memory: Memory, whole: SessionPage) -> Fitted:
-    """A page within its budget. To count tokens takes 180 ms the first time, so one that surely fits is not counted:
-    ASCII has at most .75 tokens a character for any model (logs have .40 by o200k, and a model counts 1.8 times that).
-    """
+    """Return a page within its budget. To count tokens takes 180 ms the first time, so one that surely fits is not
+    counted: ASCII has at most .75 tokens a character for any model (logs have .40 by o200k, and a model counts 1.8
+    times that)."""
     text = session_page.render(whole)
     most = len(text) + 4 * sum(not character.isascii() for character in text)
     if most <= trim.MOST_TOKENS and not whole.trail:
@@ -176,7 +180,7 @@ def fit_page(memory: Memory, whole: SessionPage) -> Fitted:
 
 
 def tokens(memory: Memory, text: str) -> int:
-    """How many tokens a page has."""
+    """Return how many tokens a page has."""
     return _counter(memory).tokens(text)
 
 
@@ -185,7 +189,7 @@ def _counter(memory: Memory) -> Counter:
 
 
 def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], SessionPage | None]:
-    """The files of the page that a session has already, and the page with all its files; none if there is none.
+    """Return the files of the page that a session has already, and the page with all its files; none if there is none.
 
     Raises MemctlError if they can't be read.
     """
@@ -212,7 +216,7 @@ def mark_ending(memory: Memory, one: Running) -> None:
 
 
 def recover(memory: Memory, one: Running) -> Outcome | None:
-    """What an end of this session had come to that was interrupted; None if nothing of it was written."""
+    """Return what an end of this session had come to that was interrupted; None if nothing of it was written."""
     if not one.ending:
         return None
     with lock.hold(memory.repository.shared / "lock"):
@@ -227,7 +231,8 @@ def recover(memory: Memory, one: Running) -> Outcome | None:
 
 
 def _commits_since(memory: Memory, ending: str) -> list[Commit]:
-    """The commits of the memory since a session was marked; all, if HEAD had none, or that one is gone by now."""
+    """Return the commits of the memory since a session was marked; all, if HEAD had none, or that one is
+    gone by now."""
     if ending != active.NO_COMMIT:
         with suppress(git.GitFailed):  # history was written anew, and the old one was cleared away
             return batches.commits(memory, [memory.prefix], f"{ending}..HEAD")
@@ -235,7 +240,7 @@ def _commits_since(memory: Memory, ending: str) -> list[Commit]:
 
 
 def _commits_beside(memory: Memory, one: Running) -> list[Commit]:
-    """The commits on the ref of sessions since a session began."""
+    """Return the commits on the ref of sessions since a session began."""
     tip = sessions_ref.now(memory)
     found = history.commits(memory.repository, [memory.prefix], tip) if tip else []
     return [made for made in found if made.date >= one.started]

@@ -43,7 +43,8 @@ class PhaseSection(msgspec.Struct, frozen=True):
 
 
 def form(phase: str, summary: SessionSummary, session: Session) -> list[PhaseSection]:
-    """The sections of a phase's form, within its words; those without a line stay, so that it shows what is missing."""
+    """Return the sections of a phase's form, within its words; those without a line stay, so that it shows what is
+    missing."""
     made = _research(summary) if phase == RESEARCH else _planning(session.events)
     room = _MOST_WORDS[phase]
     kept = []
@@ -55,7 +56,7 @@ def form(phase: str, summary: SessionSummary, session: Session) -> list[PhaseSec
 
 
 def render(phase: str, sections: Sequence[PhaseSection]) -> str:
-    """A form as Markdown; signatures and the like stand in code."""
+    """Return a form as Markdown; signatures and the like stand in code."""
     parts = []
     for section in sections:
         lines = "\n".join(section.lines) if section.lines else "Nothing known."
@@ -104,7 +105,7 @@ def _planning(events: Iterable[Event]) -> list[PhaseSection]:
 
 
 def _texts(events: Iterable[Event]) -> Iterator[str]:
-    """What was written of a plan: answers, prompts that are plans, and what was given for approval."""
+    """Yield what was written of a plan: answers, prompts that are plans, and what was given for approval."""
     for event in events:
         if event.agent:
             continue
@@ -115,7 +116,7 @@ def _texts(events: Iterable[Event]) -> Iterator[str]:
 
 
 def _code(text: str) -> Iterator[str]:
-    """The lines of code in a text, items that name a route, and rows of tables that say fields and types."""
+    """Yield the lines of code in a text, items that name a route, and rows of tables that say fields and types."""
     for unit in units.units(text):
         if unit.form == units.CODE:
             yield from unit.text.split("\n")[1:-1]

@@ -63,7 +63,7 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 def from_session(summary: SessionSummary, session: Session, places: Places) -> list[Probe]:
-    """The probes of a session, from what its summary was made of: the events and Git, each fact once."""
+    """Return the probes of a session, from what its summary was made of: the events and Git, each fact once."""
     found = (
         *_recall(summary),
         *_artifacts(summary, session, places),
@@ -78,7 +78,7 @@ def _same(one: Probe) -> str:
 
 
 def from_git(changes: Iterable[FileChange]) -> list[Probe]:
-    """The probes that Git alone gives: the files that it has seen change."""
+    """Return the probes that Git alone gives: the files that it has seen change."""
     pairs: list[tuple[str, str]] = []
     for change in changes:
         if change.status == differences.RENAMED:
@@ -114,7 +114,8 @@ def _recall(summary: SessionSummary) -> Iterator[Probe]:
 
 
 def _artifacts(summary: SessionSummary, session: Session, places: Places) -> Iterator[Probe]:
-    """Every file of the trail, and every path that a tool was given to write to, whatever the trail makes of it."""
+    """Yield every file of the trail, and every path that a tool was given to write to, whatever the trail
+    makes of it."""
     known = {"."}
     for entry in summary.trail.entries:
         parts = entry.path.split("/")
@@ -160,7 +161,7 @@ def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:
 
 
 def _is_known(text: str, known: Collection[str]) -> bool:
-    """Whether a line says what was found already, which may have gone on in the next line."""
+    """Return whether a line says what was found already, which may have gone on in the next line."""
     return any(one.startswith(comparable(text)) or comparable(text).startswith(one) for one in known)
 
 
@@ -186,7 +187,7 @@ def keep_probes(memory: Memory, identifier: str, made: Sequence[Probe]) -> None:
 
 
 def kept_probes(memory: Memory, identifier: str) -> list[Probe]:
-    """The probes that were kept of a session, none if they are gone."""
+    """Return the probes that were kept of a session, none if they are gone."""
     try:
         return msgspec.json.decode(_kept_file(memory, identifier).read_bytes(), type=list[Probe])
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):

@@ -72,12 +72,12 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def plain_line(text: str, longest: int) -> str:
-    """A text as a line of a state."""
+    """Return a text as a line of a state."""
     return cut_at_word(one_line(text), longest)
 
 
 def advance(before: Progress, part: Part, *, by: str = "", line: Line = plain_line) -> Progress:
-    """What a session has come to after a part; `line` makes a line of a text, of some characters at most."""
+    """Return what a session has come to after a part; `line` makes a line of a text, of some characters at most."""
     made = before
     results = {event.call: event for event in part.events if event.kind == RESULT and event.call}
     ahead = _next_by_place(part.found)
@@ -131,14 +131,14 @@ def _after_prompt(before: Progress, text: str, line: Line) -> Progress:
 
 
 def is_task(prompt: str) -> bool:
-    """Whether a prompt may begin a task: a prompt that only asks for a step of the work at hand does not."""
+    """Return whether a prompt may begin a task: a prompt that only asks for a step of the work at hand does not."""
     if len(prompt.split()) > _MOST_STEP_WORDS:
         return True
     return not wishes.is_step(prompt) and wishes.has_object(prompt)
 
 
 def binding(prompt: str) -> list[str]:
-    """What of a prompt binds whoever works on the task: what it insists on, and its first demand."""
+    """Return what of a prompt binds whoever works on the task: what it insists on, and its first demand."""
     if len(prompt) > LONGEST_MISSION:
         return []  # most of that is pasted
     found = [unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and INSISTS.search(unit.text)]
@@ -162,7 +162,7 @@ def _after_call(before: Progress, event: Event, result: Event | None, by: str, l
 
 
 def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Progress:
-    """The state after a call that tells of the agent's list of tasks."""
+    """Return the state after a call that tells of the agent's list of tasks."""
     state, created = before.state, before.created
     if tasks.is_list(event.tool):
         given = tasks.listed(event.arguments)
@@ -189,7 +189,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
 
 
 def tasks_of(events: Sequence[Event]) -> list[Step]:
-    """The tasks of the main agent as its lists have them, or else as a text last told them."""
+    """Return the tasks of the main agent as its lists have them, or else as a text last told them."""
     made = Progress()
     for event in events:
         if event.kind == CALL and not event.agent and tasks.is_of_tasks(event.tool):
@@ -198,7 +198,7 @@ def tasks_of(events: Sequence[Event]) -> list[Step]:
 
 
 def _in_place(before: Sequence[Step], step: Step) -> tuple[Step, ...]:
-    """The steps with one as a list has it now, where it stood; what is done stays done."""
+    """Return the steps with one as a list has it now, where it stood; what is done stays done."""
     found = [step if key(one.text) == key(step.text) and one.status != DONE else one for one in before]
     return tuple(found) if any(key(one.text) == key(step.text) for one in before) else (*found, step)
 
@@ -211,7 +211,7 @@ def _listed_step(step: Step, event: Event, by: str, line: Line) -> Step:
 
 
 def _after_answer(before: Progress, event: Event, by: str, line: Line) -> Progress:
-    """The state after what an agent says it has done."""
+    """Return the state after what an agent says it has done."""
     state = before.state
     claim = Step("-", CLAIMED, event.moment, by, "said")
     for sentence in _sentences(event.text):
@@ -230,7 +230,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _finished_thing(sentence: str) -> str:
-    """What a sentence says is done, "" if it says so of nothing, or not plainly."""
+    """Return what a sentence says is done, "" if it says so of nothing, or not plainly."""
     match = _IS_DONE.search(sentence) or _HAS_DONE.search(sentence)
     if match is None or _HEDGED.search(match[0]):
         return ""
@@ -238,7 +238,7 @@ def _finished_thing(sentence: str) -> str:
 
 
 def _steps_named(state: TaskState, text: str) -> list[str]:
-    """The steps not done that a text names, or else the next actions, which may be a step in other words."""
+    """Return the steps not done that a text names, or else the next actions, which may be a step in other words."""
     for wanted in (state.having(PLANNED, IN_PROGRESS, CLAIMED), state.next_actions):
         if found := [one for one in wanted if names(text, one)]:
             return found
@@ -246,7 +246,7 @@ def _steps_named(state: TaskState, text: str) -> list[str]:
 
 
 def names(text: str, step: str) -> bool:
-    """Whether a text names a step: it has all paths of the step, or else all words but the verb."""
+    """Return whether a text names a step: it has all paths of the step, or else all words but the verb."""
     if paths := {match[0] for match in _PATH.finditer(step)}:
         paths_named = {match[0] for match in _PATH.finditer(text)}
         return all(any(other == path or other.endswith(f"/{path}") for other in paths_named) for path in paths)
@@ -261,7 +261,7 @@ def _with_step(state: TaskState, text: str, step: Step) -> TaskState:
 
 
 def _without_done(state: TaskState) -> TaskState:
-    """A state in which what is done or claimed is not also next."""
+    """Return a state in which what is done or claimed is not also next."""
     over = {key(text) for text in state.having(DONE, CLAIMED)}
     ahead = tuple(text for text in state.next_actions if key(text) not in over)
     return msgspec.structs.replace(state, next_actions=ahead)
@@ -290,7 +290,7 @@ def _next(before: Progress, texts: Sequence[str]) -> Progress:
 
 
 def _with_checks(state: TaskState, succeeded: Iterable[str], moment: str, by: str) -> TaskState:
-    """The state after some steps of the session came right: a step that names a check which passed is done."""
+    """Return the state after some steps of the session came right: a step that names a check which passed is done."""
     good = {steps.key(one): one for one in succeeded if steps.program(one)}
     for step in state.steps if good else ():
         if step.status in (PLANNED, DONE):
@@ -304,7 +304,8 @@ def _with_checks(state: TaskState, succeeded: Iterable[str], moment: str, by: st
 
 
 def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
-    """The state with what a part found: decisions, issues, blockers, lessons, errors, files, and what was said last."""
+    """Return the state with what a part found: decisions, issues, blockers, lessons, errors, files, and what was said
+    last."""
 
     def texts(kind: str) -> list[str]:
         # What a comment in code says is no agent's word.
@@ -324,7 +325,7 @@ def _with_findings(state: TaskState, part: Part, line: Line) -> TaskState:
 
 
 def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
-    """The errors that are open still, the newest last: those of steps that came right since are gone."""
+    """Return the errors that are open still, the newest last: those of steps that came right since are gone."""
     good = steps.keys(line(one, LONGEST_LINE) for one in part.succeeded)
     fresh = {line(one.step, LONGEST_LINE): one for one in part.failures if one.is_open}
     new = [line(f"{step}: {one.message}", LONGEST_LINE) for step, one in fresh.items()]
@@ -333,7 +334,7 @@ def _errors(before: Sequence[str], part: Part, line: Line) -> tuple[str, ...]:
 
 
 def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
-    """What came of the last turns: the commits made, and the agent's last words in each turn.
+    """Return what came of the last turns: the commits made, and the agent's last words in each turn.
 
     How much of the work is done, the steps say, or else the last text that does.
     """
@@ -354,7 +355,7 @@ def _outcomes(state: TaskState, part: Part, line: Line) -> tuple[str, ...]:
 
 
 def _commit_of(call: Event, result: Event | None) -> tuple[str, str] | None:
-    """The commit that a call made, as far as its result names it, and its subject; None if it made none."""
+    """Return the commit that a call made, as far as its result names it, and its subject; None if it made none."""
     if result is None or result.is_error:
         return None
     message = dialogue.commit_message(command_of(call.arguments))

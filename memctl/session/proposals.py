@@ -58,7 +58,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
-    """What a summary proposes; what has a label comes first. What is a record already, by its title, says which.
+    """Return what a summary proposes; what has a label comes first. What is a record already, by its title, says which.
 
     What says nothing ("Decision: TBD") is left out, for `decide` refuses it. What is a record keeps its place: people
     name proposals by their numbers, and those must not shift when one is accepted.
@@ -78,7 +78,7 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
 
 
 def _with_files(proposal: Proposal, files: Sequence[str]) -> Proposal:
-    """A proposal with the files of the session that its text names, so that it is found at them."""
+    """Return a proposal with the files of the session that its text names, so that it is found at them."""
     if "code_refs" in proposal.values:
         return proposal
     texts = [proposal.title, *(text for value in proposal.content.values() for text in _lines(value))]
@@ -132,7 +132,7 @@ def _issue(found: Extract, where: str) -> Proposal:
 
 
 def _labelled(found: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any]]:
-    """The content and the values of what has a label, redacted; nothing of what has none."""
+    """Return the content and the values of what has a label, redacted; nothing of what has none."""
     made = as_record(found.statement) if found.statement else None
     if made is None:
         return {}, {}
@@ -154,7 +154,7 @@ def _labelled(found: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any
 
 
 def _redacted(text: str) -> str:
-    """A text of several lines as `redacted_line` has one."""
+    """Return a text of several lines as `redacted_line` has one."""
     return "\n".join(line[: len(line) - len(line.lstrip(" "))] + redacted_line(line) for line in text.split("\n"))
 
 
@@ -181,7 +181,7 @@ def _learning(found: Extract, where: str) -> Proposal:
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:
-    """Where the work stands: one record, if the session said anything of it."""
+    """Return where the work stands: one record, if the session said anything of it."""
     steps = summary.next_steps
     told = next((one for one in reversed(summary.found) if one.statement and _is_task(one.statement)), None)
     said = _labelled(told)[0] if told else {}
@@ -201,7 +201,7 @@ def _state(summary: SessionSummary) -> list[Proposal]:
 
 
 def _is_task(made: Statement) -> bool:
-    """Whether a statement names the task that the work is on."""
+    """Return whether a statement names the task that the work is on."""
     return made.kind == STATE.name and bool(made.title)
 
 

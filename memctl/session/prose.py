@@ -44,12 +44,12 @@ class KnownNames:
             self._words.update("/".join(parts[:end]) for end in range(1, len(parts)))
 
     def has_all_of(self, text: str) -> bool:
-        """Whether every path, id and number in a text stands in the record."""
+        """Return whether every path, id and number in a text stands in the record."""
         return all(name in self._words for name in _named(text))
 
 
 def _named(text: str) -> Iterator[str]:
-    """The paths, ids and numbers that a text names."""
+    """Yield the paths, ids and numbers that a text names."""
     for word in _bare_words(text):
         if word in _NO_NAMES:
             continue
@@ -62,7 +62,7 @@ def _named(text: str) -> Iterator[str]:
 
 
 def _bare_words(text: str) -> Iterator[str]:
-    """The words of a text, without what ends a sentence, slashes behind folders, and numbers of lines."""
+    """Yield the words of a text, without what ends a sentence, slashes behind folders, and numbers of lines."""
     for word in _WORD.findall(text):
         bare = _LINE_NUMBER.sub("", word.strip(":!?").rstrip(".…"))
         if bare:
@@ -98,7 +98,8 @@ class _Answer(msgspec.Struct):
 
 
 def added(summary: SessionSummary, session: Session, provider: Provider) -> SessionSummary:
-    """A summary with prose by a provider; raises ProviderFailed if there is no answer, or none that can be used."""
+    """Return a summary with prose by a provider; raises ProviderFailed if there is no answer, or none that
+    can be used."""
     record = _record(summary, session)
     text = xml.written(record)
     answer = _read(provider.answer(f"{_TASK}\n{text}\n"), provider.name)
@@ -116,7 +117,7 @@ def added(summary: SessionSummary, session: Session, provider: Provider) -> Sess
 
 
 def _record(summary: SessionSummary, session: Session) -> ElementTree.Element:
-    """What is known of a session, as a tree: serialised, nothing in it can leave its element."""
+    """Return what is known of a session, as a tree: serialised, nothing in it can leave its element."""
     root = ElementTree.Element("session")
     reasoned = (f"{one.text} — because {one.reason}" for one in summary.having(labels.DECISION) if one.reason)
     _list(root, "decisions_without_a_reason", "decision", (one.text for one in _unexplained(summary)), numbered=True)
@@ -141,7 +142,7 @@ def _list(root: ElementTree.Element, name: str, item: str, texts: Iterable[str],
 
 
 def _safe(text: str) -> str:
-    """A text as it may go out: on one line, without credentials, cut where a word ends."""
+    """Return a text as it may go out: on one line, without credentials, cut where a word ends."""
     return cut_at_word(xml.clean(redacted_line(text[:_LOOKED_AT])), _MOST_SAID)
 
 
@@ -150,7 +151,7 @@ def _unexplained(summary: SessionSummary) -> list[Extract]:
 
 
 def _talk(events: Iterable[Event]) -> list[Event]:
-    """What was said, in its order: how the session began, and of the rest the latest that there is room for."""
+    """Return what was said, in its order: how the session began, and of the rest the latest that there is room for."""
     said = [event for event in events if event.kind in (PROMPT, ANSWER, DIGEST) and not event.agent]
     room, kept = _MOST_TALK, list[Event]()
     for event in (*said[:1], *reversed(said[1:])):
@@ -176,7 +177,7 @@ def _reasons(given: Mapping[str, str], decisions: Mapping[str, Extract], known: 
 
 
 def _kept(text: str, part: str, known: KnownNames) -> str:
-    """What of a model's text can be used: sentences that name nothing invented, as many as there is room for."""
+    """Return what of a model's text can be used: sentences that name nothing invented, as many as there is room for."""
     longest = _LONGEST[part]
     kept = ""
     for sentence in re.split(r"(?<=[.!?;])\s+(?=\S)", redacted_line(text[:_LOOKED_AT])):

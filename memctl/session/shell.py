@@ -43,7 +43,8 @@ _KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "ti
 
 
 def _without_messages(text: str) -> str:
-    """A command with each message that it gives in a here-document as `_TOLD`; in one pass, however many it begins."""
+    """Return a command with each message that it gives in a here-document as `_TOLD`; in one pass, however many it
+    begins."""
     parts, done = [], 0
     ends = list(_MESSAGE_END.finditer(text)) if "<<" in text else []
     waiting: dict[str, deque[re.Match[str]]] = {}
@@ -74,7 +75,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 def commands(text: str) -> Iterator[ShellCommand]:
-    """The simple commands of a text, in the order in which they stand there."""
+    """Yield the simple commands of a text, in the order in which they stand there."""
     reader = _ShellReader(text[:_MOST])
     yield from reader.commands()
 
@@ -144,7 +145,7 @@ class _ShellReader:
         self._start_afresh()
 
     def _expanded(self, token: str) -> Iterator[str]:
-        """The words that a token stands for: with variables that were set before, and braces."""
+        """Yield the words that a token stands for: with variables that were set before, and braces."""
         text = _unquoted(token)
         names = list(dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(text)))
         known = [self._variables.get(name, []) for name in names]
@@ -163,7 +164,7 @@ class _ShellReader:
 
 
 def _unquoted(token: str) -> str:
-    """A token without its quotes; signs that the quotes made plain text are marked as such."""
+    """Return a token without its quotes; signs that the quotes made plain text are marked as such."""
     parts: list[str] = []
     for match in _PIECE.finditer(token):
         if match.lastgroup == "single":

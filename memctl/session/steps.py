@@ -49,7 +49,7 @@ _WHOLE = re.compile(_RUNS)  # what it does of a part, it does of all; `make` alo
 
 
 def of_call(call: Event) -> str:
-    """What a call tries, for people: the command, exactly as it was written, or a tool and its file.
+    """Return what a call tries, for people: the command, exactly as it was written, or a tool and its file.
 
     Of several commands it is the one that checks something, else the first that does something.
     """
@@ -64,7 +64,8 @@ def of_call(call: Event) -> str:
 
 
 def of_success(call: Event) -> frozenset[str]:
-    """The keys of the steps that a successful call proves good: all of `a && b`, else what stands for the call."""
+    """Return the keys of the steps that a successful call proves good: all of `a && b`, else what stands
+    for the call."""
     command = calls.command_of(call.arguments)
     if _PARTED.search(command):
         return frozenset({key(of_call(call))})
@@ -73,7 +74,7 @@ def of_success(call: Event) -> frozenset[str]:
 
 
 def program(step: str) -> str:
-    """The program of a step that checks something, without what it checks (`go test`), "" for any other step.
+    """Return the program of a step that checks something, without what it checks (`go test`), "" for any other step.
 
     Of a task it has what all tasks of that kind do: `mise run test:unit` is `mise run test`.
     """
@@ -88,13 +89,14 @@ def program(step: str) -> str:
 
 
 def programs(call: Event) -> frozenset[str]:
-    """The programs of a call that check something."""
+    """Return the programs of a call that check something."""
     told = (simple.text for simple in shell.commands(calls.command_of(call.arguments)) if simple.words)
     return frozenset(filter(None, map(program, told)))
 
 
 def is_doing(call: Event) -> bool:
-    """Whether a call runs more than programs that only show what stands somewhere, such as `cat` and `git log`."""
+    """Return whether a call runs more than programs that only show what stands somewhere, such as `cat` and
+    `git log`."""
     command = calls.command_of(call.arguments)
     return any(
         not _is_reader(simple) for simple in shell.commands(command) if simple.words and simple.words[0] not in _ASIDE
@@ -107,7 +109,8 @@ def _is_reader(simple: ShellCommand) -> bool:
 
 
 def key(step: str) -> str:
-    """What makes two steps the same: the program without its folder and launcher, and its words but for options."""
+    """Return what makes two steps the same: the program without its folder and launcher, and its words but
+    for options."""
     simple = next((one for one in shell.commands(step) if one.words), None)
     words = list(simple.words) if simple else step.split()
     line = " ".join([words[0].rpartition("/")[2] or words[0], *words[1:]]) if words else ""
@@ -116,7 +119,7 @@ def key(step: str) -> str:
 
 
 def came_right(step: str, succeeded: Collection[str]) -> bool:
-    """Whether a step is among the keys of those that succeeded, or was part of one that checks."""
+    """Return whether a step is among the keys of those that succeeded, or was part of one that checks."""
     own = key(step)
     if own in succeeded:
         return True
@@ -126,12 +129,12 @@ def came_right(step: str, succeeded: Collection[str]) -> bool:
 
 
 def keys(given: Iterable[str]) -> frozenset[str]:
-    """The keys of steps."""
+    """Return the keys of steps."""
     return frozenset(map(key, given))
 
 
 def begins(line: str, succeeded: Collection[str], quotes: str = "") -> bool:
-    """Whether a line begins with a step that came right, and ": "; `quotes` may stand around the step.
+    """Return whether a line begins with a step that came right, and ": "; `quotes` may stand around the step.
 
     Where the step ends is not known, for it may have a colon itself.
     """

@@ -98,7 +98,7 @@ class SessionSummary(msgspec.Struct, frozen=True):
 
 
 def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> SessionSummary:
-    """The summary of a session, with the files that are known to be touched."""
+    """Return the summary of a session, with the files that are known to be touched."""
     found = extraction.of_events(session.events)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
     said = [event for event in session.events if event.kind == ANSWER and not event.agent]
@@ -142,12 +142,12 @@ def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Sessio
 
 
 def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
-    """The paths of the files that were changed last."""
+    """Return the paths of the files that were changed last."""
     return [entry.path for entry in summary.trail.having(CREATED, MODIFIED, DELETED)][-limit:]
 
 
 def _last_said(steps: Sequence[Extract]) -> list[Extract]:
-    """The next steps that were named together last."""
+    """Return the next steps that were named together last."""
     if not steps or not steps[-1].moment:
         return list(steps[-10:])
     return [step for step in steps if step.moment == steps[-1].moment]

@@ -24,17 +24,17 @@ _WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "Tas
 
 
 def is_list(tool: str) -> bool:
-    """Whether a call of a tool brings the whole list, so that what was told before counts no more."""
+    """Return whether a call of a tool brings the whole list, so that what was told before counts no more."""
     return tool.lower().replace("_", "") in _WHOLE
 
 
 def is_of_tasks(tool: str) -> bool:
-    """Whether calls of a tool tell of tasks."""
+    """Return whether calls of a tool tell of tasks."""
     return tool in _SINGLE or is_list(tool)
 
 
 def listed(arguments: Mapping[str, Any]) -> list[Step] | None:
-    """The list that a call brings, None if it brings none."""
+    """Return the list that a call brings, None if it brings none."""
     given = next((arguments[name] for name in ("todos", "plan") if name in arguments), None)
     if given is None:
         return None
@@ -48,20 +48,21 @@ def listed(arguments: Mapping[str, Any]) -> list[Step] | None:
 
 
 def created(event: Event) -> str | None:
-    """The task that a call makes by a number, the next one; None if it makes none."""
+    """Return the task that a call makes by a number, the next one; None if it makes none."""
     subject = event.arguments.get("subject") if event.tool == "TaskCreate" else None
     return one_line(subject) if isinstance(subject, str) else None
 
 
 def updated(event: Event) -> tuple[int, Status | Literal[""] | None]:
-    """The number of the task that a call changes, and its status: "" if it is dropped, None if that does not change."""
+    """Return the number of the task that a call changes, and its status: "" if it is dropped, None if that does not
+    change."""
     number, status = str(event.arguments.get("taskId")), str(event.arguments.get("status") or "")
     told = "" if status in _DROPPED else _STATUSES.get(status)
     return int(number) if number.isdecimal() else 0, told
 
 
 def in_texts(events: Iterable[Event]) -> list[Step]:
-    """The steps of the task as a text last told them, with boxes or under labels."""
+    """Return the steps of the task as a text last told them, with boxes or under labels."""
     for event in reversed([*events]):
         if event.kind in (ANSWER, PROMPT, DIGEST) and not event.agent:
             for made in reversed(reader.read(event.text)):

@@ -51,7 +51,7 @@ class Places:
         return os.path.realpath(self.root) != os.path.realpath(self._top)
 
     def locate(self, path: str, cwd: str) -> tuple[str, bool]:
-        """A path below the root, and True; or the whole path of something outside of it, and False."""
+        """Return a path below the root, and True; or the whole path of something outside of it, and False."""
         path, cwd = _slashes(path), _slashes(cwd) or self.root
         if path.startswith("~") or _SCHEME.match(path):
             return path, False
@@ -114,7 +114,8 @@ class Trail(msgspec.Struct, frozen=True):
 
 
 def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
-    """The trail of a session; `base` are the files that there were before it, `changes` what Git says of them."""
+    """Return the trail of a session; `base` are the files that there were before it, `changes` what Git
+    says of them."""
     fold = _Fold(places, base)
     unknown = 0
     reasons = _reasons(session.events)
@@ -131,7 +132,7 @@ def of_session(session: Session, places: Places, base: Collection[str], changes:
 
 
 def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
-    """The calls that did something, each with its result, None for one that is known to have none.
+    """Yield the calls that did something, each with its result, None for one that is known to have none.
 
     A call whose result is still to come may fail yet, and has done nothing so far.
     """
@@ -145,7 +146,7 @@ def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
 
 
 def _reasons(events: Sequence[Event]) -> dict[str, str]:
-    """What calls look for, by their ids: what the agent said right before them that it would look at."""
+    """Return what calls look for, by their ids: what the agent said right before them that it would look at."""
     found: dict[str, str] = {}
     reason = ""
     for event in events:
@@ -160,12 +161,13 @@ def _reasons(events: Sequence[Event]) -> dict[str, str]:
 
 
 def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
-    """What a call with such a result did to files."""
+    """Return what a call with such a result did to files."""
     return calls.touched(call, failed=result is not None and failures.is_failure(result, call))
 
 
 def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list[TouchedFile]:
-    """The files that events touched, each once and the latest first, with what became of them by the `whole` trail.
+    """Return the files that events touched, each once and the latest first, with what became of them by the `whole`
+    trail.
 
     What lies outside of the repository is named from the home folder, whoever's that was, or else from the root.
     """
@@ -183,7 +185,7 @@ def touched_files(events: Sequence[Event], places: Places, whole: Trail) -> list
 
 
 def is_without_effect(call: Event, result: Event | None) -> bool:
-    """Whether a call did nothing: it was refused, or failed in a tool that does all or nothing."""
+    """Return whether a call did nothing: it was refused, or failed in a tool that does all or nothing."""
     if result is None or not result.is_error:
         return False
     was_not_made = failures.is_refused(result) or "<tool_use_error>" in result.text[:_LOOKED_AT]

@@ -32,7 +32,7 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted:
-    """A page within a number of tokens, as far as labelled decisions leave that possible.
+    """Return a page within a number of tokens, as far as labelled decisions leave that possible.
 
     Talk gets shorter first. Then the files go to a list of their own, where each keeps its exact path and words, and
     the page keeps as many of those that were changed last as there is room for. Decisions are shortened last.
@@ -55,7 +55,8 @@ def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted
 
 
 def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> SessionPage:
-    """A page within its budget without a file beside it being made: only one that has such a file leaves files out."""
+    """Return a page within its budget without a file beside it being made: only one that has such a file leaves files
+    out."""
     made = _shortened(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
     if not made.trail or _size(made, counter) <= most:
         return made
@@ -63,7 +64,7 @@ def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Sess
 
 
 def _with_files(made: SessionPage, changed: Sequence[TrailRow], counter: Counter, most: int) -> SessionPage:
-    """A page with as many of the files that were changed last as it has room for."""
+    """Return a page with as many of the files that were changed last as it has room for."""
 
     def having(count: int) -> SessionPage:
         rows = tuple(changed[len(changed) - count :])

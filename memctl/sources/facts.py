@@ -64,7 +64,7 @@ _DECODE = msgspec.msgpack.Decoder(FileFacts).decode
 
 
 def of_content(path: str, content: bytes) -> FileFacts:
-    """Everything that is to be known of a content; the path says how to read it."""
+    """Return everything that is to be known of a content; the path says how to read it."""
     if sensitive_files.is_binary(content):
         return FileFacts(len(content), refusal=sensitive_files.BINARY)
     text = clean_newlines(content.decode(errors="replace"))
@@ -87,7 +87,7 @@ def of_content(path: str, content: bytes) -> FileFacts:
 
 
 def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The imports and the defined names in a text of code."""
+    """Return the imports and the defined names in a text of code."""
     if imports.is_parsed(suffix):
         pieces = [
             (list(imports.in_piece(suffix, piece)), list(definitions.in_piece(suffix, piece)))
@@ -107,7 +107,8 @@ def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def gather(
     top: Path, files: FilesOnDisk, cache: Cache, known: Mapping[source_facts.Key, bytes], progress: Progress | None
 ) -> dict[str, Content]:
-    """The contents of all files by path: as `known` from the cache or, where nobody has looked at them yet, by reading.
+    """Return the contents of all files by path: as `known` from the cache or, where nobody has looked at them yet, by
+    reading.
 
     10,000 files take about 0.1 s if they are known. Those that are gone from below `top`, or can't be read, have a
     refusal and no blob; so have large ones for which there is no time in this run.
@@ -146,7 +147,7 @@ def gather(
 def of_revision(
     files: FilesInGit, cache: Cache, known: Mapping[source_facts.Key, bytes], progress: Progress | None
 ) -> dict[str, Content]:
-    """The contents that all files of a revision have, by path; too large ones have a refusal."""
+    """Return the contents that all files of a revision have, by path; too large ones have a refusal."""
     blobs = files.blobs(files.names())
     found = {
         path: Content(blob, _DECODE(known[key]))
@@ -170,7 +171,7 @@ def of_revision(
 def _looked_at(
     top: Path, files: FilesOnDisk, path: str, known: Mapping[source_facts.Key, bytes], *, is_late: bool
 ) -> Content:
-    """The content of a file; if it is late, only one that was looked at before."""
+    """Return the content of a file; if it is late, only one that was looked at before."""
     unchanged = files.unchanged()
     try:
         content = files.read([path]).get(path)

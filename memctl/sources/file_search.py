@@ -68,14 +68,14 @@ def read_revision(
 
 
 def matches(memory: Memory, sources: Sources[_Files], query: str, progress: Progress | None = None) -> FileMatches:
-    """How well what files say matches a query."""
+    """Return how well what files say matches a query."""
     blobs = {path: content.blob for path, content in sources.contents.items() if content.blob}
     secret = [path for path in blobs if path in sources.refusals]
     return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)
 
 
 def mentions(snapshot: Snapshot, sources: Sources[_Files], query: str, now: str) -> task.Mentions:
-    """How a query, and the records and sections that match it, name files."""
+    """Return how a query, and the records and sections that match it, name files."""
     names = frozenset(sources.contents)
     return task.strongest(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
 
@@ -83,8 +83,8 @@ def mentions(snapshot: Snapshot, sources: Sources[_Files], query: str, now: str)
 def search(
     memory: Memory, snapshot: Snapshot, query: str, commit: str = "", progress: Progress | None = None
 ) -> list[FileHit]:
-    """The files of the worktree or of a commit that a query is about, best first, as `files --task` ranks them but for
-    when they were changed."""
+    """Return the files of the worktree or of a commit that a query is about, best first, as `files --task` ranks them
+    but for when they were changed."""
     if commit:
         return _found(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)
     return _found(memory, snapshot, read(memory, snapshot, progress), query, progress)
@@ -108,8 +108,8 @@ def _found(
 def _admitted(
     found: dict[str, Content], ignore_files: Mapping[str, str], closed: Mapping[str, str]
 ) -> tuple[dict[str, Content], dict[str, str]]:
-    """The files that may be named, and those that may not enter a model's context, with why; `closed` are kept from
-    the reader."""
+    """Return the files that may be named, and those that may not enter a model's context, with why; `closed` are kept
+    from the reader."""
     refusals = {path: why for path, why in closed.items() if path in found}
     refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
     refusals |= {path: sensitive_files.SECRET_NAME for path in found if sensitive_files.has_secret_name(path)}

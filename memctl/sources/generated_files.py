@@ -31,13 +31,13 @@ _ATTRIBUTE = b"linguist-generated"
 
 
 def in_text(text: str) -> bool:
-    """Whether a text says that a program wrote it, or is minified code."""
+    """Return whether a text says that a program wrote it, or is minified code."""
     lines = text.count("\n") + 1
     return len(text) > _MINIFIED * lines or _MARK.search(text[:_HEAD]) is not None
 
 
 def is_lock(path: str) -> bool:
-    """Whether a file is called as those in which a package manager keeps what it has chosen."""
+    """Return whether a file is called as those in which a package manager keeps what it has chosen."""
     return _LOCK_NAMES.fullmatch(path.rpartition("/")[2]) is not None
 
 
@@ -50,7 +50,7 @@ class Generated:
         self._by_text = by_text
 
     def reason(self, path: str) -> str:
-        """Why a file is taken to be written by a program, "" if it is not."""
+        """Return why a file is taken to be written by a program, "" if it is not."""
         if is_lock(path):
             return LOCK
         return GENERATED if path in self._by_text or path in self._by_attribute else ""

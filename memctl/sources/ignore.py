@@ -17,7 +17,8 @@ NAME = ".memctlignore"
 
 
 def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
-    """The ignore files by path, in all folders below `top` that hold any of some files; Git may ignore them itself.
+    """Return the ignore files by path, in all folders below `top` that hold any of some files; Git may ignore them
+    itself.
 
     Raises MemctlError for one that can't be read: what it leaves out would enter.
     """
@@ -39,7 +40,7 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
-    """The files that some ignore files leave out, each with the path of the one that does.
+    """Return the files that some ignore files leave out, each with the path of the one that does.
 
     `texts` are the ignore files by path. The nearest has the last word, as with `.gitignore`.
     """
@@ -56,7 +57,7 @@ def ignored_files(names: Collection[str], texts: Mapping[str, str]) -> dict[str,
 
 
 def _anchored(folder: str, text: str) -> Iterator[str]:
-    """The patterns of an ignore file in a folder, as the same file at the top would have them."""
+    """Yield the patterns of an ignore file in a folder, as the same file at the top would have them."""
     for line in text.replace("\r\n", "\n").split("\n"):
         if not line.strip() or line.startswith("#"):
             continue

@@ -28,7 +28,7 @@ _TYPED_SUFFIXES = ("ts", "mts", "cts", "tsx")
 
 
 def in_code(suffix: str, text: str) -> Iterator[str]:
-    """The imports in code with LF line ends, in its order, those inside of functions too.
+    """Yield the imports in code with LF line ends, in its order, those inside of functions too.
 
     Of Python `a.b` for `import a.b`, `..a|b` for `from ..a import b`; of JavaScript and TypeScript what stands in
     quotes, of Go the path, of C the path that is included, of Java the dotted name, of Rust `mod name` and `crate::a`.
@@ -41,12 +41,12 @@ def in_code(suffix: str, text: str) -> Iterator[str]:
 
 
 def is_parsed(suffix: str) -> bool:
-    """Whether the imports of code with a suffix are found by its parser, not in its lines."""
+    """Return whether the imports of code with a suffix are found by its parser, not in its lines."""
     return suffix in (*SCRIPT, *GO) and definitions.has_parser(suffix)
 
 
 def in_piece(suffix: str, piece: ParsedCode) -> Iterator[str]:
-    """The imports in one piece of parsed code."""
+    """Yield the imports in one piece of parsed code."""
     from tree_sitter import QueryCursor
 
     nodes = QueryCursor(_query(suffix)).captures(piece.root).get("found", [])

@@ -68,17 +68,17 @@ class Room(msgspec.Struct, frozen=True):
 
 
 def budget_of(window: int) -> int:
-    """The tokens that files may take of a window: 70 % of the active half of it."""
+    """Return the tokens that files may take of a window: 70 % of the active half of it."""
     return int(window * _ACTIVE * _FILLED)
 
 
 def reserve_of(window: int) -> dict[str, int]:
-    """The tokens of the active half of a window that files leave free, by what for."""
+    """Return the tokens of the active half of a window that files leave free, by what for."""
     return {name: int(window * _ACTIVE * share) for name, share in _RESERVED.items()}
 
 
 def verdict(score: float, outline: str, room: Room) -> str:
-    """How all of a file should be loaded (rules.md#files-for-a-task).
+    """Return how all of a file should be loaded (rules.md#files-for-a-task).
 
     What is large or generated is held back that would be loaded ahead; it does not come nearer if nobody needs it.
     """
@@ -97,7 +97,7 @@ def chosen(
     shown: int,
     generated: Callable[[str], str],
 ) -> Iterator[Choice]:
-    """The files, in their order, with what becomes of each.
+    """Yield the files, in their order, with what becomes of each.
 
     Counted are those that may be loaded, and the first `shown` ones; of the rest the tokens are an estimate.
     `generated` says of a path why a program wrote that file, "" if none did.

@@ -45,7 +45,7 @@ def _package(values: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _aliases(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """The `paths` of a configuration; with a `baseUrl` everything below it can be imported too."""
+    """Return the `paths` of a configuration; with a `baseUrl` everything below it can be imported too."""
     options = values.get("compilerOptions")
     if not isinstance(options, dict):
         return []

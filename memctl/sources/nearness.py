@@ -27,7 +27,8 @@ def nearness(
     given: Collection[str] = (),
     likely: Mapping[str, float] | None = None,
 ) -> dict[str, Near]:
-    """The files that have to do with active ones: these, what they import, what that imports, and who imports them.
+    """Return the files that have to do with active ones: these, what they import, what that imports, and who imports
+    them.
 
     Points of several relations are added, up to 20. `given` are the active files that somebody named as such. `likely`
     are files that a task may be about, each with how likely from 0 to 1: what they import, and who imports them, gets
@@ -66,7 +67,7 @@ def nearness(
 
 
 def _near_likely(targets: Mapping[str, set[str]], likely: Mapping[str, float]) -> dict[str, tuple[float, str]]:
-    """The files next to likely ones, each with its points for the nearest and which that is."""
+    """Return the files next to likely ones, each with its points for the nearest and which that is."""
     found: dict[str, tuple[float, str]] = {}
 
     def add(path: str, points: float, why: str) -> None:

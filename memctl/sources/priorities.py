@@ -100,14 +100,14 @@ def priorities(
 
 
 def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
-    """The files that a task is most likely about, each with how likely from 0 to 1."""
+    """Return the files that a task is most likely about, each with how likely from 0 to 1."""
     shares = {path: sum(points for points, _ in by_task(each)) / RELEVANCE for path, each in known.items()}
     best = sorted(shares, key=lambda path: (-shares[path], path))[:_LIKELY]
     return {path: shares[path] for path in best if shares[path]}
 
 
 def _given(wish: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]) -> set[str]:
-    """The active files that a person named; raises MemctlError for one that is none, or that never enters."""
+    """Return the active files that a person named; raises MemctlError for one that is none, or that never enters."""
     names = frozenset(contents) | refusals.keys()
     found = {file_named(names, memory.repository.top, wish.folder, text) for text in wish.active}
     for path in sorted(found & refusals.keys()):
@@ -116,7 +116,7 @@ def _given(wish: FileRequest, memory: Memory, contents: Collection[str], refusal
 
 
 def _within(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
-    """The files that count; raises MemctlError for what is no glob."""
+    """Return the files that count; raises MemctlError for what is no glob."""
     for glob in globs:
         if not is_pattern(glob):
             raise MemctlError(f"{glob!r} is no glob", "give one as in .gitignore, such as `src/**/*.py`", USAGE)
@@ -124,7 +124,7 @@ def _within(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
 
 
 def _issues(snapshot: Snapshot, names: frozenset[str]) -> dict[str, list[str]]:
-    """The open issues by the files that they name: a folder names none of what is in it."""
+    """Return the open issues by the files that they name: a folder names none of what is in it."""
     found: dict[str, list[str]] = {}
     for record in Filters(types=("issue",)).keep(snapshot.records):
         for reference in record.code_refs if record.is_open else ():

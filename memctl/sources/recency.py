@@ -33,7 +33,7 @@ class Recent(msgspec.Struct, frozen=True):
 
 
 def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: int = OPERATIONS) -> Recent:
-    """What was changed of late: of what is `dirty` the file says when, of the rest the commits of HEAD.
+    """Return what was changed of late: of what is `dirty` the file says when, of the rest the commits of HEAD.
 
     Looked at are the commits of the last week, and at least so many operations.
     """
@@ -54,7 +54,8 @@ def recent(repository: Repository, dirty: Collection[str], now: str, looked_at: 
 
 
 def last_files(repository: Repository, number: int = OPERATIONS, globs: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """The files that were changed last, each with when and by what: those in no commit yet, then by commits of HEAD.
+    """Return the files that were changed last, each with when and by what: those in no commit yet, then by commits of
+    HEAD.
 
     With globs only the files that they cover. Files of one commit are in the order in which they were written to disk.
     """

@@ -27,7 +27,7 @@ _ROOTS = ("src", "lib", "python")  # folders from which Python's modules are nam
 
 
 def code_suffix(path: str) -> str:
-    """The suffix of a file of code whose imports can be read, or ""."""
+    """Return the suffix of a file of code whose imports can be read, or ""."""
     suffix = suffix_of(path)
     return suffix if suffix in LANGUAGES else ""
 
@@ -58,7 +58,7 @@ class Resolver:
                 self._by_ending.setdefault(posixpath.basename(name), []).append(name)
 
     def targets(self, path: str, imports: Iterable[str]) -> set[str]:
-        """The files that the imports of the file at `path` mean: a Go package is all of its files."""
+        """Return the files that the imports of the file at `path` mean: a Go package is all of its files."""
         suffix, folder = code_suffix(path), posixpath.dirname(path)
         if suffix in RUST and posixpath.basename(path) not in _RUST_ROOTS:
             folder = path.removesuffix(".rs")  # where the modules within it are
@@ -126,7 +126,7 @@ class Resolver:
         return self._nearest(folder, posixpath.normpath(name).lstrip("./"))
 
     def _nearest(self, folder: str, ending: str) -> Sequence[str]:
-        """The file whose path ends so; of several, the one that is nearest to a folder."""
+        """Return the file whose path ends so; of several, the one that is nearest to a folder."""
         named = self._by_ending.get(posixpath.basename(ending), ())
         found = [name for name in named if f"/{name}".endswith(f"/{ending}")]
         return (min(found, key=lambda path: (-_shared(path, folder), len(path), path)),) if found else ()
@@ -148,7 +148,8 @@ class Resolver:
         return self._rust_file(folder, rest, 0)
 
     def _rust_file(self, folder: str, parts: Sequence[str], least: int) -> Sequence[str]:
-        """The file of the module that a path below a module's folder leads to; its last parts may be names in there."""
+        """Return the file of the module that a path below a module's folder leads to; its last parts may be names in
+        there."""
         for end in range(len(parts), least - 1, -1):
             module = "/".join(filter(None, (folder, *parts[:end])))
             endings = (f"{module}.rs", *(f"{module}/{name}" for name in _RUST_ROOTS))
@@ -187,12 +188,12 @@ class Resolver:
 
 
 def _crate(root: str) -> str:
-    """The name by which Rust knows the crate with a root module at lamp-oil/src/lib.rs."""
+    """Return the name by which Rust knows the crate with a root module at lamp-oil/src/lib.rs."""
     return posixpath.basename(posixpath.dirname(posixpath.dirname(root))).replace("-", "_")
 
 
 def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
-    """The files of Python by the dotted names by which they can be imported, as seen from any likely root."""
+    """Return the files of Python by the dotted names by which they can be imported, as seen from any likely root."""
     python = [name for name in names if name.endswith((".py", ".pyi"))]
     packages = {
         posixpath.dirname(name) for name in python if posixpath.basename(name) in ("__init__.py", "__init__.pyi")
@@ -217,13 +218,13 @@ def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
 
 
 def _above(path: str) -> list[str]:
-    """The folders that a file is in, "" for the top."""
+    """Return the folders that a file is in, "" for the top."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(len(parts))]
 
 
 def _shared(path: str, folder: str) -> int:
-    """How much a file's path and a folder's have in common."""
+    """Return how much a file's path and a folder's have in common."""
     return len(posixpath.commonpath([posixpath.dirname(path), folder]))
 
 

@@ -95,7 +95,8 @@ def score(path: str, known: FileKnowledge, now: str, *, for_task: bool = False) 
 
 
 def by_task(known: FileKnowledge) -> list[tuple[float, str]]:
-    """The points that a task gives to a file, at most 50: for what the file says, and for how the task names it."""
+    """Return the points that a task gives to a file, at most 50: for what the file says, and for how the
+    task names it."""
     found: list[tuple[float, str]] = []
     if known.match:
         words = f"it says {', '.join(known.words)}" if known.words else "it says words of the task"
@@ -106,7 +107,8 @@ def by_task(known: FileKnowledge) -> list[tuple[float, str]]:
 
 
 def _beside(path: str, known: FileKnowledge, *, for_task: bool) -> list[tuple[float, str]]:
-    """What else makes a file relevant; with a task, what does not speak of it counts by how well the file matches."""
+    """Return what else makes a file relevant; with a task, what does not speak of it counts by how well the file
+    matches."""
     found: list[tuple[float, str]] = []
     if known.is_modified:
         found.append((MODIFIED * _REST if for_task else MODIFIED, "changed in the last five operations"))
@@ -133,6 +135,7 @@ def _by_commits(ago: int | None) -> list[tuple[float, str]]:
 
 
 def _recency(changed: str, now: str) -> list[tuple[float, str]]:
-    """The points of the first age that a change is not older than; one of the future, by some other clock, is new."""
+    """Return the points of the first age that a change is not older than; one of the future, by some other clock, is
+    new."""
     hours = timestamps.days_between(changed, now) * 24 if changed else _AGES[-1][0] + 1
     return next(([(points, f"changed in the {name}")] for limit, points, name in _AGES if hours <= limit), [])

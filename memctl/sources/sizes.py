@@ -37,7 +37,7 @@ class TokenSizes:
         self._counted: dict[source_facts.Key, bytes] = {}
 
     def known(self, content: Content) -> Count:
-        """The tokens of a content as far as they are known without reading it."""
+        """Return the tokens of a content as far as they are known without reading it."""
         key = self._key(content)
         packed = self._known.get(key) or self._counted.get(key)
         return _DECODE(packed) if packed else self.estimate(content.facts)
@@ -48,7 +48,7 @@ class TokenSizes:
         return Count(math.ceil(facts.size * factor), f"size x {factor:.3f}", round(error, 2))
 
     def count(self, path: str, content: Content) -> Count:
-        """The tokens of a file, counted if it can be read and is still the one that was looked at."""
+        """Return the tokens of a file, counted if it can be read and is still the one that was looked at."""
         key = self._key(content)
         if key not in self._known and key not in self._counted:
             with suppress(OSError):

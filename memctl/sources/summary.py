@@ -42,7 +42,7 @@ class FileSummary(msgspec.Struct, frozen=True):
 
 
 def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> FileSummary:
-    """The view of one of the repository's files, never of more tokens than the budget.
+    """Return the view of one of the repository's files, never of more tokens than the budget.
 
     Raises MemctlError for a file that never enters a model's context, or that has no summary in so few tokens.
     """
@@ -75,7 +75,7 @@ class _Page(msgspec.Struct, frozen=True):
     of_file: Count
 
     def chosen(self, number: int) -> frozenset[int]:
-        """The places of the `number` rows that matter most."""
+        """Return the places of the `number` rows that matter most."""
         return frozenset(sorted(range(len(self.rows)), key=lambda place: self.rows[place].rank)[:number])
 
     def missing(self, chosen: Collection[int]) -> int:
@@ -83,7 +83,7 @@ class _Page(msgspec.Struct, frozen=True):
         return sum(1 for place, row in enumerate(self.rows) if place not in chosen and not row.is_rest)
 
     def text(self, number: int) -> str:
-        """The head, the `number` rows that matter most in the file's order, and what is left out."""
+        """Return the head, the `number` rows that matter most in the file's order, and what is left out."""
         chosen, group = self.chosen(number), ""
         figures = f"{self.lines:,} lines, {self.size:,} bytes, {self.of_file.tokens:,} tokens ({self.of_file.source})"
         found = [f"# {self.path}", figures, *([self.about] if self.about else [])]

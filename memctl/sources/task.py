@@ -42,7 +42,7 @@ Mentions = dict[str, FileMention]
 
 
 def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
-    """The files that the words of a task are about."""
+    """Return the files that the words of a task are about."""
     found: Mentions = {}
     task = task[:_LONGEST]
     tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
@@ -57,7 +57,7 @@ def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
 
 
 def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
-    """The files that records and sections which match a task refer to or cover.
+    """Return the files that records and sections which match a task refer to or cover.
 
     A record counts by how well it matches, and by how many of the task's words it has.
     """
@@ -116,7 +116,7 @@ def _below(names: Iterable[str], folder: str) -> list[str]:
 
 
 def _add_paths(found: Mentions, names: frozenset[str], token: str) -> bool:
-    """What a word of a task names that looks like a path, a file's name or the dotted name of a module.
+    """Return what a word of a task names that looks like a path, a file's name or the dotted name of a module.
 
     Returns whether it surely names files.
     """

@@ -75,7 +75,7 @@ def _code(suffix: str, path: str, text: str) -> list[ViewRow]:
 
 
 def _spans(markers: list[Marker], lines: int) -> list[int]:
-    """How many lines each marker has, up to the next one that is not within it."""
+    """Return how many lines each marker has, up to the next one that is not within it."""
     ends = [lines + 1] * len(markers)
     open_ones: list[int] = []
     for number, marker in enumerate(markers):
@@ -86,7 +86,7 @@ def _spans(markers: list[Marker], lines: int) -> list[int]:
 
 
 def _markdown(text: str) -> Iterator[ViewRow]:
-    """The headings, each with the first sentence below it."""
+    """Yield the headings, each with the first sentence below it."""
     last: Marker | None = None
     for block in outline.blocks(text):
         if block.level:
@@ -101,7 +101,7 @@ def _markdown(text: str) -> Iterator[ViewRow]:
 
 
 def _json(value: Any) -> Iterator[ViewRow]:
-    """The keys of an object and of those in it; of an array, the first item."""
+    """Yield the keys of an object and of those in it; of an array, the first item."""
     if isinstance(value, list):
         yield ViewRow((0, 0), "Content", _shape(value))
         value = value[0] if value else None
@@ -133,7 +133,7 @@ _BLOCK = re.compile(r"[|>][+-]?\d?\s*(?:#.*)?$")
 
 
 def _yaml(text: str) -> Iterator[ViewRow]:
-    """The keys at the left edge, and those one step in."""
+    """Yield the keys at the left edge, and those one step in."""
     step, skipped = 0, -1
     for number, line in enumerate(text.split("\n"), 1):
         indent = len(line) - len(line.lstrip(" "))
@@ -156,7 +156,7 @@ _TOML_KEY = re.compile(r"\s*([\w\"'.-]{1,80})\s*=\s*(.*)$")
 
 
 def _toml(text: str) -> Iterator[ViewRow]:
-    """The tables, and the keys in each."""
+    """Yield the tables, and the keys in each."""
     quote, level = "", 0
     for number, line in enumerate(text.split("\n"), 1):
         line = line[:_LONGEST_LINE]
@@ -182,7 +182,8 @@ _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+
 
 
 def _lines(text: str) -> Iterator[ViewRow]:
-    """How a text begins and ends, and which shapes of lines are the most frequent: numbers, ids, quotes left aside."""
+    """Yield how a text begins and ends, and which shapes of lines are the most frequent: numbers, ids, quotes left
+    aside."""
     lines = [line for line in text.split("\n") if line.strip()]
     for number, line in enumerate(lines[:_EDGE]):
         yield ViewRow((number, 0), "It begins", outline.plain(line[:_LONGEST_LINE]))

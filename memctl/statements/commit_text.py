@@ -34,7 +34,7 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 def is_step(title: str) -> bool:
-    """Whether a title is about tests, documents or other work on the way."""
+    """Return whether a title is about tests, documents or other work on the way."""
     return _STEP.match(title, _prefix(title)) is not None or _STEP.match(title) is not None
 
 
@@ -44,7 +44,7 @@ def _prefix(subject: str) -> int:
 
 
 def read(message: str) -> Commit | None:
-    """What the message of a commit decides and why, None if it does not say why or is about a mere step.
+    """Return what the message of a commit decides and why, None if it does not say why or is about a mere step.
 
     Of one that addresses a review it is the first thing that was done.
     """

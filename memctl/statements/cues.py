@@ -24,13 +24,14 @@ class Cue(NamedTuple):
     pattern: str
 
     def found(self, text: str) -> Iterator[re.Match[str]]:
-        """Where a text in small letters has the cue."""
+        """Yield where a text in small letters has the cue."""
         if any(word in text for word in self.words):
             yield from re.finditer(self.pattern, text)
 
 
 def _cue(before: str, words: str, after: str = r"\b") -> Cue:
-    """A cue of what stands before its words, the words themselves, with bars between them, and what stands after."""
+    """Return a cue of what stands before its words, the words themselves, with bars between them, and what stands
+    after."""
     return Cue(tuple(words.split("|")), f"{before}(?:{words}){after}")
 
 

@@ -68,7 +68,7 @@ class Topic(msgspec.Struct, frozen=True):
         return Topic(frozenset(name.strip(".:#-/").lower() for name in names), stems(text))
 
     def is_same(self, other: Topic) -> bool:
-        """Whether two texts are about one thing: half of the names of the one are names of the other."""
+        """Return whether two texts are about one thing: half of the names of the one are names of the other."""
         fewer = min(len(self.names), len(other.names))
         if fewer >= _NAMES:
             return len(self.names & other.names) >= max(_NAMES, _SHARE * fewer)
@@ -77,7 +77,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def read(turns: Iterable[Turn]) -> list[FreeStatement]:
-    """What is stated in a dialogue, in the order of its turns."""
+    """Return what is stated in a dialogue, in the order of its turns."""
     reader = _DialogueReader()
     for turn in turns:
         reader.take(turn)
@@ -177,7 +177,7 @@ class _DialogueReader:
             self._uncommitted = self._add(FreeStatement(DECISION, found, AGENT, last.number))
 
     def _has_chosen(self) -> bool:
-        """Whether something was chosen since the prompt, or with it."""
+        """Return whether something was chosen since the prompt, or with it."""
         return any(
             one is not None and one[0].kind in _CHOICES and one[0].turn >= self._prompted
             for one in self._found[-_LOOKED_BACK:]

@@ -56,7 +56,7 @@ _OPEN = lazy_regex(
 
 @lru_cache(maxsize=1024)
 def _sentences(message: str) -> tuple[Unit, ...]:
-    """The sentences of a message that stand under no label: what a label says has another reader."""
+    """Return the sentences of a message that stand under no label: what a label says has another reader."""
     return tuple(
         unit for unit in units.sentences(message[:_LOOKED_AT]) if lines.role_of(unit.text) not in labels.OPENERS
     )
@@ -68,7 +68,7 @@ def is_retraction(message: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def cause(message: str) -> str:
-    """The last cause that a message states beyond doubt."""
+    """Return the last cause that a message states beyond doubt."""
     found = ""
     said = _sentences(message)
     for number, unit in enumerate(said):
@@ -95,7 +95,7 @@ def _is_cause(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def open_issue(message: str) -> str:
-    """The first thing that a message says stays wrong, or is put off, "" if it says so of nothing."""
+    """Return the first thing that a message says stays wrong, or is put off, "" if it says so of nothing."""
     low = message[:_LOOKED_AT].lower()
     if "review" in low[:_BEGINNING] and (found := _review_finding(message)):
         return found
@@ -108,7 +108,7 @@ def open_issue(message: str) -> str:
 
 
 def _review_finding(message: str) -> str:
-    """The first thing that stands below a heading of what is wrong, in a text that is a review."""
+    """Return the first thing that stands below a heading of what is wrong, in a text that is a review."""
     for unit in units.units(message[:_LOOKED_AT]):
         if unit.form == units.SENTENCE and _WRONG.search(unit.heading) and not _is_fine(unit.heading):
             text = units.without_marks(unit.text)
@@ -122,7 +122,8 @@ def _is_fine(text: str) -> bool:
 
 
 def _with_referent(said: Sequence[Unit], number: int) -> str:
-    """A sentence; one that begins with what it points back to, with the sentence before it, "" if there is none."""
+    """Return a sentence; one that begins with what it points back to, with the sentence before it, "" if
+    there is none."""
     text = said[number].text
     if not units.points_back(text):
         return text
@@ -134,7 +135,7 @@ def _with_referent(said: Sequence[Unit], number: int) -> str:
 
 @lru_cache(maxsize=256)
 def report(message: str) -> str:
-    """What a message says was done, "" for one that says no more than that something was."""
+    """Return what a message says was done, "" for one that says no more than that something was."""
     if len(message) < _SUBSTANCE or not _NAME.search(message):
         return ""
     items = dict[int, str]()
@@ -148,6 +149,6 @@ def report(message: str) -> str:
 
 
 def _is_whole(sentence: str) -> bool:
-    """Whether a sentence says something by itself."""
+    """Return whether a sentence says something by itself."""
     least = _LEAST if not _NAME.search(sentence) else _LEAST - 1
     return not sentence.endswith(("?", "...", ":")) and len(sentence) <= _LONGEST and len(sentence.split()) >= least

@@ -182,7 +182,7 @@ MODIFIED = "modified"
 
 @cache
 def _roles() -> dict[str, str]:
-    """What each label stands for, by its words."""
+    """Return what each label stands for, by its words."""
     found = {phrase: role for role, phrases in _PHRASES.items() for phrase in phrases.split("|")}
     ends = ("decision", "decisions", "decision made", "decisions made", "decision taken", "decisions taken")
     found |= {before + end: DECISION for before in _BEFORE[DECISION] for end in ends}
@@ -192,7 +192,7 @@ def _roles() -> dict[str, str]:
 
 
 def look_up(name: str) -> tuple[str, str, str]:
-    """What a label stands for: its role ("" if it is none), the number of a bug or issue, and a severity.
+    """Return what a label stands for: its role ("" if it is none), the number of a bug or issue, and a severity.
 
     `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
     """
@@ -208,11 +208,11 @@ def look_up(name: str) -> tuple[str, str, str]:
 
 
 def action_of(name: str) -> str:
-    """What a label of changes says was done to a file: created, modified or deleted."""
+    """Return what a label of changes says was done to a file: created, modified or deleted."""
     return _ACTIONS.get(" ".join(name.lower().split()), MODIFIED)
 
 
 def phrases(kind: str) -> list[str]:
-    """The labels of a kind's fields, for naming the nearest to one that is not known."""
+    """Return the labels of a kind's fields, for naming the nearest to one that is not known."""
     roles = {*FIELDS.get(kind, ()), *VALUES}
     return [phrase for phrase, role in _roles().items() if role in roles]

@@ -62,7 +62,7 @@ class Line(msgspec.Struct):
 
 
 def lines_of(text: str) -> Iterator[Line]:
-    """The lines of a text."""
+    """Yield the lines of a text."""
     found = headings.outside_fences(text)
     head: list[str] = []
     is_of_pairs = False
@@ -91,13 +91,13 @@ def lines_of(text: str) -> Iterator[Line]:
 
 
 def _is_head(cells: Sequence[str]) -> bool:
-    """Whether the cells name columns: the first what is stated, and another one a field of it."""
+    """Return whether the cells name columns: the first what is stated, and another one a field of it."""
     roles = [labels.look_up(cell.strip("*_: "))[0] for cell in cells]
     return (roles[0] in labels.OPENERS and any(roles[1:])) or cells[0].strip("*_: ").lower() in ("file", "path")
 
 
 def _in_columns(cells: Sequence[str], head: Sequence[str]) -> Iterator[str]:
-    """The cells of a row with the labels of their columns; a file has what was done to it for a label."""
+    """Yield the cells of a row with the labels of their columns; a file has what was done to it for a label."""
     named = dict(zip((name.strip("*_: ") for name in head), cells, strict=False))
     small = {name.lower(): cell for name, cell in named.items()}
     for number, (name, cell) in enumerate(named.items()):
@@ -108,7 +108,7 @@ def _in_columns(cells: Sequence[str], head: Sequence[str]) -> Iterator[str]:
 
 
 def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
-    """The cells of a row; of a table of pairs, the first with the others behind it, as a label and its text."""
+    """Yield the cells of a row; of a table of pairs, the first with the others behind it, as a label and its text."""
     name, *others = [cell for cell in cells if cell] or [""]
     if is_of_pairs and others and (labels.look_up(name.strip(_AROUND))[0] or _SHORT.fullmatch(name.strip(_AROUND))):
         yield f"{name.strip(_AROUND)}: {'; '.join(others)}"
@@ -117,7 +117,7 @@ def _of_cells(cells: Sequence[str], is_of_pairs: bool) -> Iterator[str]:
 
 
 def parse(number: int, line: str, raw: str | None = None) -> Line:
-    """A line without its marks."""
+    """Return a line without its marks."""
     found = Line(number, line if raw is None else raw)
     if quote := _QUOTE.match(line):
         line = line[quote.end() :]
@@ -166,7 +166,7 @@ class Label(NamedTuple):
 
 
 def label_of(line: Line) -> Label | None:
-    """The label that a line begins with: a known one, or what looks like one."""
+    """Return the label that a line begins with: a known one, or what looks like one."""
     text = line.text
     found = _LABEL.match(text, 0, _LOOKED_AT)
     if found and (found["closed"] or ":" in found[0]):
@@ -195,13 +195,13 @@ def label_of(line: Line) -> Label | None:
 
 
 def is_labelled(line: str) -> bool:
-    """Whether a line begins with a label that is known."""
+    """Return whether a line begins with a label that is known."""
     found = label_of(parse(1, line))
     return found is not None and bool(found.role)
 
 
 def role_of(line: str) -> str:
-    """What the label that a line begins with stands for, "" if there is none."""
+    """Return what the label that a line begins with stands for, "" if there is none."""
     found = label_of(parse(1, line))
     return found.role if found else ""
 
@@ -220,7 +220,7 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,
 
 
 def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
-    """A line, cut where labels stand in it: such a label has the rest of its sentence, and nothing behind it.
+    """Yield a line, cut where labels stand in it: such a label has the rest of its sentence, and nothing behind it.
 
     In a line that begins with a label it has all up to the next one.
     """
@@ -260,5 +260,5 @@ def _may_follow(name: str) -> bool:
 
 
 def _is_prose(before: str) -> bool:
-    """Whether what begins behind a text stands in no code span and no quotation."""
+    """Return whether what begins behind a text stands in no code span and no quotation."""
     return before.count("`") % 2 == 0 and before.count('"') % 2 == 0

@@ -41,7 +41,8 @@ class Passage:
         return bool(self.parts) and self.parts[-1].is_item
 
     def takes_item(self, line: Line) -> bool:
-        """Whether an item belongs to the list below the label, which ends at a dedent or a sibling of the label."""
+        """Return whether an item belongs to the list below the label, which ends at a dedent or a sibling
+        of the label."""
         if not (self.is_below or self.is_section):
             return False
         return line.column > self.column or (not self.is_item and line.column >= max(self.first_item, self.column))
@@ -55,7 +56,7 @@ class Passage:
         self.has_gap, self.last = False, line.number
 
     def takes_text(self, line: Line) -> bool:
-        """Whether a line without marks goes on with what stands here."""
+        """Return whether a line without marks goes on with what stands here."""
         if not self.parts:
             return True
         if self.is_section:
@@ -81,7 +82,7 @@ class Passage:
         return tuple(one for one in found if one)
 
     def whole(self) -> str:
-        """All of it in Markdown."""
+        """Return all of it in Markdown."""
         blocks: list[str] = []
         was_item = False
         for is_item, lines, _ in self.parts:
@@ -97,12 +98,12 @@ class Passage:
 
 
 def plain(text: str) -> str:
-    """An item without the marks that make its first words bold."""
+    """Return an item without the marks that make its first words bold."""
     return re.sub(r"^(\*\*|__)([^*_\n]{1,80})\1", r"\2", text.strip())
 
 
 def _explained(text: str) -> tuple[str, ...]:
-    """The items of `a (why), b (why)`: parted by commas behind brackets."""
+    """Return the items of `a (why), b (why)`: parted by commas behind brackets."""
     found, depth, start = list[str](), 0, 0
     for place, character in enumerate(text):
         depth += (character == "(") - (character == ")")

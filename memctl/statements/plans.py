@@ -46,7 +46,8 @@ class Plan(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def read(prompt: str) -> Plan | None:
-    """The plan that a prompt consists of, or that the result of a request for approval repeats; None for any other."""
+    """Return the plan that a prompt consists of, or that the result of a request for approval repeats; None for any
+    other."""
     if _APPROVED.match(prompt):
         start = found.end() if (found := _APPROVED_PLAN.search(prompt)) else len(prompt)
     else:

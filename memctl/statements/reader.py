@@ -24,12 +24,12 @@ _PATH = lazy_regex(r"`?[\w.@~+-]*(?:[/\\][\w.@~+ -]*)*[\w@~+-]\.\w{1,10}`?(?::\d
 
 @lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
 def read(text: str) -> tuple[Statement, ...]:
-    """The statements that a text makes under labels, in their order."""
+    """Return the statements that a text makes under labels, in their order."""
     return tuple(_Reader(text).statements())
 
 
 def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], list[Statement]]:
-    """The statement of a kind that a whole text makes, what of the text is none of it, and other statements.
+    """Return the statement of a kind that a whole text makes, what of the text is none of it, and other statements.
 
     A heading of level 1 without a label is its title, and so is what stands behind the first label of the kind.
     """
@@ -128,7 +128,7 @@ class _Reader:
             self._open.last = line.number
 
     def _takes_box(self) -> bool:
-        """Whether boxes are the steps of the task, and not the items of a list that has a name."""
+        """Return whether boxes are the steps of the task, and not the items of a list that has a name."""
         field = self._field
         return field is None or field.label.role in (TASK, labels.PROGRESS, labels.STATUS) or not field.is_below
 
@@ -163,7 +163,7 @@ class _Reader:
         return True
 
     def _field_of(self, found: OpenStatement, label: Label, line: Line) -> str:
-        """The field of the open statement that a label stands for here, "" if it is none of its."""
+        """Return the field of the open statement that a label stands for here, "" if it is none of its."""
         is_other = label.role in OPENERS and label.role != found.kind
         if line.level and found.level and line.level < found.level + is_other:
             return ""
@@ -201,7 +201,7 @@ class _Reader:
 
 
 def _kind_of(label: Label) -> str:
-    """The kind of statement that a label begins, "" if it begins none."""
+    """Return the kind of statement that a label begins, "" if it begins none."""
     if label.role in (DECISION, VERDICT, labels.STATUS) and verdict_of(label.rest):
         return VERDICT
     if label.role == CHANGE and not _names_file(label):
@@ -212,7 +212,7 @@ def _kind_of(label: Label) -> str:
 
 
 def _names_file(label: Label) -> bool:
-    """Whether a label of changes has a file behind it, or files below it."""
+    """Return whether a label of changes has a file behind it, or files below it."""
     if not label.rest:
         return "file" in label.name.lower()
     return _PATH.match(label.rest.split(" ")[0].rstrip(",;")) is not None

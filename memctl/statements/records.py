@@ -47,7 +47,7 @@ class RecordValues(msgspec.Struct, frozen=True):
 
 
 def as_record(made: Statement) -> RecordValues | None:
-    """The record that a statement makes, None if it is of no type, or without a title."""
+    """Return the record that a statement makes, None if it is of no type, or without a title."""
     type_ = _TYPES.get(made.kind, "")
     whole = made.title or made.text(_FIRST.get(type_, "")).split("\n")[0]
     if not type_ or not whole:
@@ -80,7 +80,7 @@ def as_record(made: Statement) -> RecordValues | None:
 
 
 def _of_detail(made: Statement) -> dict[str, str | list[str]]:
-    """What is critical, with the lines under labels of its own, and why."""
+    """Return what is critical, with the lines under labels of its own, and why."""
     lines = made.source.split("\n")
     more = [line.strip() for one in made.more for line in lines[one.line - made.line : one.end - made.line + 1]]
     found: dict[str, str | list[str]] = {"lesson": "\n".join([made.title, *filter(None, [made.text("detail"), *more])])}
@@ -90,7 +90,7 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
 
 
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
-    """What the task is, and what was said of where it stands but for a bare percentage."""
+    """Return what the task is, and what was said of where it stands but for a bare percentage."""
     told = (*_STATUSES[labels.STATE], "")  # which a value says
     said = [line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told]
     said += [f"Phase: {one}" for one in made.items("phase")]

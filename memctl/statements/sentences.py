@@ -30,7 +30,7 @@ _OUTPUT = re.compile(
 
 @lru_cache(maxsize=4096)  # several readers ask of one sentence
 def stated(sentence: str) -> str:
-    """What a sentence states: DECISION, REJECTED, LESSON, or "" for anything else."""
+    """Return what a sentence states: DECISION, REJECTED, LESSON, or "" for anything else."""
     text = _bare(sentence[:_LOOKED_AT])
     if text.endswith("?") or cues.UNFINISHED.search(text) or _OUTPUT.match(text):
         return ""
@@ -44,7 +44,7 @@ def stated(sentence: str) -> str:
 
 
 def is_filler(sentence: str) -> bool:
-    """Whether a sentence says nothing by itself, such as "Step 3." or "Okay, done."."""
+    """Return whether a sentence says nothing by itself, such as "Step 3." or "Okay, done."."""
     return (
         len(sentence) <= _SHORT
         and re.search(cues.FILLER, sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")) is not None
@@ -52,8 +52,8 @@ def is_filler(sentence: str) -> bool:
 
 
 def _bare(sentence: str) -> str:
-    """A sentence with straight apostrophes, without the number of a step and marks around it, and with nothing in its
-    code and quotations."""
+    """Return a sentence with straight apostrophes, without the number of a step and marks around it, and with nothing
+    in its code and quotations."""
     text = " ".join(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
     for pattern in (CODE_SPAN, _QUOTATION):
         text = pattern.sub(lambda match: match[0][0] + "\N{BULLET}" * (len(match[0]) - 2) + match[0][-1], text)
@@ -82,13 +82,13 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def reason_of(sentence: str) -> tuple[str, str]:
-    """A sentence without its reason, and the reason, "" if there is none."""
+    """Return a sentence without its reason, and the reason, "" if there is none."""
     what, *why = _BECAUSE.split(sentence, maxsplit=1)
     return what.rstrip(" ."), why[0].rstrip() if why else ""
 
 
 def choice_in(sentence: str) -> Choice:
-    """A choice, taken apart: `Since X, we picked A`, `We chose A over B for C because D`, `Used A (not B)`."""
+    """Return a choice, taken apart: `Since X, we picked A`, `We chose A over B for C because D`, `Used A (not B)`."""
     if first := _REASON_FIRST.fullmatch(sentence[:_LONGEST_CHOICE]):
         what, why = first[2].rstrip(" ."), first[1]
     else:

@@ -51,12 +51,12 @@ class Statement(msgspec.Struct, frozen=True):
     certainty: float = LABELLED
 
     def text(self, name: str) -> str:
-        """A field's content as one text, "" if it has none."""
+        """Return a field's content as one text, "" if it has none."""
         found = self.content.get(name, "")
         return found if isinstance(found, str) else "\n".join(found)
 
     def items(self, name: str) -> tuple[str, ...]:
-        """A field's content as items, none if it has none."""
+        """Return a field's content as items, none if it has none."""
         found = self.content.get(name, ())
         return (found,) if isinstance(found, str) and found else tuple(found)
 
@@ -83,7 +83,8 @@ class OpenStatement:
 
 
 def finished(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
-    """The statements that an open one comes to: of a list below a label that says what is stated, one for each item."""
+    """Yield the statements that an open one comes to: of a list below a label that says what is stated, one for each
+    item."""
     title = found.title
     source = "\n".join(raw[found.line - 1 : found.last]).strip("\n")
     if title is None:
@@ -106,7 +107,8 @@ def finished(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
 
 
 def _title_and_text(title: Passage) -> tuple[str, Passage]:
-    """What a statement is called, and what else stands under its label: below a heading, all but the heading itself."""
+    """Return what a statement is called, and what else stands under its label: below a heading, all but the heading
+    itself."""
     below = Passage(Label("", "", ""), Line(title.line, ""), is_section=True)
     below.last = title.last
     first, *rest = title.parts or [Part(False, [""], title.line)]
@@ -125,7 +127,7 @@ _OWN_ROLE = {DECISION: DECISION, ISSUE: labels.DESCRIPTION, STATE: TASK, labels.
 def _statement(
     found: OpenStatement, words: str, fields: Iterable[tuple[str, Passage]], source: str
 ) -> Iterator[Statement]:
-    """The statement that an open one comes to, none if it says nothing."""
+    """Yield the statement that an open one comes to, none if it says nothing."""
     given = {labels.MOMENT: found.moment, labels.SEVERITY: found.label.severity, labels.NUMBER: found.label.number}
     values: Values = {name: value for name, value in given.items() if value}
     title, content = _of_title(found, " ".join(words.split()), values)
@@ -153,7 +155,7 @@ def _statement(
 
 
 def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Content]:
-    """What a statement is called, and what else its title says: why, or of a file what was done to it."""
+    """Return what a statement is called, and what else its title says: why, or of a file what was done to it."""
     if not found.label.role:  # the title of a whole text, as it is
         return title, {}
     if found.kind == DECISION:
@@ -171,13 +173,13 @@ def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Co
 
 
 def verdict_of(text: str) -> str:
-    """How a phase ended, as a text begins that says so: PROCEED, STOP or CLARIFY, else ""."""
+    """Return how a phase ended, as a text begins that says so: PROCEED, STOP or CLARIFY, else ""."""
     match = _VERDICT.match(text)
     return (match[1] or match[2]).upper() if match else ""
 
 
 def _joined(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
-    """What a field says, with what stood under an earlier label of it."""
+    """Return what a field says, with what stood under an earlier label of it."""
     said = passage.whole()
     if passage.label.role in (labels.IMPACT, labels.CRITERIA) and name in ("description", "task_description"):
         said = f"{passage.label.name}: {said}"
@@ -202,7 +204,7 @@ def _complete_state(found: OpenStatement, content: Content, values: Values) -> N
 
 
 def _path_and_reason(text: str) -> tuple[str, str]:
-    """A file, and what stands behind it: `src/a.py - adds retries`."""
+    """Return a file, and what stands behind it: `src/a.py - adds retries`."""
     path, *why = _WHY.split(text, maxsplit=1)
     if not why and path.endswith(")") and " (" in path:
         path, _, reason = path.removesuffix(")").partition(" (")
@@ -211,7 +213,7 @@ def _path_and_reason(text: str) -> tuple[str, str]:
 
 
 def _value(name: str, text: Passage) -> str | int | tuple[str, ...] | None:
-    """A value as a record has it; None if it is none."""
+    """Return a value as a record has it; None if it is none."""
     said = " ".join(text.whole().split()).strip("`*_ ")
     if name == labels.IMPORTANCE:
         match = _IMPORTANCE.match(said)
@@ -232,6 +234,6 @@ def _unread(text: Passage, kind: str) -> Unread:
 
 
 def nearest_label(name: str, kind: str) -> str:
-    """The label of a kind that is spelled most like another one."""
+    """Return the label of a kind that is spelled most like another one."""
     near = nearest(name.lower().strip(": "), labels.phrases(kind))
     return near[0].capitalize() if near else ""

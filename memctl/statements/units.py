@@ -53,7 +53,7 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 def units(text: str) -> Iterator[Unit]:
-    """The units of a text, in their order."""
+    """Yield the units of a text, in their order."""
     heading = ""
     lines = text.split("\n")
     for line, form, block in _blocks(lines):
@@ -68,7 +68,8 @@ def units(text: str) -> Iterator[Unit]:
 
 
 def sentences(text: str) -> Iterator[Unit]:
-    """The sentences of a text, each on one line without marks; one that ends in a colon has what it announces with it.
+    """Yield the sentences of a text, each on one line without marks; one that ends in a colon has what it announces
+    with it.
 
     That is the beginnings of the items that follow, or the next sentence if none do; one that announces nothing is
     left out.
@@ -108,12 +109,12 @@ def without_marks(text: str) -> str:
 
 
 def points_back(sentence: str) -> bool:
-    """Whether a sentence begins with what only the one before it explains, such as "But that is slow."."""
+    """Return whether a sentence begins with what only the one before it explains, such as "But that is slow."."""
     return _POINTS_BACK.match(sentence) is not None
 
 
 def _announced(opened: Unit, items: list[Unit]) -> Iterator[Unit]:
-    """A sentence that ends in a colon with what it announces, nothing if that is nothing."""
+    """Yield a sentence that ends in a colon with what it announces, nothing if that is nothing."""
     if items:
         text = "; ".join(item.text.rstrip(".:;") for item in items)
         yield msgspec.structs.replace(opened, text=f"{opened.text} {text}")
@@ -163,7 +164,7 @@ def _heading(line: str) -> str | None:
 
 
 def _continues(line: str) -> bool:
-    """Whether a line goes on with the paragraph or item before it."""
+    """Return whether a line goes on with the paragraph or item before it."""
     if line[:1].isalpha():
         return True
     is_block = _FENCE.match(line) or line.lstrip().startswith("|") or _ITEM.match(line)
@@ -171,7 +172,8 @@ def _continues(line: str) -> bool:
 
 
 def _is_broken(lines: list[str], start: int, number: int) -> bool:
-    """Whether somebody began a line anew where it need not wrap: its first word would fit into the line before it.
+    """Return whether somebody began a line anew where it need not wrap: its first word would fit into the line before
+    it.
 
     A paragraph is as wide as its longest line, and nobody wraps at less than 72 characters. A line that goes on in
     small letters goes on with its sentence.
@@ -186,14 +188,14 @@ def _is_broken(lines: list[str], start: int, number: int) -> bool:
 
 
 def _bare(line: str) -> str:
-    """A line without what marks it as an item or a quotation."""
+    """Return a line without what marks it as an item or a quotation."""
     line = _QUOTE.sub("", line)
     match = _ITEM.match(line)
     return line[match.end() :] if match else line
 
 
 def _sentences(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """The sentences of a paragraph, each on one line, with the offset of the line it begins in."""
+    """Yield the sentences of a paragraph, each on one line, with the offset of the line it begins in."""
     text = "\n".join(lines)
     hidden = CODE_SPAN.sub(lambda match: "X" * len(match[0]), text)  # marks in code end nothing
     start = line = counted = 0

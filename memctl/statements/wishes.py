@@ -135,18 +135,19 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 def is_step(text: str) -> bool:
-    """Whether a text is about what is done next, and leaves nothing that holds later."""
+    """Return whether a text is about what is done next, and leaves nothing that holds later."""
     return _STEP.search(text) is not None
 
 
 def is_beside(text: str) -> bool:
-    """Whether a text asks for tests, documents or versioning: what is done then is no choice."""
+    """Return whether a text asks for tests, documents or versioning: what is done then is no choice."""
     return _OF_WORK_BESIDE.search(text) is not None
 
 
 @lru_cache(maxsize=1024)
 def stated(prompt: str) -> Wish | None:
-    """What a prompt states beyond its step: of several demands or wishes the first, with what it goes on to say."""
+    """Return what a prompt states beyond its step: of several demands or wishes the first, with what it
+    goes on to say."""
     if len(prompt) > _LONGEST_PROMPT:
         return None
     said = [unit.text for unit in units.sentences(prompt)]
@@ -159,7 +160,7 @@ def stated(prompt: str) -> Wish | None:
 
 @lru_cache(maxsize=1024)
 def reported(prompt: str) -> str:
-    """What a user says is wrong, "" for a prompt that does not: a symptom, told and not asked for."""
+    """Return what a user says is wrong, "" for a prompt that does not: a symptom, told and not asked for."""
     if len(prompt) > _LONGEST_PROMPT:
         return ""
     for text in [unit.text for unit in units.sentences(prompt)][:3]:
@@ -187,7 +188,7 @@ def _is_stated(sentence: str, pattern: re.Pattern[str], kind: str) -> bool:
 
 
 def is_assent(prompt: str) -> bool:
-    """Whether a prompt is short, and agrees to something or chooses between options."""
+    """Return whether a prompt is short, and agrees to something or chooses between options."""
     return len(prompt) <= _LONGEST_ASSENT and (
         _ASSENT.match(prompt) is not None
         or _CHOICE.fullmatch(prompt) is not None
@@ -196,7 +197,8 @@ def is_assent(prompt: str) -> bool:
 
 
 def agreed(prompt: str, proposed: str) -> Wish | None:
-    """What an assent agrees to: the options that it names, or what the message before offers; None for a mere step.
+    """Return what an assent agrees to: the options that it names, or what the message before offers; None for a mere
+    step.
 
     A bare "yes" to several questions, or to one with an "or", says nothing: which of them it is for is not known.
     """
@@ -226,13 +228,13 @@ def agreed(prompt: str, proposed: str) -> Wish | None:
 
 
 def _proposal(said: Sequence[str]) -> str:
-    """The last sentence that proposes something."""
+    """Return the last sentence that proposes something."""
     telling = (one for one in reversed(said) if _PROPOSAL.search(one) and not one.endswith("?"))
     return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
 
 
 def _chosen(names: str, proposed: str) -> Wish | None:
-    """The options that somebody names, and those that are not taken."""
+    """Return the options that somebody names, and those that are not taken."""
     options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
     if not wanted or any(name not in options for name in wanted):
@@ -242,7 +244,8 @@ def _chosen(names: str, proposed: str) -> Wish | None:
 
 
 def _named(name: str, proposed: str) -> str:
-    """The last thing that a message says of an option that is called by a word of it; "" for a word that it has not."""
+    """Return the last thing that a message says of an option that is called by a word of it; "" for a word that it has
+    not."""
     if name.lower() in _SAYS_NOTHING:
         return ""
     said = (unit.text for unit in units.sentences(proposed))
@@ -251,6 +254,6 @@ def _named(name: str, proposed: str) -> str:
 
 
 def has_object(text: str) -> bool:
-    """Whether a text says what it is about: it has two words that say something, or a name in code."""
+    """Return whether a text says what it is about: it has two words that say something, or a name in code."""
     telling = {word for word in words_of(text[:_LONGEST]) if word not in _SAYS_NOTHING}
     return "`" in text or len(telling) >= _OBJECT

@@ -72,7 +72,7 @@ def counts(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def with_counts(folder: Path | None, records: list[Record]) -> list[Record]:
-    """The records with their retrievals added; none are in None."""
+    """Return the records with their retrievals added; none are in None."""
     found = counts(folder) if folder is not None and records else {}
     if not found:
         return records
@@ -99,7 +99,7 @@ def start_folding(folder: Path, folding: Mapping[str, tuple[int, int]]) -> bool:
 
 
 def unfinished_folding(folder: Path) -> dict[str, int]:
-    """What the files of records were to say when somebody began to fold their counts and was interrupted."""
+    """Return what the files of records were to say when somebody began to fold their counts and was interrupted."""
     if not (folder / _FILE).exists():
         return {}
     try:

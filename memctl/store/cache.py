@@ -34,7 +34,7 @@ _SOURCES = (*_RECORD, "store/schema.py", "store/cache_update.py")
 
 @lru_cache(maxsize=1)
 def _schema(rules: str) -> str:
-    """The version of all that a cache holds: a digest of the modules and the table of rules that it depends on.
+    """Return the version of all that a cache holds: a digest of the modules and the table of rules that it depends on.
 
     A cache that was made by any other is made anew. Reading the files takes 0.1 ms, importing those modules 2 ms.
     """
@@ -73,7 +73,7 @@ class View(msgspec.Struct, frozen=True):
     database: sqlite3.Connection
 
     def decoded(self) -> tuple[list[Record], list[Fault]]:
-        """Those records and faults, by path."""
+        """Return those records and faults, by path."""
         try:
             faults = [one for packed in self.packed_faults for one in msgspec.msgpack.decode(packed, type=list[Fault])]
             return msgspec.msgpack.decode(self.packed, type=list[Record]), faults
@@ -104,7 +104,7 @@ class Cache:
         return cls(_connect(None))
 
     def view(self, *, only_open: bool = False) -> View:
-        """Everything that the cache says, as of one moment."""
+        """Return everything that the cache says, as of one moment."""
         with self.transaction("BEGIN"):
             state, changes = self._state()
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
@@ -115,23 +115,23 @@ class Cache:
         return View(state, packed, [row[0] for row in faults], self.database)
 
     def state(self) -> CacheState:
-        """What the cache is for."""
+        """Return what the cache is for."""
         with self.transaction("BEGIN"):
             return self._state()[0]
 
     def _state(self) -> tuple[CacheState, str]:
-        """What the cache is for, and how often it was changed."""
+        """Return what the cache is for, and how often it was changed."""
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
         return CacheState((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
 
     def token(self) -> str:
-        """What is another after each change of a file that the cache knows; no two caches have the same."""
+        """Return what is another after each change of a file that the cache knows; no two caches have the same."""
         state = dict(self.database.execute("SELECT key, value FROM state WHERE key IN ('id', 'updates')").fetchall())
         return f"{state['id']}:{state.get('updates', '0')}"
 
     def blobs(self) -> dict[str, str]:
-        """The ids of the texts of all files that are what they should be, by path."""
+        """Return the ids of the texts of all files that are what they should be, by path."""
         return dict(self.database.execute("SELECT path, blob FROM records WHERE blob <> ''").fetchall())
 
     def blobs_since(self, token: str) -> dict[str, str] | None:
@@ -145,7 +145,7 @@ class Cache:
         return dict(self.database.execute(changed, (int(number),)).fetchall())
 
     def records_at(self, paths: Iterable[str]) -> dict[str, Record]:
-        """The records at some paths; those that are none are left out."""
+        """Return the records at some paths; those that are none are left out."""
         decode = msgspec.msgpack.Decoder(Record).decode
         find = "SELECT record FROM records WHERE path = ? AND record NOT NULL"
         rows = ((path, self.database.execute(find, (path,)).fetchone()) for path in paths)
@@ -169,7 +169,7 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _packed_rows(self, only_open: bool) -> bytes:
-        """Records by path, as one array: it decodes four times as fast as each row alone."""
+        """Return records by path, as one array: it decodes four times as fast as each row alone."""
         which = "is_open" if only_open else "record NOT NULL"
         rows = self.database.execute(f"SELECT record FROM records WHERE {which} ORDER BY path").fetchall()
         return b"\xdd" + len(rows).to_bytes(4, "big") + b"".join([row[0] for row in rows])
@@ -190,7 +190,7 @@ class Cache:
         return Cache(copied)
 
     def token_count(self, key: bytes) -> int | None:
-        """A token count that was kept under a digest, or None."""
+        """Return a token count that was kept under a digest, or None."""
         row = self.database.execute("SELECT count FROM tokens WHERE digest = ?", (key,)).fetchone()
         return row[0] if row else None
 
@@ -200,7 +200,7 @@ class Cache:
 
 
 def digest(text: str, encoding: str) -> bytes:
-    """What a token count is kept under; `encoding` says by what the tokens were counted."""
+    """Return what a token count is kept under; `encoding` says by what the tokens were counted."""
     from _blake2 import blake2b  # hashlib would load OpenSSL, which takes 3 ms
 
     key = blake2b(encoding.encode(), digest_size=16).digest()

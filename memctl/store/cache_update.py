@@ -79,7 +79,7 @@ def from_disk(memory: Memory, cache: Cache, state: CacheState, disk: Disk, progr
 
 
 def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: tuple[str, str]) -> set[str]:
-    """The paths that may differ between the HEAD that the cache is for and the one there is."""
+    """Return the paths that may differ between the HEAD that the cache is for and the one there is."""
     if known == head:
         return set()
     top = memory.repository.top
@@ -121,7 +121,7 @@ def _parse_files(
 def _parse_file(
     reader: files.FolderReader, memory: Memory, path: str, is_dirty: bool, started: int
 ) -> ParsedFile | None:
-    """What the file at a path comes to now; None if there is none, and HEAD has none either."""
+    """Return what the file at a path comes to now; None if there is none, and HEAD has none either."""
     status = _status(memory, path)
     if status == _GONE and "\\x" in path:
         return broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
@@ -155,7 +155,7 @@ def _mark(status: os.stat_result | str) -> str:
 
 
 def parse_file(text: str, path: str, stat: str, blob: str) -> ParsedFile:
-    """What the text of a file that the cache knows comes to; raises InvalidRecord."""
+    """Return what the text of a file that the cache knows comes to; raises InvalidRecord."""
     if not files.is_record_path(path, BY_FOLDER):
         return ParsedFile(path, stat, None, "", [], [], blob=blob)
     record, body = parse(text, path)
@@ -175,7 +175,7 @@ def _has_credential(text: str) -> bool:
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
-    """What a file comes to that is not valid, or not there at all."""
+    """Return what a file comes to that is not valid, or not there at all."""
     return ParsedFile(path, stat, None, "", [], faults if files.is_record_path(path, BY_FOLDER) else [])
 
 
@@ -207,7 +207,8 @@ def update(
 
 
 def _unlike(cache: Cache, parsed: Iterable[ParsedFile]) -> dict[str, str]:
-    """The blobs of files that have another text than when they were last read, or were no valid ones, by path."""
+    """Return the blobs of files that have another text than when they were last read, or were no valid
+    ones, by path."""
     find = "SELECT 1 FROM records WHERE path = ? AND blob = ? AND blob <> ''"
     rows = ((item, cache.database.execute(find, (item.path, item.blob)).fetchone()) for item in parsed)
     return {item.path: item.blob for item, row in rows if row is None}

@@ -212,7 +212,7 @@ class StoredCatalogue:
             return self._records(condition, *values)
 
     def _decoder(self, form: type[T]) -> Callable[[bytes], T]:
-        """What decodes values of the cache; raises Undecodable."""
+        """Return what decodes values of the cache; raises Undecodable."""
         decode = msgspec.msgpack.Decoder(form).decode
 
         def checked(packed: bytes) -> T:
@@ -225,7 +225,7 @@ class StoredCatalogue:
 
 
 def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
-    """What SQLite is to ask of records that meet all conditions, and the values in it."""
+    """Return what SQLite is to ask of records that meet all conditions, and the values in it."""
     where, values = ["is_archived NOT NULL"], []
     for field, test, value in conditions:
         where.append(_TESTS[test].format("type" if field == "memory_type" else field))

@@ -47,7 +47,7 @@ _MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on f
 
 
 def entries(memory: Memory) -> list[PendingEntry]:
-    """All changes on their way, oldest first."""
+    """Return all changes on their way, oldest first."""
     return journal.entries(folder(memory))
 
 
@@ -56,15 +56,16 @@ def folder(memory: Memory) -> Path:
 
 
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """The files below `.memory/` that are in no commit as they are, each with Git's two letters for how it differs from
-    HEAD: what an open batch has is committed."""
+    """Return the files below `.memory/` that are in no commit as they are, each with Git's two letters for how it
+    differs from HEAD: what an open batch has is committed."""
     found = unlike_head(memory, ignored=ignored)
     batch = batches.current(memory)
     return batches.unlike_tip(memory, batch, found) if batch else found
 
 
 def unlike_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """The files below `.memory/` that differ from HEAD, in the index or on disk, each with Git's two letters for it."""
+    """Return the files below `.memory/` that differ from HEAD, in the index or on disk, each with Git's two letters for
+    it."""
     args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
     out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
     found = {item[3 + len(memory.prefix) + 1 :]: item[:2] for item in out.split("\0") if item}
@@ -72,8 +73,8 @@ def unlike_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """The files that differ from HEAD and that Git was told to take for unchanged, each with the option of
-    `git update-index` that lets Git look again.
+    """Return the files that differ from HEAD and that Git was told to take for unchanged, each with the option of `git
+    update-index` that lets Git look again.
 
     To commit them all the same would mean to change that mark, which is the user's.
     """
@@ -90,7 +91,8 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
 
 
 def outstanding(memory: Memory) -> list[PendingEntry]:
-    """The changes that are written, or half written, and not committed; those that were undone outside memctl say so.
+    """Return the changes that are written, or half written, and not committed; those that were undone outside memctl
+    say so.
 
     What somebody has committed by `git commit` is left out.
     """
@@ -113,7 +115,7 @@ def undone(memory: Memory) -> list[PendingEntry]:
 
 
 def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[PendingEntry, str]]:
-    """The state of each entry; Git is asked only if there is one that is written."""
+    """Return the state of each entry; Git is asked only if there is one that is written."""
     written = [entry for entry in entries if entry.stage != WRITING]
     found = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
     if not written:
@@ -126,7 +128,7 @@ def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[Pendin
 
 
 def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bool = False) -> bool:
-    """Whether a text has the change of a file from `old` to `text`; None stands for no file.
+    """Return whether a text has the change of a file from `old` to `text`; None stands for no file.
 
     With `mostly` it must have at least half of the pairs of words that the change brought.
     """
@@ -142,7 +144,7 @@ def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bo
 
 
 def is_replaced(entry: PendingEntry, change: Change) -> bool:
-    """Whether a later change has all that an undone entry was about, or deletes the file of it.
+    """Return whether a later change has all that an undone entry was about, or deletes the file of it.
 
     One that conflicts with the entry replaces nothing: the entry's text would be nowhere then.
     """
@@ -154,14 +156,15 @@ def is_replaced(entry: PendingEntry, change: Change) -> bool:
 
 
 def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
-    """The entries that have waited for their commit for too long: not on purpose, nor for a merge or the like."""
+    """Return the entries that have waited for their commit for too long: not on purpose, nor for a merge or
+    the like."""
     if memory.repository.under_way():
         return []
     return [one for one in entries if not (one.held or one.stage == HELD) and time.time() - one.began > LATE]
 
 
 def reason(memory: Memory, entry: PendingEntry) -> str:
-    """Why an entry has no commit, "" if nobody has tried."""
+    """Return why an entry has no commit, "" if nobody has tried."""
     if entry.undone:
         return f"{WHY}; {AGAIN}"
     if entry.stage == WRITING:
@@ -172,12 +175,12 @@ def reason(memory: Memory, entry: PendingEntry) -> str:
 
 
 def describe(entry: PendingEntry) -> str:
-    """What an entry was, such as "the edit of LRN-2025-11-04-001"."""
+    """Return what an entry was, such as "the edit of LRN-2025-11-04-001"."""
     return f"the {entry.change.op} of {', '.join(entry.change.ids) or entry.change.title}"
 
 
 def _judged(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str]) -> list[tuple[PendingEntry, str]]:
-    """The state of each entry, given all that are written, oldest first, and the paths that differ from HEAD."""
+    """Return the state of each entry, given all that are written, oldest first, and the paths that differ from HEAD."""
     later: dict[str, tuple[str | None, str]] = {}  # by path: the text that the next entry began with, and its state
     found = []
     for entry in reversed(entries):
@@ -196,8 +199,8 @@ def _judged(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str]) ->
 
 
 def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
-    """The paths of a change, each with its text before and after it; of rendered documents, which any later write makes
-    anew, only if it has nothing else."""
+    """Return the paths of a change, each with its text before and after it; of rendered documents, which any later
+    write makes anew, only if it has nothing else."""
     texts = _all_texts(change)
     return [one for one in texts if not one[0].startswith(f"{DOCUMENTS}/")] or texts
 
@@ -220,8 +223,8 @@ def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) ->
 
 
 def _is_in_a_commit(memory: Memory, entry: PendingEntry, path: str, old: str | None, text: str | None) -> bool:
-    """Whether a commit made after an entry has its change of a path: the very text, or one near it that was authored
-    since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
+    """Return whether a commit made after an entry has its change of a path: the very text, or one near it that was
+    authored since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
     from memctl.git import history  # few changes wait, and fewer have been overtaken
 
     tracked = memory.tracked(path)

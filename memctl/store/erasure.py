@@ -85,7 +85,7 @@ def _erase_file(file: Path, redact: Redact, held: Path, dry_run: bool) -> bool:
 
 
 def _erased(file: Path, redact: Redact) -> str | None:
-    """The text of a file without secrets, "" if it is no text; None if there is no secret in it."""
+    """Return the text of a file without secrets, "" if it is no text; None if there is no secret in it."""
     data = file.read_bytes()
     text = data.decode("utf-8", "surrogateescape")
     if file.parent.name == _BACKUPS:
@@ -101,7 +101,7 @@ def _erased(file: Path, redact: Redact) -> str | None:
 
 
 def _backup(text: str, redact: Redact) -> str:
-    """A backup with the content that it keeps redacted; as it is if it keeps none."""
+    """Return a backup with the content that it keeps redacted; as it is if it keeps none."""
     try:
         kept = json.loads(text)
         before = base64.b64decode(kept["before"], validate=True).decode()

@@ -34,7 +34,7 @@ class Stream(msgspec.Struct, frozen=True):
 
 
 def read(memory: Memory) -> Stream:
-    """The events of a memory, as this clone has seen them; raises MemctlError if the file can't be read."""
+    """Return the events of a memory, as this clone has seen them; raises MemctlError if the file can't be read."""
     file = file_of(memory)
     try:
         lines = file.read_bytes().split(b"\n")
@@ -72,7 +72,7 @@ def append(memory: Memory, make: Callable[[int], WorkflowEvent]) -> Stream:
 
 
 def _latest(events: tuple[WorkflowEvent, ...]) -> tuple[WorkflowEvent, ...]:
-    """The events that are kept when there are too many: the newest, in half of the room, and one at least."""
+    """Return the events that are kept when there are too many: the newest, in half of the room, and one at least."""
     room, kept = MOST_BYTES // 2, 0
     for event in reversed(events[-MOST_KEPT:]):
         room -= len(_line(event))
@@ -87,5 +87,5 @@ def _line(event: WorkflowEvent) -> bytes:
 
 
 def file_of(memory: Memory) -> Path:
-    """The file of the stream: one for each memory of the repository."""
+    """Return the file of the stream: one for each memory of the repository."""
     return memory.repository.shared / "events" / f"{memory.private.name}.jsonl"

@@ -15,8 +15,8 @@ Row = tuple[str, str, str, str, str, str]
 
 
 def records_of_files(private: Path, files: Sequence[str]) -> list[Row]:
-    """The records in force that refer to some files of the repository: file, path, id, title, type and status, the
-    weightiest first.
+    """Return the records in force that refer to some files of the repository: file, path, id, title, type and status,
+    the weightiest first.
 
     `private` is the folder with the memory's cache. The cache is not brought up to date, so the caller has to compare;
     without one, or with one of another version, there are none until the next command makes it anew.

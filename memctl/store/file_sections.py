@@ -13,7 +13,8 @@ from memctl.store.memory import Memory
 
 
 def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """The sections that a file of the memory belongs to, the innermost first; `parent` tells what details belong to."""
+    """Return the sections that a file of the memory belongs to, the innermost first; `parent` tells what details belong
+    to."""
     if number := pages.number_at(path):
         try:
             page = pages.parse(text, path)
@@ -29,7 +30,7 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
 
 
 def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """A marker without the number of a heading, and what is around it; nothing for level 4."""
+    """Return a marker without the number of a heading, and what is around it; nothing for level 4."""
     if marker == pages.PROJECT_ID:
         return (marker,)
     level, _, rest = marker.removeprefix("§").partition(".")
@@ -41,7 +42,7 @@ def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
 
 
 def parent_on_disk(memory: Memory, marker: str) -> str:
-    """The section that a page of details in the worktree belongs to, "" if that is unknown."""
+    """Return the section that a page of details in the worktree belongs to, "" if that is unknown."""
     for path in _named(memory, marker.removeprefix("§")):
         try:
             return pages.parse(files.read(memory.folder, path), path).section or ""

@@ -108,7 +108,7 @@ class Texts(msgspec.Struct, frozen=True):
     git_dir: Path
 
     def size(self, path: str) -> int:
-        """The bytes of a file in the worktree, 0 if it is not there."""
+        """Return the bytes of a file in the worktree, 0 if it is not there."""
         try:
             return os.lstat(self.top / path).st_size
         except OSError:
@@ -188,7 +188,7 @@ class _Scores:
             self.scores[number] = self.scores.get(number, 0.0) + score * right
 
     def having(self, word: str) -> set[int]:
-        """The files that have a word."""
+        """Return the files that have a word."""
         if word not in self._having:
             rows = self._database.execute(_HAVING, (f'"{word}"',))
             self._having[word] = {row[0] for row in rows}.intersection(self._numbers)
@@ -196,12 +196,12 @@ class _Scores:
 
 
 def _frequency(rows: int, having: int) -> float:
-    """The inverse document frequency of a term as FTS5 has it (fts5_aux.c)."""
+    """Return the inverse document frequency of a term as FTS5 has it (fts5_aux.c)."""
     return max(math.log((max(rows - having, 0) + 0.5) / (having + 0.5)), 1e-6)
 
 
 def _words(query: str) -> tuple[list[str], list[str]]:
-    """The words of a query, any of which may occur, and its phrases in quotation marks, all of which must."""
+    """Return the words of a query, any of which may occur, and its phrases in quotation marks, all of which must."""
     query = beginning(query, MOST_WORDS)
     words = [word for word in dict.fromkeys(words_of(query)) if word not in STOP_WORDS and len(word) > 1]
     phrases = [" ".join(found) for part in re.findall(r'"([^"]*)"', query) if (found := whole_words(part))]
@@ -215,7 +215,7 @@ def _live(database: sqlite3.Connection, texts: Texts) -> list[_Row]:
 
 
 def _room(live: Iterable[_Row]) -> int:
-    """The bytes that there is room for beside some rows."""
+    """Return the bytes that there is room for beside some rows."""
     return MOST - sum(size for _, _, size, reason in live if not reason)
 
 
@@ -245,7 +245,7 @@ def _bring_up_to_date(
 
 
 def _counted_elsewhere(index: SearchIndex, texts: Texts) -> int:
-    """How many files the other worktrees had when each last put some in, and note how many this one has.
+    """Return how many files the other worktrees had when each last put some in, and note how many this one has.
 
     What two have alike counts twice: rows that no longer count then stay for longer.
     """
@@ -259,7 +259,7 @@ def _counted_elsewhere(index: SearchIndex, texts: Texts) -> int:
 
 
 def _portions(texts: Texts, paths: Iterable[str]) -> Iterator[list[tuple[str, bytes | None]]]:
-    """Files with their contents, as many at once as are put in within one transaction; None for one too large."""
+    """Yield files with their contents, as many at once as are put in within one transaction; None for one too large."""
     some: list[tuple[str, bytes | None]] = []
     size = 0
     for path in paths:

@@ -28,7 +28,7 @@ _SYNC_EACH = 32  # so many files are flushed one by one; more, all at once
 
 
 def locate(folder: Path, path: str) -> Path:
-    """The file at `path` below the memory `folder`; raises MemctlError if that could lead out of it."""
+    """Return the file at `path` below the memory `folder`; raises MemctlError if that could lead out of it."""
     parts = path.split("/")
     if os.path.isabs(path) or ".." in parts or "" in parts or "\0" in path:
         raise MemctlError(f"{path!r} is not a path inside the memory")
@@ -43,7 +43,8 @@ def locate(folder: Path, path: str) -> Path:
 
 
 def read(folder: Path, path: str) -> str:
-    """The text of a file of the memory; raises InvalidRecord if it is no readable text, FileNotFoundError if absent."""
+    """Return the text of a file of the memory; raises InvalidRecord if it is no readable text, FileNotFoundError if
+    absent."""
     return FolderReader(folder).readable(path)
 
 
@@ -55,7 +56,8 @@ class FolderReader:
         self._plain = {""}  # folders that are no links, nor those above them
 
     def read(self, path: str, status: os.stat_result | None = None) -> str:
-        """The text of a file, as `read` does; `status` is what it is, without following links, if that is known."""
+        """Return the text of a file, as `read` does; `status` is what it is, without following links, if
+        that is known."""
         file = f"{self._top}/{path}"
         status = status or os.lstat(file)
         if not stat.S_ISREG(status.st_mode):
@@ -85,7 +87,7 @@ class FolderReader:
 
 
 def _content(file: str, size: int) -> bytes:
-    """The bytes of a file that had a size just now."""
+    """Return the bytes of a file that had a size just now."""
     descriptor = os.open(file, _READING)
     try:
         content = os.read(descriptor, size + 1)  # a file object takes half as long again
@@ -110,7 +112,7 @@ def too_large(path: str, size: int) -> InvalidRecord:
 
 
 def decode(data: bytes, path: str) -> str:
-    """The text of a file's bytes, with LF line ends; raises InvalidRecord if it is not UTF-8."""
+    """Return the text of a file's bytes, with LF line ends; raises InvalidRecord if it is not UTF-8."""
     try:
         return clean_newlines(data.decode())
     except UnicodeDecodeError as error:
@@ -239,7 +241,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def leftovers(folder: Path) -> list[str]:
-    """The paths of temporary files that no write is at any more: none takes a minute."""
+    """Return the paths of temporary files that no write is at any more: none takes a minute."""
     before, found = time.time() - 60, []
     for path in _temporaries(folder):
         with suppress(FileNotFoundError):  # a write has just put it in its place
@@ -253,12 +255,12 @@ def _temporaries(folder: Path) -> list[str]:
 
 
 def is_temporary(path: str) -> bool:
-    """Whether a path is one at which a file is written before it takes another's place."""
+    """Return whether a path is one at which a file is written before it takes another's place."""
     return path.rpartition("/")[2].startswith(_TEMPORARY)
 
 
 def names(folder: Path, below: str) -> list[str]:
-    """The paths of all files below a folder of the memory ("" for all of it), sorted; links are not followed.
+    """Return the paths of all files below a folder of the memory ("" for all of it), sorted; links are not followed.
 
     Bytes of a name that are not UTF-8 are written as `\\xe9`, as Git's are.
     """
@@ -267,7 +269,8 @@ def names(folder: Path, below: str) -> list[str]:
 
 
 def _listed(top: Path, below: str) -> list[str]:
-    """The paths of all that is no folder, below a folder of the memory: a third of the time that `os.walk` takes."""
+    """Return the paths of all that is no folder, below a folder of the memory: a third of the time that `os.walk`
+    takes."""
     found, todo = list[str](), [below]
     while todo:
         inside = todo.pop()
@@ -283,15 +286,15 @@ def _as_git_writes(name: str) -> str:
 
 
 def is_record_path(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path below `.memory/` is one at which a record is expected."""
+    """Return whether a path below `.memory/` is one at which a record is expected."""
     top, slash, rest = path.partition("/")
     name = rest.rpartition("/")[2]
     return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")
 
 
 def is_cached_path(path: str) -> bool:
-    """Whether a path below `.memory/` is one whose file the cache knows: of a record, a page of any level, the page of
-    a session or a checkpoint."""
+    """Return whether a path below `.memory/` is one whose file the cache knows: of a record, a page of any level, the
+    page of a session or a checkpoint."""
     top, slash, rest = path.partition("/")
     if not slash:
         return path == _PROJECT
@@ -303,7 +306,7 @@ def is_cached_path(path: str) -> bool:
 
 
 def templates() -> Path:
-    """The templates that come with memctl: inside the installed package, or beside it in a checkout."""
+    """Return the templates that come with memctl: inside the installed package, or beside it in a checkout."""
     package = Path(sys.modules["memctl"].__path__[0])
     inside = package / "templates"
     return inside if inside.is_dir() else package.parent / "templates"

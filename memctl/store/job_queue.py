@@ -57,7 +57,7 @@ def leave(folder: SessionDir, entry: Mapping[str, Any]) -> None:
 
 
 def notes(root: Path) -> list[JobNote]:
-    """The notes of all sessions of a memory, oldest first."""
+    """Return the notes of all sessions of a memory, oldest first."""
     try:
         names = sorted(os.listdir(root / JOBS))
     except OSError:
@@ -72,13 +72,13 @@ def notes(root: Path) -> list[JobNote]:
 
 
 def of(folder: SessionDir) -> list[JobNote]:
-    """The notes of one session."""
+    """Return the notes of one session."""
     return [note for note in notes(folder.root) if note.key == folder.key]
 
 
 def take(folder: SessionDir, patience: float = 0.0) -> int | None:
-    """A session's lock, as the descriptor that holds it; None if another process does not let go of it in so many
-    seconds. Raises OSError."""
+    """Return a session's lock, as the descriptor that holds it; None if another process does not let go of it in so
+    many seconds. Raises OSError."""
     private.make_folder(folder.path)
     descriptor = private.open_file(folder.path / _LOCK, os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + patience

@@ -138,7 +138,7 @@ def drop(entry: PendingEntry) -> None:
 
 
 def entries(folder: Path) -> list[PendingEntry]:
-    """All changes on their way, oldest first."""
+    """Return all changes on their way, oldest first."""
     found = ((file, file.name.split(".")[-2], stored) for file, stored in entries_of_kind(folder, _Stored))
     return [
         PendingEntry(file, stage, **msgspec.structs.asdict(stored))
@@ -148,7 +148,7 @@ def entries(folder: Path) -> list[PendingEntry]:
 
 
 def remaining_change(folder: Path, entry: PendingEntry) -> Change:
-    """What is left to do of a change that was interrupted: the files that still have their old text.
+    """Return what is left to do of a change that was interrupted: the files that still have their old text.
 
     A file with neither the old nor the new text was edited since, and is left alone.
     """
@@ -158,7 +158,7 @@ def remaining_change(folder: Path, entry: PendingEntry) -> Change:
 
 
 def as_written(folder: Path, change: Change) -> Change:
-    """A change as the disk has it: with what somebody made of its files before it was finished."""
+    """Return a change as the disk has it: with what somebody made of its files before it was finished."""
     texts = ((write, text_at(folder, write.path)) for write in change.writes)
     writes = tuple(msgspec.structs.replace(write, text=text) for write, text in texts if text is not None)
     deletes = tuple(delete for delete in change.deletes if text_at(folder, delete.path) is None)
@@ -166,7 +166,7 @@ def as_written(folder: Path, change: Change) -> Change:
 
 
 def text_at(folder: Path, path: str) -> str | None:
-    """The text of a file, whatever its bytes are; None if there is none."""
+    """Return the text of a file, whatever its bytes are; None if there is none."""
     try:
         return clean_newlines((folder / path).read_bytes().decode(errors="replace"))
     except OSError:

@@ -47,7 +47,7 @@ class LastCommit(msgspec.Struct, frozen=True):
 
 
 def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) -> dict[str, LastCommit]:
-    """The commit that brought the text which each of some records has in the worktree, or at a revision.
+    """Return the commit that brought the text which each of some records has in the worktree, or at a revision.
 
     Records that are in no commit are left out. How often a record was read does not count as its text. Raises GitFailed
     if Git can't tell, as in a clone without trees that can't reach its remote.
@@ -72,7 +72,8 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
 
 
 def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> dict[str, str]:
-    """The blobs of records in the worktree. One that Git takes for unchanged has the text that the cache has read."""
+    """Return the blobs of records in the worktree. One that Git takes for unchanged has the text that the cache has
+    read."""
     commit, differing = memory.differing
     found, others = dict[str, str](), list[str]()
     for path in paths:
@@ -85,7 +86,7 @@ def _on_disk(memory: Memory, paths: Iterable[str], head: str, read: _Read) -> di
 
 
 def _found(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
-    """The introductions of some texts, by path: of one in which only counts are new, that of the text before."""
+    """Return the introductions of some texts, by path: of one in which only counts are new, that of the text before."""
     found = {path: one for path, blob in blobs.items() if (one := find(path, blob)) is not None}
     open_ones = {path: one for path, one in found.items() if one.before}
     seen = {(path, one.blob) for path, one in open_ones.items()}
@@ -121,7 +122,7 @@ def _in_history(memory: Memory, paths: Iterable[str], head: str) -> _Find:
 
 
 def _introduced(memory: Memory, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
-    """The introductions of texts, latest first; what a squash brought, its changes did, if they are here."""
+    """Yield the introductions of texts, latest first; what a squash brought, its changes did, if they are here."""
     batch, of_batch = "", dict[tuple[str, str], Introduction]()
     for one in introductions(memory.repository, paths, revisions):
         if one.squashed and one.squashed != batch:
@@ -212,14 +213,14 @@ def _row(one: Introduction) -> dict[str, str | int]:
 
 
 def _known(cache: Cache) -> tuple[str, str]:
-    """The commit that the table is for, and how deep the history was then."""
+    """Return the commit that the table is for, and how deep the history was then."""
     row = cache.database.execute("SELECT value FROM state WHERE key = ?", (_HEAD,)).fetchone()
     commit, _, depth = (row[0] if row else "").partition(" ")
     return commit, depth
 
 
 def _depth(memory: Memory) -> str:
-    """A mark of where the history of a shallow clone ends; "" if it is whole."""
+    """Return a mark of where the history of a shallow clone ends; "" if it is whole."""
     return ",".join(sorted(memory.repository.shallow()))
 
 
@@ -239,7 +240,7 @@ class MadeBetween:
                 self._cache = cache
 
     def paths(self, commits: Collection[str]) -> list[str]:
-        """The paths of the records of which some of these commits brought a text."""
+        """Return the paths of the records of which some of these commits brought a text."""
         if self._cache is None or not commits:
             return []
         asked = f"SELECT DISTINCT path FROM introductions WHERE id IN ({', '.join('?' * len(commits))}) ORDER BY path"

@@ -51,7 +51,7 @@ def left_out(memory: Memory) -> str:
 
 
 def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[str] = ()) -> Snapshot:
-    """The memory as it is in the worktree, with the access counts of this clone added.
+    """Return the memory as it is in the worktree, with the access counts of this clone added.
 
     `written` are files that have changed since Git was asked what differs.
     """
@@ -59,21 +59,22 @@ def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[
 
 
 def index(memory: Memory) -> Snapshot:
-    """The memory as it is staged."""
+    """Return the memory as it is staged."""
     from memctl.store import objects
 
     return Snapshot(objects.from_index(memory, lambda: _unlike_the_index(memory)))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
-    """The memory at a revision; raises MemctlError if there is no such revision."""
+    """Return the memory at a revision; raises MemctlError if there is no such revision."""
     from memctl.store import objects
 
     return Snapshot(Both(memory, objects.at_revision(memory, name), name))
 
 
 def near_worktree(memory: Memory, commit: str) -> Snapshot:
-    """The memory of a commit or tree, by its id, that is much like the worktree: what both have is of the cache."""
+    """Return the memory of a commit or tree, by its id, that is much like the worktree: what both have is
+    of the cache."""
     from memctl.store import objects
 
     return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
@@ -120,7 +121,7 @@ class _Disk:
         return StoredTexts(self._memory, self.searched())
 
     def searched(self) -> SearchSource:
-        """What there is to be searched."""
+        """Return what there is to be searched."""
         from memctl.git import trees
         from memctl.store import search_views
 
@@ -154,7 +155,7 @@ class _Disk:
 
 
 def current_cache(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
-    """The cache, brought up to what is on the disk, without reading the records out of it."""
+    """Return the cache, brought up to what is on the disk, without reading the records out of it."""
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
         for _ in range(_TRIES):
@@ -164,7 +165,7 @@ def current_cache(memory: Memory, progress: Progress | None = None, written: tup
 
 
 def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
-    """The cache of the worktree, and the files there that have other contents in the index."""
+    """Return the cache of the worktree, and the files there that have other contents in the index."""
     cache = current_cache(memory)
     args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames", "--", memory.prefix]
     out = git.read(args, memory.repository.top, extra=memory.repository.index_in_use())
@@ -176,7 +177,7 @@ def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
 
 
 def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
-    """The cache of the worktree, and the files there that have other contents at a revision."""
+    """Return the cache of the worktree, and the files there that have other contents at a revision."""
     cache = current_cache(memory)
     args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
     out = git.read(args, memory.repository.top)
@@ -186,7 +187,7 @@ def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
 def _read(
     memory: Memory, known: Cache | None, progress: Progress | None, written: tuple[str, ...], *, only_open: bool
 ) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
-    """The cache, brought up to what is on the disk, and the records, or the open ones, and faults in it."""
+    """Return the cache, brought up to what is on the disk, and the records, or the open ones, and faults in it."""
     if known is not None:
         view = known.view(only_open=only_open)
         return known, view.decoded()
@@ -234,7 +235,7 @@ def _sync(
 
 
 def _sparse(memory: Memory) -> str:
-    """A mark of which files are checked out at all: for Git those that are not are unchanged."""
+    """Return a mark of which files are checked out at all: for Git those that are not are unchanged."""
     marks = []
     for name in ("info/sparse-checkout", "config.worktree"):
         try:
@@ -245,6 +246,6 @@ def _sparse(memory: Memory) -> str:
 
 
 def _below(path: str, prefix: str) -> str:
-    """The path below `.memory/` of a file that the cache knows; "" for any other."""
+    """Return the path below `.memory/` of a file that the cache knows; "" for any other."""
     short = path[len(prefix) + 1 :]
     return short if files.is_cached_path(short) else ""

@@ -74,7 +74,7 @@ def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
 
 
 def _taken(file: Path, patience: float) -> int:
-    """A descriptor of a file that nobody else has locked now."""
+    """Return a descriptor of a file that nobody else has locked now."""
     descriptor = private.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
     begun = time.monotonic()
     pause, is_said = 0.002, announce is None
@@ -96,7 +96,7 @@ def _taken(file: Path, patience: float) -> int:
 
 
 def _owner(descriptor: int) -> str:
-    """The process that holds a lock, as its file says; "?" if that is not known."""
+    """Return the process that holds a lock, as its file says; "?" if that is not known."""
     written = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else ""
     return written or "?"
 
@@ -115,7 +115,8 @@ def _is_at(descriptor: int, file: Path) -> bool:
 
 
 def _held_above(file: Path) -> bool:
-    """Whether this runs in a hook of a commit that the holder of the lock is making: it waits until we are done."""
+    """Return whether this runs in a hook of a commit that the holder of the lock is making: it waits until
+    we are done."""
     try:
         return git.committing() == file.read_text().strip() != ""
     except OSError:

@@ -71,15 +71,15 @@ class Memory:
         return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
 
     def new_memory_id(self, record_id: str) -> str:
-        """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
+        """Return a UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
         fixed = fixed_now(self.environ)
         if fixed is None:
             return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
         return ids.uuid7(timestamps.to_epoch(fixed) * 1000, self._digest(record_id))
 
     def imported_memory_id(self, identity: str) -> str:
-        """The UUIDv7 of a record that is imported: it follows from what makes the record the same when it comes again,
-        and has no time, for when it came in, nobody was at work (`Record.recorded`)."""
+        """Return the UUIDv7 of a record that is imported: it follows from what makes the record the same when it comes
+        again, and has no time, for when it came in, nobody was at work (`Record.recorded`)."""
         return ids.uuid7(0, self._digest(identity))
 
     def _digest(self, text: str) -> bytes:
@@ -137,12 +137,12 @@ class Memory:
         return os.path.isdir(self.hooks / JOBS)
 
     def ask(self) -> StatusProcess:
-        """What differs from HEAD: as asked ahead, but that answer serves only once."""
+        """Return what differs from HEAD: as asked ahead, but that answer serves only once."""
         asked, self.asked = self.asked, None
         return asked or StatusProcess(self.repository.top, self.prefix)
 
     def tracked(self, path: str) -> str:
-        """The path that Git has for a path below `.memory/`."""
+        """Return the path that Git has for a path below `.memory/`."""
         return f"{self.prefix}/{path}"
 
     def _person(self) -> str:
@@ -158,7 +158,7 @@ class Memory:
 
 
 def _clean(text: str) -> str:
-    """A name from the environment as one line of printable text."""
+    """Return a name from the environment as one line of printable text."""
     name = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if name.isascii():
         return name
@@ -182,7 +182,8 @@ def fixed_now(environ: Mapping[str, str]) -> str | None:
 
 
 def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:
-    """The memory nearest to `start`, looking upwards within its worktree; raises MemctlError if there is none."""
+    """Return the memory nearest to `start`, looking upwards within its worktree; raises MemctlError if
+    there is none."""
     _, folder = place.find(start)
     memory = Memory(folder, open_repository(folder.parent), environ, read_config(folder))
     memory.asked = asked
@@ -197,7 +198,7 @@ def open_for_agent(start: Path, environ: Mapping[str, str], agent: str, session:
 
 
 def read_config(folder: Path) -> Config:
-    """The configuration of a memory; raises MemctlError with file and line."""
+    """Return the configuration of a memory; raises MemctlError with file and line."""
     try:
         text = files.locate(folder, CONFIG).read_bytes().decode(errors="replace")
     except OSError as error:

@@ -45,7 +45,7 @@ def refuse(file: Path) -> None:
 
 
 def _links(file: Path) -> Iterator[Path]:
-    """The symbolic links on the way to a file, each with no other link above it."""
+    """Yield the symbolic links on the way to a file, each with no other link above it."""
     absolute = file.absolute()
     current, rest = Path(absolute.anchor), list(absolute.parts[1:])
     number = 0

@@ -28,17 +28,17 @@ Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those
 
 
 def at_revision(memory: Memory, name: str) -> InGit:
-    """The memory at a revision; raises MemctlError if there is no such revision."""
+    """Return the memory at a revision; raises MemctlError if there is no such revision."""
     return at(memory, name, memory.repository.resolve(name), nothing)
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
-    """The memory of a commit or tree, told by its id and called `name`, of which some may be `known`."""
+    """Return the memory of a commit or tree, told by its id and called `name`, of which some may be `known`."""
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known)
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
-    """The memory as it is staged; most of it is `known` from the worktree."""
+    """Return the memory as it is staged; most of it is `known` from the worktree."""
     return InGit(memory, "index", index.entries(memory.repository, memory.prefix), "", known)
 
 
@@ -101,7 +101,7 @@ class InGit:
         return StoredTexts(self._memory, self.searched())
 
     def searched(self) -> SearchSource:
-        """What there is to be searched."""
+        """Return what there is to be searched."""
         from memctl.store import search_views
 
         if self._commit:
@@ -111,11 +111,11 @@ class InGit:
         return search_views.SearchSource(name, token, self._cache, lambda path, blob: self.read(path))
 
     def blobs(self) -> dict[str, str]:
-        """The ids of the texts of all files that the cache knows, by path."""
+        """Return the ids of the texts of all files that the cache knows, by path."""
         return {path: entry.blob for path, entry in self._entries.items() if files.is_cached_path(path)}
 
     def _mark(self) -> str:
-        """A digest of all that is staged."""
+        """Return a digest of all that is staged."""
         from hashlib import blake2b
 
         return blake2b(repr(sorted(self.blobs().items())).encode(), digest_size=16).hexdigest()

@@ -64,13 +64,13 @@ def add(folder: Path, model: str, found: Iterable[Observation]) -> int:
 
 
 def of(folder: Path, model: str) -> list[Observation]:
-    """What is kept of a model, the oldest first; nothing if there is no such file, or it is damaged."""
+    """Return what is kept of a model, the oldest first; nothing if there is no such file, or it is damaged."""
     rows = _read(folder, _SELECT, model)
     return [Observation(*row) for row in rows]
 
 
 def models(folder: Path) -> list[str]:
-    """The models of which something is kept."""
+    """Return the models of which something is kept."""
     return [row[0] for row in _read(folder, "SELECT DISTINCT model FROM observations ORDER BY model")]
 
 

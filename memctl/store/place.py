@@ -20,7 +20,8 @@ _FOREIGN = ("memory.db", "config.json")
 
 
 def find(start: Path) -> tuple[Path, Path]:
-    """The worktree's top and the memory's folder for a place to start from; raises MemctlError if there is none."""
+    """Return the worktree's top and the memory's folder for a place to start from; raises MemctlError if
+    there is none."""
     start = Path(os.path.realpath(start))
     if not start.is_dir():
         raise MemctlError(f"{start} is not a folder", exit_code=USAGE)

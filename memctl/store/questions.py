@@ -82,12 +82,12 @@ def read(query: str, instead: Instead) -> FtsQuery:
 
 
 def _without_stop_words(chunks: list[str]) -> list[str]:
-    """The parts of a query that say something, or all of them if none does."""
+    """Return the parts of a query that say something, or all of them if none does."""
     return [chunk for chunk in chunks if not set(map(str.lower, whole_words(chunk))) <= STOP_WORDS] or chunks
 
 
 def _alternatives(word: str, instead: Instead) -> list[str]:
-    """What to look for to find a word: its spellings, or the whole of an identifier and those of its parts."""
+    """Return what to look for to find a word: its spellings, or the whole of an identifier and those of its parts."""
     parts = parts_of(word)
     if not parts:
         return _spellings(word.lower(), instead)

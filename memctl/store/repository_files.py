@@ -64,7 +64,7 @@ class FilesOnDisk:
         return self._names
 
     def unchanged(self) -> dict[str, str]:
-        """The blobs of those files that are as Git has them; of any other "": it is changed, staged or new."""
+        """Return the blobs of those files that are as Git has them; of any other "": it is changed, staged or new."""
         return self._known
 
     def is_settled(self, path: str) -> bool:
@@ -107,7 +107,8 @@ class FilesOnDisk:
         return found
 
     def _known_of(self, paths: list[str]) -> dict[str, str]:
-        """What is known of some files. Of a few Git is asked alone, which spares it the look at all the others."""
+        """Return what is known of some files. Of a few Git is asked alone, which spares it the look at all
+        the others."""
         new = [path for path in paths if path not in self._looked]
         alone = "_known" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
         if alone and (not new or self._look_at(new)):
@@ -134,7 +135,7 @@ class FilesOnDisk:
 
 
 def _look(repository: Repository, paths: Sequence[str] = ()) -> dict[str, str]:
-    """The blob of each of some files of the worktree, or of all, by path, "" where it must be looked at.
+    """Return the blob of each of some files of the worktree, or of all, by path, "" where it must be looked at.
 
     Raises GitFailed.
     """
@@ -166,12 +167,13 @@ def _is_plain(file: str, path: str) -> bool:
 
 
 def _is_soon_read(file: str) -> bool:
-    """Whether a file can be read, and in no time."""
+    """Return whether a file can be read, and in no time."""
     return os.access(file, os.R_OK) and os.path.getsize(file) <= _LARGE
 
 
 def _blob(file: str, likely: Collection[str]) -> str:
-    """The blob of the very bytes of a file, as long as the ids that it may have; "" without any, and of no file."""
+    """Return the blob of the very bytes of a file, as long as the ids that it may have; "" without any, and
+    of no file."""
     if likely:
         with suppress(OSError), open(file, "rb") as stream:
             return trees.blob_of(stream.read(), likely)
@@ -184,7 +186,7 @@ def _is_askable(path: str) -> bool:
 
 
 def _own(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:
-    """The regular files among some entries that belong to no memory."""
+    """Return the regular files among some entries that belong to no memory."""
     return {entry.path: entry for entry in entries if entry.is_regular and not _is_memory(entry.path)}
 
 

@@ -66,5 +66,5 @@ def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
 
 
 def _statements(script: str) -> list[str]:
-    """The statements of a script, one by one: `executescript` would end the transaction."""
+    """Return the statements of a script, one by one: `executescript` would end the transaction."""
     return [statement for part in script.split(";") if (statement := part.strip())]

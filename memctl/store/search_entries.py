@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 def entries(path: str, text: str, record: Record | None) -> Iterator[Entry]:
-    """The entries of a file, given the record that it is, if it is one; none if it is not valid."""
+    """Yield the entries of a file, given the record that it is, if it is one; none if it is not valid."""
     try:
         if record is not None:
             yield _of_record(record, body_of(text, path), _foreign(text))
@@ -63,7 +63,8 @@ def _of_record(record: Record, body: str, foreign: str) -> Entry:
 
 
 def _foreign(text: str) -> str:
-    """The values of the keys in a front matter that are not memctl's, such as another tool's id of the record."""
+    """Return the values of the keys in a front matter that are not memctl's, such as another tool's id of
+    the record."""
     head = text[: max(text.find("\n---", 3), 0)]
     return " ".join(value.strip() for key, value in _KEY.findall(head) if key not in ORDER)
 

@@ -78,7 +78,8 @@ class SearchIndex:
 
     @classmethod
     def in_memory(cls, remark: str) -> SearchIndex:
-        """An empty index that ends with this process; it gives entries no number that one in a file has given."""
+        """Return an empty index that ends with this process; it gives entries no number that one in a file
+        has given."""
         database = _connect(None)
         database.execute("INSERT INTO sqlite_sequence VALUES ('entries', ?)", (_IN_MEMORY,))
         return cls(database, remark)

@@ -46,17 +46,17 @@ class SearchSource(msgspec.Struct, frozen=True):
 
 
 def of_checkout(memory: Memory) -> str:
-    """The name of the view of a worktree's files."""
+    """Return the name of the view of a worktree's files."""
     return f"{_CHECKOUT} {_place(memory)} {memory.prefix}"
 
 
 def of_index(memory: Memory) -> str:
-    """The name of the view of what is staged in a worktree."""
+    """Return the name of the view of what is staged in a worktree."""
     return f"{_OTHER} {_place(memory)} {memory.prefix}"
 
 
 def of_revision(memory: Memory, commit: str) -> str:
-    """The name of the view of a commit or tree."""
+    """Return the name of the view of a commit or tree."""
     return f"{_OTHER} {commit} {memory.prefix}"
 
 
@@ -66,7 +66,7 @@ def _place(memory: Memory) -> str:
 
 
 def open_view(memory: Memory, source: SearchSource) -> tuple[SearchIndex, int]:
-    """The index and the view of what is source, up to date.
+    """Return the index and the view of what is source, up to date.
 
     If another process is writing for long, it is the view as it was, and if there is none, or the index can't be
     written to, one in memory. In both cases the memory's remarks say so.
@@ -146,7 +146,8 @@ def _update(memory: Memory, index: SearchIndex, source: SearchSource) -> int:
 def _differences(
     database: sqlite3.Connection, view: int, source: SearchSource, before: str
 ) -> tuple[dict[str, str], list[str]]:
-    """The blobs of files that are new in a view or changed, by path, and the paths of those that changed or are gone.
+    """Return the blobs of files that are new in a view or changed, by path, and the paths of those that changed or are
+    gone.
 
     With the token that the view had before, the cache mostly knows what has changed since: at 10,000 records it takes
     50 ms to compare all.
@@ -165,7 +166,7 @@ def _differences(
 
 
 def _since(source: SearchSource, before: str) -> dict[str, str] | None:
-    """The blobs of the files that alone can have changed since there was a token; None if that is not known."""
+    """Return the blobs of the files that alone can have changed since there was a token; None if that is not known."""
     cached, _, other = before.partition(" ")
     changed = source.cache.blobs_since(cached) if other == source.token.partition(" ")[2] else None
     if changed is None or any(path.startswith(f"{CHECKPOINTS}/") for path in changed):
@@ -174,7 +175,8 @@ def _since(source: SearchSource, before: str) -> dict[str, str] | None:
 
 
 def _newest(blobs: Mapping[str, str]) -> dict[str, str]:
-    """The files that are searched: of a workflow's checkpoints the newest, which says what holds of the others."""
+    """Return the files that are searched: of a workflow's checkpoints the newest, which says what holds of
+    the others."""
     from memctl.record import checkpoint
 
     newest: dict[str, checkpoint.Version] = {}
@@ -187,7 +189,8 @@ def _newest(blobs: Mapping[str, str]) -> dict[str, str]:
 
 
 def _numbers(database: sqlite3.Connection, source: SearchSource, blobs: Mapping[str, str]) -> dict[str, list[int]]:
-    """The numbers of the entries that some files have, by blob; of texts that are not in the index yet, they are added.
+    """Return the numbers of the entries that some files have, by blob; of texts that are not in the index yet, they are
+    added.
 
     A file that has changed since it was hashed, or is no longer there, is left out: it is seen next time.
     """

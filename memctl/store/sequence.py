@@ -34,13 +34,14 @@ class Sequence:
         self._taken = False
 
     def anew(self) -> Sequence:
-        """One that has taken nothing, with the counters of now; what this one has looked for in history it knows."""
+        """Return one that has taken nothing, with the counters of now; what this one has looked for in history it
+        knows."""
         other = Sequence(self._memory)
         other._found = self._found
         return other
 
     def take(self, kind: Kind, day: str, count: int = 1) -> list[str]:
-        """The next `count` ids of a type on a day (`YYYY-MM-DD`)."""
+        """Return the next `count` ids of a type on a day (`YYYY-MM-DD`)."""
         series = f"{kind.prefix}-{day}"
         known = self._counters.get(series)
         if known is None:
@@ -55,7 +56,8 @@ class Sequence:
         return [ids.record_id(kind, day, number) for number in range(last + 1, last + count + 1)]
 
     def _search(self, kind: Kind, day: str) -> int:
-        """The highest number that any worktree or branch has in a series; after some, by one look at everything."""
+        """Return the highest number that any worktree or branch has in a series; after some, by one look at
+        everything."""
         self._searched += 1
         if self._searched <= _SINGLE_SEARCHES:
             return _search(self._memory, kind, day)

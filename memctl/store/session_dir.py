@@ -52,7 +52,7 @@ class SessionDir:
             os.close(descriptor)
 
     def calls(self) -> int:
-        """How many tool calls there were since the last compaction."""
+        """Return how many tool calls there were since the last compaction."""
         try:
             return (self.path / _CALLS).stat().st_size
         except OSError:
@@ -63,7 +63,7 @@ class SessionDir:
         return self.is_new(f"{_SAID}{what}")
 
     def was_said(self, what: str) -> bool:
-        """Whether something was said since the last compaction."""
+        """Return whether something was said since the last compaction."""
         return (self.path / f"{_SAID}{what}").exists()
 
     def is_new(self, name: str) -> bool:
@@ -122,7 +122,7 @@ class SessionDir:
             stream.write(str(offset))
 
     def said(self) -> list[str]:
-        """What was said since the last compaction."""
+        """Return what was said since the last compaction."""
         return sorted(file.name[len(_SAID) :] for file in self.path.glob(f"{_SAID}*"))
 
     def show(self, identifiers: Iterable[str]) -> None:
@@ -131,7 +131,7 @@ class SessionDir:
             self.is_new(_SHOWN + identifier.replace("/", "-"))
 
     def is_shown(self, identifier: str) -> bool:
-        """Whether something was shown since the last compaction."""
+        """Return whether something was shown since the last compaction."""
         return (self.path / (_SHOWN + identifier.replace("/", "-"))).exists()
 
     def reset(self) -> None:
@@ -140,7 +140,7 @@ class SessionDir:
             file.unlink(missing_ok=True)
 
     def others(self) -> Iterator[SessionDir]:
-        """The folders of all other sessions, the one that was touched last first."""
+        """Yield the folders of all other sessions, the one that was touched last first."""
         for path in _by_age(self.path.parent):
             if path.name != self.key:
                 yield SessionDir(self.root, path.name)
@@ -154,7 +154,8 @@ class SessionDir:
 
 
 def root_at(start: Path) -> tuple[Path, Path] | None:
-    """The folder that has a memory, at or above a place, and where its hooks keep what they know; None without one.
+    """Return the folder that has a memory, at or above a place, and where its hooks keep what they know; None without
+    one.
 
     The memory is not opened: it may be broken, and a hook has no time for it.
     """

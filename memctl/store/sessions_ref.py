@@ -38,18 +38,18 @@ FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")
 
 
 def remote_ref(remote: str) -> str:
-    """Where memctl keeps what it has fetched of a remote's."""
+    """Return where memctl keeps what it has fetched of a remote's."""
     return REF.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
 def now(memory: Memory) -> str:
-    """The commit that the ref is at, "" if there is none. Files say so."""
+    """Return the commit that the ref is at, "" if there is none. Files say so."""
 
     return memory.repository.tip(REF)
 
 
 def as_of(memory: Memory, revision: str) -> str:
-    """The last commit of the ref that is no later than a revision; "" if there is none."""
+    """Return the last commit of the ref that is no later than a revision; "" if there is none."""
     tip = now(memory)
     if not tip:
         return ""
@@ -60,7 +60,7 @@ def as_of(memory: Memory, revision: str) -> str:
 
 
 def has(memory: Memory, path: str) -> bool:
-    """Whether the memory has a file, in the worktree or on the ref."""
+    """Return whether the memory has a file, in the worktree or on the ref."""
     if os.path.lexists(memory.folder / path):
         return True
     tip = now(memory)
@@ -90,7 +90,7 @@ class Both:
         return StoredTexts(self._memory, self._searched())
 
     def _searched(self) -> SearchSource:
-        """What there is to be searched, with the pages of sessions and the checkpoints of the ref."""
+        """Return what there is to be searched, with the pages of sessions and the checkpoints of the ref."""
         own = self._source.searched()
         if not self._commit:
             return own

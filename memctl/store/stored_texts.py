@@ -118,7 +118,7 @@ class StoredTexts:
         return [row[0] for row in rows]
 
     def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
-        """The rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
+        """Return the rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
         listed = ", ".join("?" * len(kinds))
         statement = _MATCH.replace("{kinds}", listed).replace("{best}", _BEST + (_WITHIN if rarer else ""))
         limit = -1 if most is None else max(_SPARE * most, _LEAST)
@@ -129,10 +129,10 @@ class StoredTexts:
         return self._matching(expression, kinds, None)
 
     def _best(self, asked: FtsQuery, most: int, kinds: Collection[str]) -> list[Any]:
-        """The rows of a match but for texts that have none of its rarer words; [] if one of those may be among the
-        `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all of them have. What more
-        than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not scored: that takes half of
-        the time."""
+        """Return the rows of a match but for texts that have none of its rarer words; [] if one of those may be among
+        the `most` best. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all of them have.
+        What more than half of them have counts for next to nothing (`_LEAST_FREQUENCY`) and is not scored: that
+        takes half of the time."""
         total = self._rows(_TOTAL)[0][0]
         counts = {word: self._rows(_COUNT, word)[0][0] for word in asked.words}
         given = {word: _most_given(total, found) for word, found in counts.items()}
@@ -177,7 +177,7 @@ class StoredTexts:
         return found
 
     def _of_best_piece(self, number: int, asked: FtsQuery) -> str:
-        """The excerpt with marks of a long text, "" if no piece of it matches."""
+        """Return the excerpt with marks of a long text, "" if no piece of it matches."""
         body = self.bodies([number]).get(number, "")  # another process may have just taken it out
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute(TEXTS)
@@ -218,7 +218,7 @@ class StoredTexts:
         return StoredTexts(self._memory, self._searched, self._hidden.union(paths)) if paths else self
 
     def _telling(self, text: str) -> list[str]:
-        """The words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
+        """Return the words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
         words = Counter(word for word in words_of(text) if not word.isdigit() and word not in STOP_WORDS)
         total = self._rows(_TOTAL)[0][0]
         frequent = {word: self._rows(_COUNT, f'"{word}"')[0][0] for word in words}
@@ -242,11 +242,12 @@ class StoredTexts:
         return vocabulary.instead(self._index.database, word, count)
 
     def _found(self, statement: str, expression: str, *values: str | int) -> list[Any]:
-        """What a statement gives for an expression of FTS5; nothing for an empty one."""
+        """Return what a statement gives for an expression of FTS5; nothing for an empty one."""
         return self._rows(statement, expression, *values) if expression else []
 
     def _rows(self, statement: str, *values: str | bytes | int) -> list[Any]:
-        """What a statement gives; if the index turns out to be damaged, or is in use for long, of another one."""
+        """Return what a statement gives; if the index turns out to be damaged, or is in use for long, of
+        another one."""
         try:
             return self._ask(statement, values)
         except sqlite3.DatabaseError as error:
@@ -261,12 +262,13 @@ class StoredTexts:
 
 
 def _most_given(total: int, count: int) -> float:
-    """The most that a word which `count` of `total` texts have gives to the score of one."""
+    """Return the most that a word which `count` of `total` texts have gives to the score of one."""
     return _MOST_OF_WORD * max(math.log((total - count + 0.5) / (count + 0.5)), _LEAST_FREQUENCY)
 
 
 def _rarer(words: Sequence[str], given: Mapping[str, float], share: float) -> tuple[list[str], float]:
-    """The first of some words, until the rest can give no more than a share of what all can; what the rest can give."""
+    """Return the first of some words, until the rest can give no more than a share of what all can; what the rest can
+    give."""
     rest = sum(given.values())
     least, rarer = share * rest, []
     for word in words:

@@ -34,7 +34,7 @@ def _kept(words: Iterable[str]) -> list[str]:
 
 
 def instead(database: sqlite3.Connection, word: str, count: Count) -> tuple[str, ...]:
-    """What to look for instead of a word: nothing if it occurs, or if nothing is like it.
+    """Return what to look for instead of a word: nothing if it occurs, or if nothing is like it.
 
     Nothing is like a number. Of a word it is two written as one (`readtimeout` for `read_timeout`), or else the words
     spelled most like it, the most frequent first. The first letter is taken to be right, or swapped with the second.

@@ -81,7 +81,7 @@ class _Ours:
 
 
 def _shared(ours: Leaves, theirs: Leaves) -> dict[str, str]:
-    """The new files of ours that go by a name which a new one of theirs goes by too, each with that one's path.
+    """Return the new files of ours that go by a name which a new one of theirs goes by too, each with that one's path.
 
     Pages of one path are taken for the same page.
     """
@@ -143,7 +143,7 @@ def _texts(memory: Memory, leaves: Leaves) -> dict[str, str]:
 
 
 def _parsed(texts: Mapping[str, str]) -> dict[str, Record]:
-    """The records among some files; what can't be read is left out."""
+    """Return the records among some files; what can't be read is left out."""
     found = {}
     for path, text in texts.items():
         if files.is_record_path(path, BY_FOLDER):

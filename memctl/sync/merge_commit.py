@@ -103,7 +103,7 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
 
 
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """The tree of what is not the memory, and what conflicts in it."""
+    """Return the tree of what is not the memory, and what conflicts in it."""
     repository = memory.repository
     trees = tree_merge.without(repository, [*bases, ours, theirs], memory.prefix)
     return tree_merge.merge(repository, trees[:-2], trees[-2], trees[-1])
@@ -127,7 +127,7 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
 
 
 def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
-    """The documents of a merged memory that differ from those in it (None: to be deleted), and a warning."""
+    """Return the documents of a merged memory that differ from those in it (None: to be deleted), and a warning."""
     if not documents.belong_here(memory, snapshot.config):
         return {}, ""
     try:
@@ -145,7 +145,7 @@ def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None
 
 
 def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
-    """What the commit says of itself: a line for each record of which something was decided."""
+    """Return what the commit says of itself: a line for each record of which something was decided."""
     deeds = [
         Deed("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}") for one in made.renamed
     ]
@@ -175,7 +175,7 @@ def describe(item: LostInFile) -> str:
 def _conflict(
     memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, documents: bool
 ) -> MemctlError:
-    """The error for a conflict: what Git does not merge, and what memctl fixes in the merge that the user makes.
+    """Return the error for a conflict: what Git does not merge, and what memctl fixes in the merge that the user makes.
 
     `names` are those that both sides gave out; `documents` says whether both have rendered some.
     """

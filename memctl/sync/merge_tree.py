@@ -71,7 +71,7 @@ def merge_text(
 
 
 def is_handoff(path: str) -> bool:
-    """Whether a file is the record of a handoff."""
+    """Return whether a file is the record of a handoff."""
     return path.startswith(f"{HANDOFF.folder}/") and files.is_record_path(path, BY_FOLDER)
 
 
@@ -180,7 +180,7 @@ class _Merge:
 
 
 def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
-    """Whether a file that both sides made the same of may count accesses: one more by each is two more."""
+    """Return whether a file that both sides made the same of may count accesses: one more by each is two more."""
     return before is not None and now is not None and files.is_record_path(path, BY_FOLDER)
 
 
@@ -201,7 +201,7 @@ def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: 
 
 
 def _is_news(work: _Merge, path: str) -> bool:
-    """Whether a file that both sides changed is no document, and not gone, nor what both have already."""
+    """Return whether a file that both sides changed is no document, and not gone, nor what both have already."""
     known = [side.get(path) for side in (work.ours, work.theirs)]
     return path in work.found and not path.startswith(f"{FOLDER}/") and known != [work.found[path]] * 2
 
@@ -213,7 +213,7 @@ def name_of(path: str) -> str:
 
 
 def is_authored(path: str) -> bool:
-    """Whether a file is a record, a page, or a session's: what is merged by its fields."""
+    """Return whether a file is a record, a page, or a session's: what is merged by its fields."""
     is_record = files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
     return is_record or (path.startswith(f"{session_page.FOLDER}/") and path.endswith(".md"))
 
@@ -298,11 +298,11 @@ def _revive(work: _Merge) -> None:
 
 
 def record_ids(paths: Iterable[str]) -> tuple[str, ...]:
-    """The ids of the records among some files."""
+    """Return the ids of the records among some files."""
     return tuple(dict.fromkeys(found for path in paths if (found := ids.id_in_path(path))))
 
 
 def changes(before: Leaves, after: Leaves) -> Mapping[str, Leaf | None]:
-    """What makes one set of files another."""
+    """Return what makes one set of files another."""
     gone: dict[str, Leaf | None] = dict.fromkeys(path for path in before if path not in after)
     return {**gone, **{path: leaf for path, leaf in after.items() if before.get(path) != leaf}}

@@ -58,7 +58,7 @@ def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
 
 
 def owned_before(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
-    """The ownerships, known only here, of sections of ours that get another number."""
+    """Return the ownerships, known only here, of sections of ours that get another number."""
     sections = _sections(planned)
     if not sections:
         return ()
@@ -71,7 +71,7 @@ def owned_before(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, 
 
 
 def _sections(done: SyncResult) -> list[tuple[str, str]]:
-    """The old and the new number of each page of ours that was renumbered."""
+    """Return the old and the new number of each page of ours that was renumbered."""
     return [(one.name, one.now) for one in done.made.renamed if one.record is None] if done.made else []
 
 
@@ -116,7 +116,7 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
 def _exchanged(
     memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool, is_fetched: bool
 ) -> tuple[State, Agreed]:
-    """The state of both, merged, and what the plan has made of it."""
+    """Return the state of both, merged, and what the plan has made of it."""
     if follow:
         taken = remote_state.take_in(memory, remote, is_fetched=is_fetched, preview=follow)
         return taken.seen.state, Agreed(plan(taken.seen.state).state, taken.theirs, taken.lost)
@@ -129,7 +129,7 @@ def _exchanged(
 
 
 def _gave_way(made: MergeCommit) -> set[str]:
-    """The records of which two answers, or other statuses, were one too many."""
+    """Return the records of which two answers, or other statuses, were one too many."""
     return {item.id for item in made.lost if item.loss.key == "status"}
 
 

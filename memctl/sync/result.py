@@ -50,7 +50,7 @@ class SyncResult(msgspec.Struct, frozen=True):
 
 
 def branch(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> list[str]:
-    """What became of the branch; nothing if there was nothing to do."""
+    """Return what became of the branch; nothing if there was nothing to do."""
     name = done.upstream.name
     lines = [f"fetched {commits(done.fetched)} of {name}"] if done.fetched else []
     if (made := done.made) is not None:
@@ -77,7 +77,8 @@ def branch(done: SyncResult, *, dry_run: bool = False, push: bool = True) -> lis
 
 
 def coordination(done: SyncResult, *, dry_run: bool = False) -> list[str]:
-    """What became of the state that agents share and of pages of sessions; nothing if there was nothing to do."""
+    """Return what became of the state that agents share and of pages of sessions; nothing if there was
+    nothing to do."""
     remote = done.upstream.remote
     lines = [f"coordination: {line}" for line in done.gave_way]
     lines += [f"{'ownership would follow' if dry_run else 'ownership'}: {line}" for line in done.settled]
@@ -97,10 +98,11 @@ def coordination(done: SyncResult, *, dry_run: bool = False) -> list[str]:
 
 
 def unfinished(planned: SyncResult) -> tuple[str, ...]:
-    """What became of the branch, but for the push, of which nobody knows if the process dies in the middle of it."""
+    """Return what became of the branch, but for the push, of which nobody knows if the process dies in the middle of
+    it."""
     return tuple(branch(msgspec.structs.replace(planned, pushed=0)))
 
 
 def commits(number: int) -> str:
-    """A number of commits in words."""
+    """Return a number of commits in words."""
     return quantity(number, "commit")

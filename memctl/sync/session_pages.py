@@ -111,7 +111,7 @@ def _judged(memory: Memory, since: list[str]) -> tuple[dict[str, str], dict[str,
 
 
 def _below_memory(tracked: str) -> str:
-    """The path of a file below its `.memory/`, "" for a folder and for what is in no memory."""
+    """Return the path of a file below its `.memory/`, "" for a folder and for what is in no memory."""
     name = f"/{tracked}".partition(f"/{FOLDER}/")[2]
     return name if name.endswith((".md", ".json")) else ""
 
@@ -148,7 +148,7 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
 
 
 def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:
-    """What may be pushed of a commit; but for a dry run the ref is at what is kept here."""
+    """Return what may be pushed of a commit; but for a dry run the ref is at what is kept here."""
     found = publishable(memory, ours, theirs)
     if found.keep != ours and not dry_run:
         with lock.hold(memory.repository.shared / "lock"):
@@ -158,14 +158,14 @@ def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Pu
 
 
 def _held_back(found: Publishable) -> str:
-    """What stays in this clone, and why; "" if nothing does."""
+    """Return what stays in this clone, and why; "" if nothing does."""
     named = [f"{path} ({why})" for path, why in sorted(found.held_back.items())]
     more = [f"and {len(named) - _SHOWN:,} more"] if len(named) > _SHOWN else []
     return f"pages of sessions that are not pushed: {', '.join([*named[:_SHOWN], *more])}" if named else ""
 
 
 def _joined(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
-    """The commit that has what both have; but for a dry run the ref is at it. "" if neither has any."""
+    """Return the commit that has what both have; but for a dry run the ref is at it. "" if neither has any."""
     repository = memory.repository
     with lock.hold(repository.shared / "lock"):
         ours = sessions_ref.now(memory)
@@ -179,7 +179,8 @@ def _joined(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
 
 
 def _merged(memory: Memory, remote: str, ours: str, theirs: str) -> str:
-    """A commit after both: all files of both, and a page that both have changed by the rules for a later summary."""
+    """Return a commit after both: all files of both, and a page that both have changed by the rules for a later
+    summary."""
     repository = memory.repository
     base = next(iter(tree_merge.bases(repository, ours, theirs)), "")
     changes: dict[str, Leaf | None] = {}
@@ -199,7 +200,7 @@ def _leaves(memory: Memory, commit: str, prefix: str) -> Leaves:
 
 
 def _memories(memory: Memory, *commits: str) -> list[str]:
-    """The folders of all memories that have files on the ref: a clone may have several."""
+    """Return the folders of all memories that have files on the ref: a clone may have several."""
     found = set()
     for one in commits:
         out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", one], memory.repository.top)

@@ -172,7 +172,7 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
 
 
 def _head(memory: Memory) -> tuple[str, str]:
-    """The branch of HEAD and its commit; raises MemctlError if nothing can be merged into it now."""
+    """Return the branch of HEAD and its commit; raises MemctlError if nothing can be merged into it now."""
     try:
         commits.forbid_if_unsafe(memory.repository)
     except CommitPending as error:
@@ -186,7 +186,8 @@ def _head(memory: Memory) -> tuple[str, str]:
 
 
 def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
-    """The commit of the remote's branch, and whether the state that agents share and pages of sessions came along."""
+    """Return the commit of the remote's branch, and whether the state that agents share and pages of sessions came
+    along."""
     state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.remote_ref(upstream.remote))
     changes = (batches.ref(memory, upstream.ref), batches.tracking(memory, upstream.ref, upstream.remote))

@@ -47,7 +47,7 @@ class EnvironmentDrift(msgspec.Struct, frozen=True):
 
 
 def current(memory: Memory) -> Environment:
-    """The environment now; the memory's own files don't count."""
+    """Return the environment now; the memory's own files don't count."""
     branch, head = memory.repository.branch()
     changed = differences.changed_in_worktree(memory.repository)
     dirty = [TouchedFile(one.path, _ACTIONS[one.status]) for one in changed if not _is_ours(memory, one.path)]
@@ -57,8 +57,8 @@ def current(memory: Memory) -> Environment:
 def touched_since(
     memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[TouchedFile] = ()
 ) -> tuple[TouchedFile, ...]:
-    """The files that the work touched since a checkpoint, as far as Git knows: those that differ from HEAD, those of
-    the user's own commits, and then those that are known already. What others committed is none of it."""
+    """Return the files that the work touched since a checkpoint, as far as Git knows: those that differ from HEAD,
+    those of the user's own commits, and then those that are known already. What others committed is none of it."""
     found = list(now.dirty)
     if before is not None and before.environment.head not in ("", now.head):
         mine = memory.environ.get("GIT_AUTHOR_NAME") or memory.repository.settings().get("user.name")
@@ -69,7 +69,7 @@ def touched_since(
 
 
 def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
-    """How the environment differs from what a checkpoint says of it."""
+    """Return how the environment differs from what a checkpoint says of it."""
     missing = [
         one.path
         for one in saved.files
@@ -128,7 +128,7 @@ def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
 
 
 def _commits(memory: Memory, after: str, until: str) -> list[Commit]:
-    """The commits after one up to another, newest first; none if this clone does not have the first."""
+    """Return the commits after one up to another, newest first; none if this clone does not have the first."""
     try:
         return history.commits(memory.repository, [], f"{after}..{until}", _MOST_COMMITS) if until else []
     except GitFailed:
@@ -140,7 +140,7 @@ def _is_ours(memory: Memory, path: str) -> bool:
 
 
 def _is_there(memory: Memory, path: str) -> bool:
-    """Whether a path of a checkpoint, which is none that leads out, is in the worktree."""
+    """Return whether a path of a checkpoint, which is none that leads out, is in the worktree."""
     return any(os.path.lexists(os.path.join(os.fsencode(memory.repository.top), name)) for name in _names(path))
 
 
@@ -152,6 +152,6 @@ def _names(path: str) -> Iterator[bytes]:
 
 
 def _named(items: Sequence[str]) -> str:
-    """Some of many, each within a length, and how many more."""
+    """Return some of many, each within a length, and how many more."""
     more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
     return ", ".join(one if len(one) <= _WIDTH else f"{one[:_WIDTH]}…" for one in map(one_line, items[:_NAMED])) + more

@@ -29,7 +29,7 @@ MOST_EVENTS = 50  # of a workflow since its last checkpoint; rules.md#compressio
 
 
 def workflow(memory: Memory, given: str) -> str:
-    """The workflow that an option names, or the one of the branch that HEAD is on, or the project's.
+    """Return the workflow that an option names, or the one of the branch that HEAD is on, or the project's.
 
     Two tasks at once are on two branches, mostly. Raises MemctlError if no name can be made of what was given, and for
     a path that leads elsewhere, which is no name.
@@ -46,7 +46,7 @@ def workflow(memory: Memory, given: str) -> str:
 
 
 def slug(text: str) -> str:
-    """A text as a name that serves in a path: small letters, digits, dots, dashes and underscores.
+    """Return a text as a name that serves in a path: small letters, digits, dots, dashes and underscores.
 
     A text that loses letters gets a hash, so that two texts never name the same workflow.
     """
@@ -118,7 +118,7 @@ def _refuse(values: dict[str, Any]) -> None:
 
 
 def since_checkpoint(events: Sequence[WorkflowEvent], workflow: str) -> list[WorkflowEvent]:
-    """The events of a workflow since its last checkpoint, oldest first."""
+    """Return the events of a workflow since its last checkpoint, oldest first."""
     found: list[WorkflowEvent] = []
     for event in events:
         if event.workflow_id == workflow:
@@ -134,7 +134,7 @@ def lines(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
 
 
 def is_due(events: list[WorkflowEvent]) -> bool:
-    """Whether so many events have come that they are to be compressed to a checkpoint (trigger 8: above 50)."""
+    """Return whether so many events have come that they are to be compressed to a checkpoint (trigger 8: above 50)."""
     return len(events) > MOST_EVENTS
 
 
@@ -143,12 +143,12 @@ _HANDED = re.compile(rf"{HANDED}: (HND-[\d-]+) (?:is|was) ({'|'.join(HANDOFF.sta
 
 
 def about_handoff(identifier: str, became: str) -> str:
-    """The beginning of what an event says of a handoff."""
+    """Return the beginning of what an event says of a handoff."""
     return f"{identifier} was {became}"
 
 
 def with_current_status(lines: Iterable[str], snapshot: Snapshot) -> tuple[str, ...]:
-    """Lines about events; one about a handoff gets the status that its record has now, if that has changed."""
+    """Return lines about events; one about a handoff gets the status that its record has now, if that has changed."""
     return tuple(_with_current_status(line, snapshot) for line in lines)
 
 

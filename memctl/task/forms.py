@@ -17,7 +17,7 @@ _APART = ("next_actions", "event_stream_summary")  # elements beside the state, 
 
 
 def markdown(state: TaskState) -> str:
-    """A state as a page."""
+    """Return a state as a page."""
     where = f"{code(state.environment.branch) if state.environment.branch else 'no branch'}"
     where += f", {state.environment.head[:10] or 'no commit yet'}"
     name = f"{inline(state.workflow_id)}: " if isinstance(state, Checkpoint) else ""
@@ -51,7 +51,7 @@ def _markdown(part: Part, line: Line) -> str:
 
 
 def xml(saved: Checkpoint) -> str:
-    """A checkpoint as a `workflow_checkpoint`."""
+    """Return a checkpoint as a `workflow_checkpoint`."""
     root = Element("workflow_checkpoint")
     add_texts(root, {"checkpoint_id": saved.checkpoint_id, "timestamp": saved.saved_at})
     state = SubElement(root, "resumable_state")

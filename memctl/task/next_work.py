@@ -95,7 +95,7 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, state: State, record: Record)
 
 
 def _assigned(state: State, record: Record) -> list[str]:
-    """The agents that have a task in which the id of a record stands."""
+    """Return the agents that have a task in which the id of a record stands."""
     tasks = state.agent_task_assignments.items()
     return [agent for agent, some in tasks if any(record.id in task for task in some)]
 
@@ -105,7 +105,8 @@ def _is_own(memory: Memory, state: State, record: Record) -> bool:
 
 
 def _done_lately(memory: Memory, snapshot: Snapshot, records: Iterable[Record]) -> Mapping[str, Record]:
-    """What was done lately that work goes on from, by memory_id: what it waited for, or another part of the same."""
+    """Return what was done lately that work goes on from, by memory_id: what it waited for, or another part of the
+    same."""
     related = [record for record in records if record.parent_memory_id or record.blocked_by]
     if not related:
         return {}
@@ -157,7 +158,7 @@ def _whose(memory: Memory, state: State, record: Record) -> Iterable[str]:
 
 
 def _next_action(snapshot: Snapshot, record: Record) -> str:
-    """The first next action that a record names, on a line."""
+    """Return the first next action that a record names, on a line."""
     try:
         actions = content(record.kind, snapshot.body(record)).get("next_actions")
     except (InvalidRecord, OSError):  # it changed just now
@@ -166,6 +167,6 @@ def _next_action(snapshot: Snapshot, record: Record) -> str:
 
 
 def _command(record: Record) -> str:
-    """What begins a piece of work, or shows one that is begun already or knows no beginning."""
+    """Return what begins a piece of work, or shows one that is begun already or knows no beginning."""
     begun = next_status(record)
     return f"memctl edit {record.id} --set status={begun}" if begun else f"memctl show {record.id}"

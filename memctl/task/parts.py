@@ -44,7 +44,7 @@ class Part(NamedTuple):
 
 
 def parts(state: TaskState) -> list[Part]:
-    """The parts of a state that have lines, the most important first: what is good to know comes last."""
+    """Return the parts of a state that have lines, the most important first: what is good to know comes last."""
     blocking = state.blocking
     issues = (one for one in state.records_of("ISS") if one not in blocking)
     events = state.event_stream_summary if isinstance(state, Checkpoint) else ()

@@ -57,7 +57,7 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 
 
 def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
-    """The steps after a command gave some of them and dropped others; raises MemctlError."""
+    """Return the steps after a command gave some of them and dropped others; raises MemctlError."""
     if twice := conflicting(given):
         raise MemctlError(f"{twice[0]!r} is given for two of {', '.join(PROGRESS)}", exit_code=USAGE)
     known = {key(step.text): step for step in before}
@@ -90,7 +90,8 @@ def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps after a task list that is whole: it takes the place of the list before, and done steps stay done."""
+    """Return the steps after a task list that is whole: it takes the place of the list before, and done steps stay
+    done."""
     known = {key(step.text): step for step in before}
     named = {key(step.text) for step in given}
     kept = [one for one in before if key(one.text) not in named and (one.status == DONE or one.evidence != TASK_LIST)]
@@ -99,7 +100,7 @@ def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]
 
 
 def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
-    """The steps after one of them, or a new one, has come as far as `step` says; none goes back."""
+    """Return the steps after one of them, or a new one, has come as far as `step` says; none goes back."""
     found = []
     is_new = True
     for one in before:
@@ -113,7 +114,7 @@ def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
 
 
 def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
-    """The steps of a stored state that another one does not have, or not as done."""
+    """Return the steps of a stored state that another one does not have, or not as done."""
     statuses = {key(step.text): step.status for step in given.steps}
     return [
         step
@@ -123,7 +124,7 @@ def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
 
 
 def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
-    """A whole state that takes the place of a stored one of its task: what was done there is done."""
+    """Return a whole state that takes the place of a stored one of its task: what was done there is done."""
     if stored is None:
         return given
     done = {key(step.text): step for step in stored.steps if step.status == DONE}
@@ -164,7 +165,7 @@ def newest_files(new: Iterable[TouchedFile], old: Iterable[TouchedFile]) -> tupl
 
 
 def after(before: str, action: str) -> str:
-    """What became of a file that two touches, one after the other, were made of."""
+    """Return what became of a file that two touches, one after the other, were made of."""
     if action in (READ, "") and before:
         return before
     if before == CREATED and action == MODIFIED:
@@ -175,7 +176,7 @@ def after(before: str, action: str) -> str:
 
 
 def finish(state: TaskState) -> TaskState:
-    """The state of a task that is over: what was not done is no step of it any more, and nothing comes next."""
+    """Return the state of a task that is over: what was not done is no step of it any more, and nothing comes next."""
     done = tuple(step for step in state.steps if step.status == DONE)
     whole = Step(cut(state.goal, LONGEST_LINE), DONE, evidence=COMMAND)
     return msgspec.structs.replace(state, steps=done or (whole,), next_actions=("none",))

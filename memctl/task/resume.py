@@ -40,7 +40,7 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 def missing(state: TaskState) -> list[Missing]:
-    """All that is missing; nothing means that it can be resumed from the state alone, or that it is finished.
+    """Return all that is missing; nothing means that it can be resumed from the state alone, or that it is finished.
 
     It has to say what for, from what, to what end and what binds, and to hide nothing (rules.md#parallel-work). Without
     a goal it is useless, without a current step doubtful (rules.md#checkpoints).
@@ -79,7 +79,7 @@ _HIDDEN = lazy_regex(
 
 
 def hidden_reference(text: str) -> str:
-    """The words by which a text refers to what only those know who were there; "" if it has none."""
+    """Return the words by which a text refers to what only those know who were there; "" if it has none."""
     match = _HIDDEN.search(text)
     return match[0] if match else ""
 
@@ -99,7 +99,7 @@ class Resumption(msgspec.Struct, frozen=True):
     closed: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
-        """Why it can't be resumed; with `strict` whatever is missing is a reason."""
+        """Return why it can't be resumed; with `strict` whatever is missing is a reason."""
         found = []
         if self.newer is not None and not allow_stale:
             found.append(f"stale: {self.newer.id} is newer")
@@ -137,7 +137,7 @@ def text(
     drift: Sequence[EnvironmentDrift],
     limit: int = LIMIT,
 ) -> ResumeText:
-    """The text with which work goes on from a checkpoint, with what is known of its handoffs by now.
+    """Return the text with which work goes on from a checkpoint, with what is known of its handoffs by now.
 
     It names references that only somebody who was there understands; what else is missing, the commands say.
     """
@@ -149,7 +149,7 @@ def text(
 
 
 def drift_since(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:
-    """How the environment and the events have gone on since a checkpoint."""
+    """Return how the environment and the events have gone on since a checkpoint."""
     now = environment.current(memory)
     withheld = snapshot.withheld.among(one.path for one in now.dirty)
     now = msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in withheld))
@@ -157,7 +157,7 @@ def drift_since(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[E
 
 
 def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
-    """What this clone's event stream has that the checkpoint does not, and whether the stream is whole.
+    """Yield what this clone's event stream has that the checkpoint does not, and whether the stream is whole.
 
     Why the stream is checked: rules.md#checkpoints.
     """

@@ -39,7 +39,8 @@ def write(
     is_trusted: bool = True,
     limit: int = LIMIT,
 ) -> ResumeText:
-    """The text for a state, how the environment has drifted since, and what is missing; at most `limit` characters.
+    """Return the text for a state, how the environment has drifted since, and what is missing; at most `limit`
+    characters.
 
     It says so if the state is of a clone that is not trusted.
     """
@@ -80,7 +81,8 @@ def _tail(state: TaskState) -> list[str]:
 
 
 def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> Iterator[Part]:
-    """The parts of the text: those of the state as far as they are shown, and what the reader has to know of it."""
+    """Yield the parts of the text: those of the state as far as they are shown, and what the reader has to
+    know of it."""
     yield Part("Missing, ask for it", "", "", [Line(text) for text in missing])
     early: list[Line] = []
     for part in parts(state):
@@ -100,13 +102,13 @@ def _parts(state: TaskState, drift: Sequence[str], missing: Sequence[str]) -> It
 
 
 def _step_line(line: Line) -> Line:
-    """A step with a commit or check that shows that it is done; the checkpoint has the rest."""
+    """Return a step with a commit or check that shows that it is done; the checkpoint has the rest."""
     evidence = line.facts.get("evidence", "")
     return Line(line.text, {"evidence": evidence} if evidence.startswith(("commit", "check")) else {})
 
 
 def _without_repeats(given: Iterable[Part], before: Sequence[str]) -> Iterator[Part]:
-    """The parts without lines that say what an earlier one has said, or the head. A file may be a step, too."""
+    """Yield the parts without lines that say what an earlier one has said, or the head. A file may be a step, too."""
     known = [_words(text) for text in before]
     for part in given:
         if part.item == "file":
@@ -122,7 +124,7 @@ def _without_repeats(given: Iterable[Part], before: Sequence[str]) -> Iterator[P
 
 
 def _words(line: str) -> str:
-    """What a line says, without its reasons."""
+    """Return what a line says, without its reasons."""
     return key(one_line(line).removesuffix("…").partition(_REASON)[0])
 
 
@@ -133,7 +135,7 @@ def _is_repeated(words: str, known: Sequence[str]) -> bool:
 
 
 def _fitting(parts: Iterable[Part], room: int) -> tuple[list[str], int]:
-    """The lines that fit, each with its label above the first of them; and how many don't."""
+    """Return the lines that fit, each with its label above the first of them; and how many don't."""
     given = list(parts)
     chosen: list[dict[int, str]] = [{} for _ in given]
     for is_first in (True, False):
@@ -153,6 +155,6 @@ def _fitting(parts: Iterable[Part], room: int) -> tuple[list[str], int]:
 
 
 def _label(part: Part) -> str:
-    """The title of a part as a label: `IN PROGRESS, begun and not finished:`."""
+    """Return the title of a part as a label: `IN PROGRESS, begun and not finished:`."""
     name, comma, rest = part.title.partition(",")
     return f"{name.upper()}{comma}{rest}:"

@@ -61,7 +61,7 @@ class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOptions) -> Change:
-    """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if a value is wrong."""
+    """Return the Change that adds a checkpoint. Raises MemctlError if it is stale, or if a value is wrong."""
     given = on_lines(given)
     workflow = options.workflow or versions.workflow_for(memory, snapshot, given.goal)
     options = msgspec.structs.replace(options, workflow=workflow, dropped=tuple(map(one_line, options.dropped)))
@@ -91,7 +91,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
 
 
 def on_lines(state: TaskState) -> TaskState:
-    """A state with each text on one line."""
+    """Return a state with each text on one line."""
     values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TEXTS}
     values |= {name: tuple(map(one_line, getattr(state, name))) for name in LISTS}
     steps = (msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
@@ -126,7 +126,8 @@ def _state(
 
 
 def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
-    """The checkpoint whose state is taken over; raises MemctlError if two clones left one each of that version."""
+    """Return the checkpoint whose state is taken over; raises MemctlError if two clones left one each of
+    that version."""
     named = next((one for one in found.checkpoints if one.checkpoint_id == options.base), None)
     if named is not None or not found.checkpoints:
         return named
@@ -142,7 +143,7 @@ def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
 def _number(
     memory: Memory, snapshot: Snapshot, options: SaveOptions, last: Checkpoint | None, here: Sequence[Checkpoint]
 ) -> Version:
-    """The next version of a workflow; raises MemctlError if what it goes on from is not the newest there is."""
+    """Return the next version of a workflow; raises MemctlError if what it goes on from is not the newest there is."""
     base = last.version if last else 0
     if options.base.isdecimal():
         base = int(options.base)
@@ -161,7 +162,8 @@ def _number(
 
 
 def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) -> int:
-    """The window as given; else the session's own, if it has saved before; else a new session opens a new one."""
+    """Return the window as given; else the session's own, if it has saved before; else a new session opens
+    a new one."""
     if options.window is not None:
         return options.window
     if not here:
@@ -184,7 +186,7 @@ def _stale(memory: Memory, newest: Version, here: Sequence[Checkpoint], mine: st
 
 
 def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
-    """What of the memory bears on any task: weighty decisions, open issues from the worst on, learnings."""
+    """Return what of the memory bears on any task: weighty decisions, open issues from the worst on, learnings."""
     issues = sorted(
         (r for r in snapshot.records if r.memory_type == "issue" and r.is_open),
         key=lambda record: (severity_rank(record), record.timestamp, record.id),
@@ -198,7 +200,8 @@ def _records(snapshot: Snapshot) -> tuple[RecordReference, ...]:
 
 
 def _blocking(memory: Memory, snapshot: Snapshot) -> Iterator[RecordReference]:
-    """What stands in the way of work, whoever recorded it: for everybody, as an issue that blocks work, in a state."""
+    """Yield what stands in the way of work, whoever recorded it: for everybody, as an issue that blocks work, in a
+    state."""
     for one in ref_state.read(memory).state.global_blockers.values():
         yield RecordReference(EVERYBODY, cut(one_line(one.text), LONGEST_LINE), f"noted by {one.agent_id}")
     for record in snapshot.open_records:
@@ -230,7 +233,7 @@ def _metrics(options: SaveOptions, events: Sequence[WorkflowEvent], before: Chec
 
 
 def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint:
-    """The checkpoint; its mark follows from all that it says."""
+    """Return the checkpoint; its mark follows from all that it says."""
     values |= {
         "format": FORMAT,
         "workflow_id": number.workflow,

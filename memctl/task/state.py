@@ -31,7 +31,7 @@ _MARKED = re.compile(r"\s*\((in progress|claimed)\)\W*$", re.IGNORECASE)
 
 
 def of_record(snapshot: Snapshot, record: Record) -> TaskState:
-    """The state that a record of a state holds; where its text can't be read, what its front matter says."""
+    """Return the state that a record of a state holds; where its text can't be read, what its front matter says."""
     try:
         values = content(record.kind, snapshot.body(record))
     except (InvalidRecord, OSError):  # it changed just now
@@ -48,7 +48,8 @@ def of_record(snapshot: Snapshot, record: Record) -> TaskState:
 
 
 def of_values(values: Mapping[str, Any]) -> TaskState:
-    """What the fields of a state's text say; a step that remains may be marked "(in progress)" or "(claimed)"."""
+    """Return what the fields of a state's text say; a step that remains may be marked "(in progress)" or
+    "(claimed)"."""
     left: dict[str, list[str]] = {"": [], "in progress": [], "claimed": []}
     for text in _lines(values, "substeps_remaining"):
         match = _MARKED.search(text)
@@ -69,7 +70,7 @@ def of_values(values: Mapping[str, Any]) -> TaskState:
 def update(
     snapshot: Snapshot, reference: str, given: TaskState, saved: TaskState | None, completion: int | None
 ) -> Change:
-    """The Change that brings the record of a state up to date: what is given, and the progress of a checkpoint.
+    """Return the Change that brings the record of a state up to date: what is given, and the progress of a checkpoint.
 
     Steps move as in a checkpoint, and next actions replace those of before; a field of the text that does not change
     stays to the letter. How far it is follows from its steps, unless `completion` (percent) is given. Raises
@@ -94,7 +95,7 @@ def _progress_of(saved: TaskState) -> TaskState:
 
 
 def record_values(state: TaskState) -> dict[str, Any]:
-    """What a record of a state says of a state's progress, as the fields of its text; `of_record` reads it."""
+    """Return what a record of a state says of a state's progress, as the fields of its text; `of_record` reads it."""
     left = [step for step in state.steps if step.status != task_state.DONE]
     return {
         "task_description": state.goal,

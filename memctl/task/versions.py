@@ -31,7 +31,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
 
 def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
-    """The checkpoints of one workflow, or of all (then by time)."""
+    """Return the checkpoints of one workflow, or of all (then by time)."""
     checkpoints: list[Checkpoint] = []
     faults: list[Fault] = []
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
@@ -48,7 +48,8 @@ def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
 
 
 def everywhere(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
-    """All versions of a workflow: in this worktree, and those that any commit of any branch, local or remote, added."""
+    """Return all versions of a workflow: in this worktree, and those that any commit of any branch, local or remote,
+    added."""
     folder = f"{checkpoint.FOLDER}/{workflow}"
     tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
     paths = (*snapshot.names(folder), *(path[len(memory.prefix) + 1 :] for path in tracked))
@@ -56,7 +57,7 @@ def everywhere(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version
 
 
 def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
-    """The workflow of whoever is at work: the branch's, unless somebody else is at another task there.
+    """Return the workflow of whoever is at work: the branch's, unless somebody else is at another task there.
 
     An agent or session that says that it is at another task than the one of the branch's newest checkpoint gets a
     workflow of its own, such as `main-codex`, and stays with it; without a pause of the other's
@@ -78,7 +79,7 @@ def workflow_for(memory: Memory, snapshot: Snapshot, goal: str = "") -> str:
 
 
 def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
-    """The newest checkpoint of a workflow that can be read, None if there is none."""
+    """Return the newest checkpoint of a workflow that can be read, None if there is none."""
     paths = snapshot.names(f"{checkpoint.FOLDER}/{workflow}")
     numbers = [version for path in paths if (version := checkpoint.version_at(path))]
     for number in sorted(numbers, reverse=True):
@@ -88,7 +89,7 @@ def newest_of(snapshot: Snapshot, workflow: str) -> Checkpoint | None:
 
 
 def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
-    """The versions of a workflow, or of all, that history has and the memory has not, newest first."""
+    """Return the versions of a workflow, or of all, that history has and the memory has not, newest first."""
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))
     beside = sessions_ref.now(memory)
@@ -99,7 +100,7 @@ def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Vers
 
 
 def newer(known: Iterable[Version], than: Version) -> Version | None:
-    """The newest of some versions of a workflow if it makes `than` stale."""
+    """Return the newest of some versions of a workflow if it makes `than` stale."""
     return max((version for version in known if than.is_behind(version)), default=None)
 
 
@@ -113,7 +114,8 @@ def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
 
 
 def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
-    """The checkpoint that an id or a unique beginning of one names; the newest of a workflow if `reference` is "".
+    """Return the checkpoint that an id or a unique beginning of one names; the newest of a workflow if `reference` is
+    "".
 
     Raises MemctlError if there is none, if there are several, or if it can't be read.
     """

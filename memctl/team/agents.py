@@ -127,7 +127,7 @@ def _line(text: str) -> str:
 
 
 def begin_work(state: State, agent: str, handoff: str, work: Work) -> State:
-    """An agent is at work at what it took over with a handoff, be it at other things or not."""
+    """Return an agent is at work at what it took over with a handoff, be it at other things or not."""
     before = state.active_agents.get(agent) or Agent(joined_at=work.since)
     now = msgspec.structs.replace(before, task=work.task or before.task, handoffs={**before.handoffs, handoff: work})
     return state.with_(active_agents={**state.active_agents, agent: now})
@@ -144,7 +144,7 @@ def only_working(state: State, sections: Collection[str], agent: str = "") -> St
 
 
 def end_work(state: State, agent: str, handoffs: Collection[str]) -> State:
-    """An agent is not at work by any of some handoffs."""
+    """Return an agent is not at work by any of some handoffs."""
     one = state.active_agents.get(agent)
     if one is None or not any(handoff in one.handoffs for handoff in handoffs):
         return state
@@ -170,7 +170,7 @@ def _without_sections(work: Work, sections: Collection[str]) -> Work | None:
 
 
 def _with_work(one: Agent, handoffs: Mapping[str, Work]) -> Agent | None:
-    """An agent at work by some handoffs, and no others; None if only others had brought it to work."""
+    """Return an agent at work by some handoffs, and no others; None if only others had brought it to work."""
     gone = [work for key, work in one.handoffs.items() if key not in handoffs]
     task = one.task
     if any(work.task == task for work in gone):

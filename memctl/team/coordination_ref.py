@@ -11,17 +11,17 @@ _REF = "refs/memctl/coordination"
 
 
 def tracking(memory: Memory, remote: str) -> str:
-    """Where memctl keeps what it has fetched of a remote's."""
+    """Return where memctl keeps what it has fetched of a remote's."""
     return ref(memory).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
 
 
 def ref(memory: Memory) -> str:
-    """The ref of a memory; one that is not at the worktree's top has its own."""
+    """Return the ref of a memory; one that is not at the worktree's top has its own."""
     return named(memory.prefix)
 
 
 def named(prefix: str) -> str:
-    """The ref of the memory at a place below the worktree's top."""
+    """Return the ref of the memory at a place below the worktree's top."""
     if prefix == ".memory":
         return _REF
     from hashlib import blake2b  # 3 ms

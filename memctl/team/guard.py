@@ -35,7 +35,7 @@ class Denied(msgspec.Struct, frozen=True):
 
 
 def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
-    """A change that its actor may make; raises MemctlError if it writes to a section that is another's.
+    """Return a change that its actor may make; raises MemctlError if it writes to a section that is another's.
 
     With `allow_owned` it may, for a reason that goes into the commit together with whose the section is.
     """
@@ -61,7 +61,8 @@ def refuse(memory: Memory, change: Change) -> None:
 
 
 def denied(memory: Memory, change: Change) -> list[Denied]:
-    """The files of a change that who is at work may not write; what they were and what they become both count."""
+    """Return the files of a change that who is at work may not write; what they were and what they become
+    both count."""
     state, agent, now = _state(memory), memory.actor, memory.now
     if state is None or not forbidding(state, agent, now):
         return []
@@ -78,7 +79,7 @@ def denied(memory: Memory, change: Change) -> list[Denied]:
 
 
 def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
-    """The records that who is at work may not write, by path, each with the ownership that says so in words."""
+    """Return the records that who is at work may not write, by path, each with the ownership that says so in words."""
     state, agent, now = _state(memory), memory.actor, memory.now
     if state is None or not forbidding(state, agent, now):
         return {}
@@ -94,7 +95,7 @@ def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
 
 
 def _state(memory: Memory) -> State | None:
-    """The state that agents share; None if there is none, and so nobody owns a section."""
+    """Return the state that agents share; None if there is none, and so nobody owns a section."""
     commit = memory.repository.tip(ref(memory))
     if not commit:
         return None
@@ -104,12 +105,12 @@ def _state(memory: Memory) -> State | None:
 
 
 def forbidding(state: State, agent: str, now: str) -> list[Ownership]:
-    """The ownerships that keep an agent from writing."""
+    """Return the ownerships that keep an agent from writing."""
     return [held for held in state.section_ownership_map.values() if held.is_live(now) and not held.lets_write(agent)]
 
 
 def holding(state: State, markers: tuple[str, ...], now: str) -> Ownership | None:
-    """The ownership that decides about something in sections, the innermost first; None if nobody owns it."""
+    """Return the ownership that decides about something in sections, the innermost first; None if nobody owns it."""
     return next((held for marker in markers if (held := state.live(marker, now))), None)
 
 

@@ -46,26 +46,26 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
         return (self.handoff, *self.aliases)
 
     def why(self, name: str = "") -> str:
-        """The `lock_reason` of the ownership that it gives."""
+        """Return the `lock_reason` of the ownership that it gives."""
         return f"Handoff {name or self.handoff} from {self.giver}"
 
     def why_back(self, name: str = "") -> str:
-        """The reason that an ownership has which came back."""
+        """Return the reason that an ownership has which came back."""
         return f"Transfer back: handoff {name or self.handoff}"
 
     def is_about(self, held: Ownership, name: str = "") -> bool:
-        """Whether an ownership has this handoff as its reason, under one of its ids, whoever has it by now."""
+        """Return whether an ownership has this handoff as its reason, under one of its ids, whoever has it by now."""
         return held.section_id in self.sections and held.lock_reason in (self.why(name), self.why_back(name))
 
 
 def handoff_in(reason: str) -> str:
-    """The handoff that an ownership has as its reason, "" if there is none."""
+    """Return the handoff that an ownership has as its reason, "" if there is none."""
     match = _REASON.fullmatch(reason)
     return match[1] or match[2] if match else ""
 
 
 def transfer_of(one: Handoff, now: str, taken: Collection[str]) -> Transfer:
-    """What changes hands by the handoff that a record tells of.
+    """Return what changes hands by the handoff that a record tells of.
 
     `taken` are the ids that handoffs have. An alias that is another's id means that one, wherever it stands
     (`settling` has seen to what it meant before).
@@ -83,12 +83,12 @@ def transfer_of(one: Handoff, now: str, taken: Collection[str]) -> Transfer:
 
 
 def unowned(state: State, sections: Sequence[str], now: str) -> tuple[str, ...]:
-    """Those of some sections that nobody owns."""
+    """Return those of some sections that nobody owns."""
     return tuple(section for section in sections if state.live(section, now) is None)
 
 
 def offer(given: Transfer) -> Plan:
-    """All sections become the taker's, or none: each must be the giver's or nobody's.
+    """Return all sections become the taker's, or none: each must be the giver's or nobody's.
 
     The way of owning, its end and its readers stay as they are; a section that nobody owned becomes exclusive.
     """
@@ -115,7 +115,7 @@ def offer(given: Transfer) -> Plan:
 
 
 def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
-    """The taker is at work, at the task of the handoff; sections that it declines go back.
+    """Return the taker is at work, at the task of the handoff; sections that it declines go back.
 
     Raises MemctlError if the handoff was withdrawn or declined elsewhere, which this clone's record does not say yet.
     """
@@ -136,7 +136,7 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
 
 
 def give_back(given: Transfer, op: str) -> Plan:
-    """All sections go back, as far as the taker has them still by this handoff.
+    """Return all sections go back, as far as the taker has them still by this handoff.
 
     Raises MemctlError if the taker accepted it elsewhere, which this clone's record does not say yet.
     """
@@ -158,13 +158,13 @@ def _answered(given: Transfer, why: str) -> MemctlError:
 
 
 def moved_on(state: State, given: Transfer) -> list[Ownership]:
-    """The ownerships of the sections that are no longer what the handoff made them: these don't go back."""
+    """Return the ownerships of the sections that are no longer what the handoff made them: these don't go back."""
     found = (state.live(section, given.now) for section in given.sections)
     return [held for held in found if held is not None and not is_by(held, given)]
 
 
 def give_back_sections(state: State, given: Transfer, sections: Collection[str]) -> State:
-    """The sections are the giver's again, as far as the taker has them still by this handoff.
+    """Return the sections are the giver's again, as far as the taker has them still by this handoff.
 
     What nobody owned before is over at once: so nobody owns it, and the state tells that it was not taken.
     """
@@ -182,7 +182,7 @@ def give_back_sections(state: State, given: Transfer, sections: Collection[str])
 
 
 def _give_again(state: State, given: Transfer, section: str) -> State:
-    """The section is the taker's after all, as far as it went back by this handoff and nothing came since."""
+    """Return the section is the taker's after all, as far as it went back by this handoff and nothing came since."""
     held = state.section_ownership_map.get(section)
     if held is None or not is_back(held, given):
         return state
@@ -192,12 +192,12 @@ def _give_again(state: State, given: Transfer, section: str) -> State:
 
 
 def is_by(held: Ownership, given: Transfer) -> bool:
-    """Whether the taker owns a section by this handoff, and not by something since."""
+    """Return whether the taker owns a section by this handoff, and not by something since."""
     return held.owner_agent_id == given.taker and held.lock_reason in map(given.why, given.names)
 
 
 def is_back(held: Ownership, given: Transfer) -> bool:
-    """Whether the giver owns a section, or did to the end, because it came back of this handoff."""
+    """Return whether the giver owns a section, or did to the end, because it came back of this handoff."""
     return held.owner_agent_id == given.giver and held.lock_reason in map(given.why_back, given.names)
 
 
@@ -212,7 +212,7 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 
 def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> list[Contradiction]:
-    """Every contradiction between the answers of some handoffs and a state.
+    """Return every contradiction between the answers of some handoffs and a state.
 
     Only what stands in the state by the very handoff counts: a section that was given to somebody else since, or taken
     anew, has gone on. A handoff that waits for its answer may have one on another branch.
@@ -231,12 +231,12 @@ def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
 
 
 def describe(handoffs: Sequence[Handoff], state: State, now: str) -> list[str]:
-    """What settling does to a state, a line each."""
+    """Return what settling does to a state, a line each."""
     return _settled(handoffs, state, now)[1]
 
 
 def _settled(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
-    """A state after settling, and what that does, a line each."""
+    """Return a state after settling, and what that does, a line each."""
     state, lines = _rename(handoffs, state, now)
     for one in contradictions(handoffs, state, now):
         state = one.settle(state)
@@ -245,13 +245,13 @@ def _settled(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State
 
 
 def concerns(state: State) -> bool:
-    """Whether a state tells of any handoff; mostly none does, and then nobody needs to read their records."""
+    """Return whether a state tells of any handoff; mostly none does, and then nobody needs to read their records."""
     reasons = (held.lock_reason for held in state.section_ownership_map.values())
     return any(map(handoff_in, reasons)) or any(agent.handoffs for agent in state.active_agents.values())
 
 
 def _transfers(handoffs: Sequence[Handoff], now: str) -> dict[str, tuple[Handoff, Transfer]]:
-    """Some handoffs and what changes hands by them, by their ids.
+    """Return some handoffs and what changes hands by them, by their ids.
 
     Of those that have one id, until `renumber` tells them apart, nobody knows which the state means: they are left out.
     """
@@ -260,7 +260,7 @@ def _transfers(handoffs: Sequence[Handoff], now: str) -> dict[str, tuple[Handoff
 
 
 def _rename(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
-    """The state with the ids that handoffs have now, where it has those that another clone had given out too."""
+    """Return the state with the ids that handoffs have now, where it has those that another clone had given out too."""
     named: list[str] = []
     by_id = _transfers(handoffs, now)
     for one, given in by_id.values():
@@ -279,7 +279,8 @@ def _rename(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State,
 
 
 def _is_at_work(state: State, given: Transfer) -> bool:
-    """Whether what the taker is at work on under a handoff's id may be by that one: all its sections are of it."""
+    """Return whether what the taker is at work on under a handoff's id may be by that one: all its sections
+    are of it."""
     active = state.active_agents.get(given.taker)
     found = active.handoffs.get(given.handoff) if active else None
     return found is not None and set(found.sections) <= set(given.sections)
@@ -307,7 +308,7 @@ def _contradicting(one: Handoff, given: Transfer, state: State) -> Iterator[Cont
 
 
 def _of_ownership(one: Handoff, given: Transfer, held: Ownership, owner: str) -> Contradiction:
-    """A section that is to be another's, or nobody's (`owner` is "")."""
+    """Return a section that is to be another's, or nobody's (`owner` is "")."""
     section, record = held.section_id, one.record
     is_declined = record.status == ACCEPTED and section in one.parties.declined
     answer = f"{record.id} is {record.status}" + (f" without {section}" if is_declined else "")
@@ -325,7 +326,8 @@ def _of_ownership(one: Handoff, given: Transfer, held: Ownership, owner: str) ->
 
 
 def _of_work(one: Handoff, given: Transfer, section: str = "", owner: str = "") -> Contradiction:
-    """A taker at work on a section that is another's, or without a section by a handoff that it has not accepted."""
+    """Return a taker at work on a section that is another's, or without a section by a handoff that it has not
+    accepted."""
     answer, taker = f"{one.record.id} is {one.record.status}", given.taker
     where = f"on {section}, which is {_possessive(owner)}" if section else "by it"
 
@@ -343,6 +345,6 @@ def _possessive(agent: str) -> str:
 
 
 def _is_gone(held: Ownership, given: Transfer) -> bool:
-    """Whether a section is another's than the taker's, and was not only offered on by it."""
+    """Return whether a section is another's than the taker's, and was not only offered on by it."""
     is_offered = held.previous_owner == given.taker and handoff_in(held.lock_reason)
     return held.owner_agent_id != given.taker and not is_offered

@@ -35,7 +35,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def acquire(claim: Claim) -> Plan:
-    """All sections of a claim, or none: each that is free, expired or already the agent's own.
+    """Return all sections of a claim, or none: each that is free, expired or already the agent's own.
 
     A section that is owned as shared-write may be written by all, so asking for that is granted and changes nothing.
     """
@@ -126,7 +126,7 @@ def follow(moved: Sequence[tuple[Ownership, str]]) -> Plan:
 
 
 def refusal(held: Ownership) -> MemctlError:
-    """What to say to somebody who wants a section that another has."""
+    """Return what to say to somebody who wants a section that another has."""
     return MemctlError(
         held.told,
         f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",
@@ -134,7 +134,7 @@ def refusal(held: Ownership) -> MemctlError:
 
 
 def section_id(text: str) -> str:
-    """The marker of a section that can be owned; raises MemctlError for anything else."""
+    """Return the marker of a section that can be owned; raises MemctlError for anything else."""
     marker = "§" + text.strip().removeprefix("§")
     if SECTION.fullmatch(marker) is None:
         raise MemctlError(
@@ -146,7 +146,7 @@ def section_id(text: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Why somebody has a section, on one line; raises MemctlError if that is a whole story."""
+    """Return why somebody has a section, on one line; raises MemctlError if that is a whole story."""
     line = printable_line(text)
     if len(line) > _REASON:
         raise MemctlError(f"the reason has {len(line):,} characters", f"give one of at most {_REASON}", USAGE)
@@ -160,7 +160,8 @@ def refuse_no_reason(force: bool, reason: str) -> None:
 
 
 def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:
-    """The new ownership; one that the agent has already keeps what is not given anew, when it began, who was before."""
+    """Return the new ownership; one that the agent has already keeps what is not given anew, when it began, who was
+    before."""
     own = held if held and held.owner_agent_id == name else None
     former = own.previous_owner if own else last.owner_agent_id if last else None
     readers = claim.readers if claim.readers is not None or own is None else own.agents_with_read_access
@@ -178,7 +179,7 @@ def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: 
 
 
 def _by_force(holders: Sequence[str], agent: str) -> str:
-    """What the title of a step says if others had some of the sections."""
+    """Return what the title of a step says if others had some of the sections."""
     others = ", ".join(dict.fromkeys(holder for holder in holders if holder != agent))
     return f", from {others} by force" if others else ""
 

@@ -44,7 +44,7 @@ def closed_to(state: State, agent: str, now: str) -> Closed | None:
 
 
 def _restricting(memory: Memory) -> State | None:
-    """The shared state if an ownership in it names readers, be it over; else None."""
+    """Return the shared state if an ownership in it names readers, be it over; else None."""
     if is_known_open(memory.repository, memory.prefix):
         return None
     name = coordination_ref.ref(memory)
@@ -61,7 +61,7 @@ def _restricting(memory: Memory) -> State | None:
 
 
 def is_known_open(repository: Repository, prefix: str) -> bool:
-    """Whether it is known, by a note, that nothing of the memory at `prefix` is kept from anybody."""
+    """Return whether it is known, by a note, that nothing of the memory at `prefix` is kept from anybody."""
     name = coordination_ref.named(prefix)
     commit = repository.tip(name)
     with suppress(OSError, UnicodeDecodeError):
@@ -70,5 +70,5 @@ def is_known_open(repository: Repository, prefix: str) -> bool:
 
 
 def _note(repository: Repository, name: str) -> Path:
-    """The file that names the commit of the shared state in which nothing is kept from anybody."""
+    """Return the file that names the commit of the shared state in which nothing is kept from anybody."""
     return repository.shared / f"open-{name.rpartition('/')[2]}"

@@ -71,12 +71,12 @@ Prepare = Callable[[StateOutcome], None]  # called with the commit of a step bef
 
 
 def read(memory: Memory) -> ReadState:
-    """The state as it is now, empty if nobody has written any; raises MemctlError if it can't be read."""
+    """Return the state as it is now, empty if nobody has written any; raises MemctlError if it can't be read."""
     return at(memory, memory.repository.tip(ref(memory)))
 
 
 def at(memory: Memory, commit: str) -> ReadState:
-    """The state as a commit has it; "" stands for the time before the first."""
+    """Return the state as a commit has it; "" stands for the time before the first."""
     if not commit:
         return ReadState(State(project_id=memory.config.project))
     files = refs.read(memory.repository, commit, FILES)
@@ -120,7 +120,8 @@ def update_alone(
 
 
 def planned(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
-    """What a plan makes of a state, with the next version if that differs; raises MemctlError for a stale writer."""
+    """Return what a plan makes of a state, with the next version if that differs; raises MemctlError for a stale
+    writer."""
     if terms.expected is not None and terms.expected != seen.state.sync_version:
         raise _stale(memory, seen, terms.expected)
     step = plan(seen.state)
@@ -166,7 +167,7 @@ def move(memory: Memory, commit: str, seen: str, *, is_locked: bool = False) -> 
 
 
 def content(state: State) -> State:
-    """A state without its version and time, to tell whether anything differs."""
+    """Return a state without its version and time, to tell whether anything differs."""
     return state.with_(sync_version=0, last_sync_timestamp="", project_id="")
 
 

@@ -101,7 +101,7 @@ def update_alone(
 
 
 def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
-    """Whether the remote has taken a commit, False if another machine was first.
+    """Return whether the remote has taken a commit, False if another machine was first.
 
     Raises MemctlError if it has not; Unfinished if it can't be asked.
     """
@@ -139,7 +139,7 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
 
 
 def published(memory: Memory, remote: str) -> State:
-    """The state that a remote has, empty if it has none; raises MemctlError if it can't be asked."""
+    """Return the state that a remote has, empty if it has none; raises MemctlError if it can't be asked."""
     return ref_state.at(memory, _fetched(memory, remote)).state
 
 
@@ -178,7 +178,7 @@ def _fetched(memory: Memory, remote: str) -> str:
 def _merged(
     memory: Memory, remote: str, base: State, ours: ReadState, theirs: ReadState
 ) -> tuple[ReadState, tuple[str, ...]]:
-    """A commit after both histories."""
+    """Return a commit after both histories."""
     state, lost = merge_states(base, ours.state, theirs.state)
     step = Step(state, "merge", f"the state of {remote}")
     commit = ref_state.commit_step(memory, ours, step, "; ".join(lost), theirs.commit)
@@ -189,7 +189,7 @@ V = TypeVar("V")
 
 
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
-    """The state that comes of both, with a version above either's, and what of ours gave way to theirs."""
+    """Return the state that comes of both, with a version above either's, and what of ours gave way to theirs."""
     lost: list[str] = []
     merged = theirs.with_(
         sync_version=max(ours.sync_version, theirs.sync_version) + 1,
@@ -216,7 +216,7 @@ def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[
 def _each(
     what: str, lost: list[str], base: Mapping[str, V], ours: Mapping[str, V], theirs: Mapping[str, V]
 ) -> dict[str, V]:
-    """What either side made of each entry; of an entry that both changed differently, theirs."""
+    """Return what either side made of each entry; of an entry that both changed differently, theirs."""
     merged: dict[str, V] = {}
     for key in {**base, **ours, **theirs}:
         before, one, other = base.get(key), ours.get(key), theirs.get(key)

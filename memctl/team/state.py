@@ -40,22 +40,23 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
     agents_with_read_access: tuple[str, ...] | None = None
 
     def is_live(self, now: str) -> bool:
-        """Whether it counts: an ownership ends by itself at `expires_at`."""
+        """Return whether it counts: an ownership ends by itself at `expires_at`."""
         return self.expires_at is None or self.expires_at > now
 
     def lets_write(self, agent: str) -> bool:
-        """Whether an agent may write; in a read-only section not even the owner may (rules.md#ownership-and-access)."""
+        """Return whether an agent may write; in a read-only section not even the owner may
+        (rules.md#ownership-and-access)."""
         if self.ownership_type == EXCLUSIVE:
             return agent == self.owner_agent_id
         return self.ownership_type == SHARED_WRITE
 
     def lets_read(self, agent: str) -> bool:
-        """Whether an agent may read the details and the files of the section."""
+        """Return whether an agent may read the details and the files of the section."""
         readers = self.agents_with_read_access
         return readers is None or agent == self.owner_agent_id or agent in readers
 
     def passed(self, to: str, now: str, why: str) -> Ownership:
-        """The ownership as another agent has it from now on; its way, its end and its readers stay."""
+        """Return the ownership as another agent has it from now on; its way, its end and its readers stay."""
         return msgspec.structs.replace(
             self, owner_agent_id=to, acquired_at=now, previous_owner=self.owner_agent_id, lock_reason=why
         )
@@ -76,7 +77,7 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agent_name(text: str) -> str:
-    """The name of an agent: one line of at most 100 printable characters; raises MemctlError.
+    """Return the name of an agent: one line of at most 100 printable characters; raises MemctlError.
 
     What begins like an option is one whose own value is missing: `--to --section 2.1` hands nothing to "--section".
     What leads out of a folder is a path that slipped in; "team/bob" is a name.
@@ -132,12 +133,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     shared_resources: dict[str, str] = {}
 
     def live(self, section: str, now: str) -> Ownership | None:
-        """The ownership of a section, if it has one that still counts."""
+        """Return the ownership of a section, if it has one that still counts."""
         found = self.section_ownership_map.get(section)
         return found if found and found.is_live(now) else None
 
     def with_(self, **values: Any) -> State:
-        """The state with other values."""
+        """Return the state with other values."""
         return msgspec.structs.replace(self, **values)
 
 
@@ -161,7 +162,7 @@ FILES = (_HEAD, *_PARTS)
 
 
 def encode(state: State) -> dict[str, bytes]:
-    """The files of a state: JSON with sorted keys, so that equal states have equal files."""
+    """Return the files of a state: JSON with sorted keys, so that equal states have equal files."""
     head = _Head(FORMAT, state.project_id, state.sync_version, state.last_sync_timestamp)
     values = {_HEAD: head, **{name: getattr(state, field) for name, (field, _) in _PARTS.items()}}
     encoded = {name: msgspec.json.encode(value, order="sorted") for name, value in values.items()}

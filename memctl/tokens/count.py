@@ -37,7 +37,7 @@ class Tokenizer(msgspec.Struct, frozen=True):
 
 
 def tokenizer_of(model: str) -> Tokenizer | None:
-    """The tokenizer of a Claude model; None for other models, or where ctok is not installed."""
+    """Return the tokenizer of a Claude model; None for other models, or where ctok is not installed."""
     if "claude" not in model.lower():
         return None
     try:
@@ -50,7 +50,7 @@ def tokenizer_of(model: str) -> Tokenizer | None:
 
 
 def _generation(version: tuple[int, int]) -> str:
-    """The first version that counts like one, as ctok tells them apart."""
+    """Return the first version that counts like one, as ctok tells them apart."""
     if version < (4, 7):
         return "3.0"
     return "4.7" if version < (4, 8) else "4.8"
@@ -102,7 +102,7 @@ class Counter:
         return self.family.factors[kind] * (1 if self._learnt is None else self._learnt.ratio)
 
     def count(self, text: str, kind: str = "markdown") -> Count:
-        """The tokens of a text of a kind (one of `families.KINDS`)."""
+        """Return the tokens of a text of a kind (one of `families.KINDS`)."""
         text = encodable(text)
         if self._learnt is not None and (reported := self._learnt.reported_of(text)) is not None:
             return Count(reported, f"reported by {self._learnt.model}", 0.0)
@@ -130,7 +130,7 @@ class Counter:
         return self.tokens(text, kind_of_text(name, text))
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
-        """Whether a text has from `least` to `most` tokens; counted only if cheap bounds do not tell."""
+        """Return whether a text has from `least` to `most` tokens; counted only if cheap bounds do not tell."""
         if self._tokenizer is not None or self._learnt is not None:
             return least <= self.tokens(text, kind) <= most
         question = f"{self.family.name} {kind} {least}-{most}"
@@ -149,7 +149,7 @@ class Counter:
         return max(map(len, words)) <= _LONG_WORD and about * factor * (1 + 2 * families.ERROR[kind]) <= most
 
     def _o200k(self, text: str) -> int | None:
-        """The tokens of o200k; None if nothing here can tell."""
+        """Return the tokens of o200k; None if nothing here can tell."""
         if (known := self._kept(text, _ENCODING)) is not None:
             return known
         encoder = _tokenizer()  # 35 ms, hence only now
@@ -202,11 +202,11 @@ class Learnt(msgspec.Struct, frozen=True):
     reported: dict[bytes, int] = {}
 
     def error_of(self, kind: str, family: Family) -> float:
-        """The error band for a kind of text."""
+        """Return the error band for a kind of text."""
         return self.error if kind in self.kinds else max(self.error, family.error)
 
     def reported_of(self, text: str) -> int | None:
-        """What the model reported of this very text, if it did."""
+        """Return what the model reported of this very text, if it did."""
         return self.reported.get(digest_of(text))
 
 
@@ -216,14 +216,14 @@ def digest_of(text: str) -> bytes:
 
 
 def name_of(model: str) -> str:
-    """A model's name without what does not change how it counts: vendor, date, the version of a deployment."""
+    """Return a model's name without what does not change how it counts: vendor, date, the version of a deployment."""
     name = model.strip().lower().rpartition("/")[2]
     name = re.sub(r"^(?:[a-z]{2,6}\.)?anthropic\.", "", name)
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
 def learn(model: str, found: Sequence[Observation], family: Family) -> Learnt | None:
-    """What the observations of a model, in their order, teach; None if there are none."""
+    """Return what the observations of a model, in their order, teach; None if there are none."""
     if not found:
         return None
     ratio = 1.0
@@ -264,6 +264,6 @@ def of_memory(memory: Memory, model: str, tokenizer: Tokenizer | None = None) ->
 
 
 def learnt(folder: Path, model: str, family: Family) -> Learnt | None:
-    """What was learnt of a model in a clone, by the folder that its worktrees share; None if nothing was."""
+    """Return what was learnt of a model in a clone, by the folder that its worktrees share; None if nothing was."""
     name = name_of(model)
     return learn(name, observations.of(folder, name), family)

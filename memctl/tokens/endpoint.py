@@ -50,7 +50,7 @@ class Endpoint:
         self._cache = cache
 
     def count(self, text: str, *, allow_secret: bool = False) -> Count:
-        """The tokens of a request of one message with this text; raises MemctlError if there is no answer."""
+        """Return the tokens of a request of one message with this text; raises MemctlError if there is no answer."""
         source = f"Anthropic's count for {self.model}"
         key = digest(text, f"{self._url} {self.model}")
         known = None if self._cache is None else self._cache.token_count(key)

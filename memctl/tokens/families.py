@@ -80,7 +80,7 @@ _BEGINNING = 6_000  # characters
 
 
 def family_of(model: str) -> Family:
-    """The family that a model or family name belongs to; raises MemctlError for an unknown one."""
+    """Return the family that a model or family name belongs to; raises MemctlError for an unknown one."""
     name = model.strip().lower()
     if name in FAMILIES:
         return FAMILIES[name]
@@ -93,20 +93,20 @@ def family_of(model: str) -> Family:
 
 
 def claude_version(name: str) -> tuple[int, int]:
-    """The version in a name such as claude-sonnet-4-5-20250929 or claude-3-opus; without one, the latest is meant."""
+    """Return the version in a name such as claude-sonnet-4-5-20250929 or claude-3-opus; without one, the latest is
+    meant."""
     match = re.search(r"(?<!\d)(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)", name)
     return (int(match[1]), int(match[2] or 0)) if match else (99, 0)
 
 
 def is_pack(text: str) -> bool:
-    """Whether a text begins as packs of memctl do, in any format."""
+    """Return whether a text begins as packs of memctl do, in any format."""
     return _PACK.search(text[:_BEGINNING]) is not None
 
 
 def kind_of_text(name: str, text: str) -> str:
-    """The kind of a text by its file name, or failing that by how it begins; a pack of memctl's is Markdown, as it was
-    counted when it was made.
-    """
+    """Return the kind of a text by its file name, or failing that by how it begins; a pack of memctl's is Markdown, as
+    it was counted when it was made."""
     if is_pack(text):
         return "markdown"
     kind = _BY_SUFFIX.get(name.rpartition(".")[2].lower()) if "." in name else None

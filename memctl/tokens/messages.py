@@ -179,7 +179,7 @@ def kind_in_messages(text: str, what: str) -> str:
 
 
 def _listing(text: str) -> str:
-    """The kind of what a tool lists with numbers of lines, by the first lines; "" of anything else."""
+    """Return the kind of what a tool lists with numbers of lines, by the first lines; "" of anything else."""
     lines = text[:_LOOKED_AT].split("\n")[:_LISTED]
     for kind, pattern in (("numbered", _NUMBERED), ("matches", _MATCH)):
         if len(lines) >= _FEWEST and sum(1 for line in lines if pattern.match(line)) * 2 > len(lines):

@@ -28,7 +28,7 @@ _SMALL = re.compile(
 
 
 def is_large(model: str) -> bool:
-    """Whether a name asks for the large window of a model, as `claude-sonnet-4-5[1m]` does."""
+    """Return whether a name asks for the large window of a model, as `claude-sonnet-4-5[1m]` does."""
     return _MILLION.search(model) is not None
 
 
@@ -42,7 +42,7 @@ def zone_of(share: float, yellow: float = YELLOW_AT, orange: float = ORANGE_AT, 
 
 
 def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
-    """The window that Claude Code takes a model to have, in tokens, by the model's name.
+    """Return the window that Claude Code takes a model to have, in tokens, by the model's name.
 
     What was in it tells more. `seen` tokens that a small one can't hold prove the large one; fewer prove nothing, for
     Claude Code compacts after the request that went over its point: 12 of 234 real sessions had up to 175,000 tokens
@@ -57,7 +57,7 @@ def claude_window(model: str, seen: int = 0, compacted: int = 0) -> int:
 
 
 def compacted_at(window: int, max_output: int = DEFAULT_OUTPUT) -> int:
-    """The tokens at which Claude Code compacts a window by itself."""
+    """Return the tokens at which Claude Code compacts a window by itself."""
     return window - min(max_output, MOST_OUTPUT) - BUFFER
 
 
@@ -68,7 +68,8 @@ _LEAST = 2 * (MOST_OUTPUT + BUFFER)  # tokens
 
 
 def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
-    """The window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no window.
+    """Return the window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no
+    window.
 
     Without a host that compacts it before it is full, a window may be of any size.
     """
@@ -82,18 +83,19 @@ def window_setting(environ: Mapping[str, str], *, has_host: bool = True) -> int 
 
 
 def host_window(window: int, environ: Mapping[str, str]) -> int:
-    """The size of a window as Claude Code's own setting has it: no larger than its own setting says."""
+    """Return the size of a window as Claude Code's own setting has it: no larger than its own setting says."""
     most = _number(environ, _HOST_WINDOW)
     return min(window, most) if most > _LEAST else window
 
 
 def host_limit(window: int, environ: Mapping[str, str], max_output: int = DEFAULT_OUTPUT) -> int:
-    """The tokens at which Claude Code compacts a window by itself, by its size and what its own settings say of it."""
+    """Return the tokens at which Claude Code compacts a window by itself, by its size and what its own settings say of
+    it."""
     limit, share = compacted_at(window, max_output), _number(environ, _HOST_SHARE)
     return min(limit, (window - min(max_output, MOST_OUTPUT)) * share // 100) if 0 < share <= 100 else limit
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:
-    """A number that a variable holds; 0 if it holds none."""
+    """Return a number that a variable holds; 0 if it holds none."""
     value = environ.get(name, "").replace("_", "").strip()
     return int(value) if value.isascii() and value.isdecimal() and len(value) <= _DIGITS else 0

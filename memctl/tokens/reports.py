@@ -112,7 +112,7 @@ class _Unfit(Exception):
 
 
 def observe(text: str, read_file: ReadFile) -> Observed:
-    """The observations in the text of a file; `read_file` gives the text of a `file` that a line names."""
+    """Return the observations in the text of a file; `read_file` gives the text of a `file` that a line names."""
     observed = Observed(defaultdict(list), [])
     reader, growths = LineReader(), GrowthReader()
     for raw in text.split("\n"):

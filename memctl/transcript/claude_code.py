@@ -125,7 +125,7 @@ class SessionReader:
         self._answers[line.answer or f"line {line.number}"] = Usage.of(line.context, written)
 
     def session(self, broken: int) -> Session:
-        """The session that the lines read so far tell of."""
+        """Return the session that the lines read so far tell of."""
         return Session(
             "Claude Code",
             tuple(self._events),
@@ -307,7 +307,7 @@ class _Reading:
         return _OF_USER.search(line) is not None and b"tool_result" not in line
 
     def _waits(self) -> bool:
-        """Whether the result of a call is still to come."""
+        """Return whether the result of a call is still to come."""
         return any(one.calls.ids for one in self._open.values())
 
     def settled(self) -> _Reading:

@@ -39,7 +39,7 @@ _NO_PATCH = "apply_patch verification failed"
 
 
 def is_rollout(fields: Mapping[str, Any]) -> bool:
-    """Whether a file whose first line has some fields is a rollout."""
+    """Return whether a file whose first line has some fields is a rollout."""
     return fields.get("type") == "session_meta"
 
 

@@ -49,12 +49,12 @@ class Usage(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, read: Any, written: Any) -> Usage:
-        """What a transcript reports; what is no number counts for nothing."""
+        """Return what a transcript reports; what is no number counts for nothing."""
         return cls(*(number if isinstance(number, int) else 0 for number in (read, written)))
 
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
-        """The sum of some."""
+        """Return the sum of some."""
         found = [(one.read, one.written) for one in usages]
         return cls(sum(read for read, _ in found), sum(written for _, written in found))
 
@@ -116,7 +116,7 @@ class Unanswered:
 
 
 def unanswered(events: Iterable[Event]) -> frozenset[str]:
-    """The ids of the calls of some events whose results are still to come."""
+    """Return the ids of the calls of some events whose results are still to come."""
     calls = Unanswered()
     for event in events:
         calls.take(event)

@@ -34,7 +34,7 @@ _FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+$", re.MU
 
 
 def is_chat(fields: Mapping[str, Any]) -> bool:
-    """Whether a document, or the first line of a file, is a chat's."""
+    """Return whether a document, or the first line of a file, is a chat's."""
     return "sessionId" in fields and "projectHash" in fields
 
 

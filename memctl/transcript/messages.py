@@ -189,13 +189,13 @@ def _thought(given: Mapping[str, Any]) -> str:
 
 
 def is_answer(message: Mapping[str, Any]) -> bool:
-    """Whether a message, or item, comes from the model."""
+    """Return whether a message, or item, comes from the model."""
     role = message.get("role")
     return role == "assistant" or (role is None and message.get("type") not in _RESULT_TYPES)
 
 
 def is_items(messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these are items of OpenAI's responses: not all have a role, or what is in them is typed as there.
+    """Return whether these are items of OpenAI's responses: not all have a role, or what is in them is typed as there.
 
     An item without a role may be evicted or compacted away: what is left are items still.
     """

@@ -78,8 +78,8 @@ _NO_OUTPUT = re.compile(r"(?!\s*⎿|\s{4})")
 
 
 def read(text: str) -> Session:
-    """A text in which speakers are named at the beginnings of lines, or prompts marked as a terminal does; or of which
-    nothing is known but what it says."""
+    """Return a text in which speakers are named at the beginnings of lines, or prompts marked as a terminal does; or of
+    which nothing is known but what it says."""
     turns = [*_turns(text)]
     if not turns:
         return Session("text", tuple(_told(text, 0)) if text.strip() else ())
@@ -117,7 +117,7 @@ def _turns(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _to_the_next(marks: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Each mark with where what it begins ends: at the next one."""
+    """Yield each mark with where what it begins ends: at the next one."""
     for mark, following in zip_longest(marks, marks[1:]):
         yield mark, following.start() if following else len(text)
 
@@ -132,7 +132,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _told(text: str, before: int) -> Iterator[Event]:
-    """An answer, and after it the calls that it shows or tells of; `before` is how many events there were."""
+    """Yield an answer, and after it the calls that it shows or tells of; `before` is how many events there were."""
     yield Event(ANSWER, text)
     calls = sorted([*_shown(text.split("\n")), *_accounted(text)], key=lambda call: call.offset)
     for number, call in enumerate(calls, start=before):
@@ -143,7 +143,7 @@ def _told(text: str, before: int) -> Iterator[Event]:
 
 
 def _shown(lines: list[str]) -> Iterator[_Call]:
-    """The calls that a copied terminal shows, with what it shows below them."""
+    """Yield the calls that a copied terminal shows, with what it shows below them."""
     offset = 0
     fenced = False
     for number, line in enumerate(lines):
@@ -161,7 +161,7 @@ def _shown(lines: list[str]) -> Iterator[_Call]:
 
 
 def _below(lines: list[str], start: int, until: re.Pattern[str]) -> str | None:
-    """The lines from `start` on that are the output of the call above them."""
+    """Return the lines from `start` on that are the output of the call above them."""
     end = start
     while end < len(lines) and not any(sign.match(lines[end]) for sign in (until, _TYPED, _MARKED)):
         end += 1
@@ -169,7 +169,7 @@ def _below(lines: list[str], start: int, until: re.Pattern[str]) -> str | None:
 
 
 def _accounted(text: str) -> Iterator[_Call]:
-    """What sentences say was done to files."""
+    """Yield what sentences say was done to files."""
     for match in (*_ACTIVE.finditer(text), *_PASSIVE.finditer(text)):
         tool = next(tool for tool in _SAID if match[tool])
         for path in re.findall(_FILE, match["files"]):
@@ -182,13 +182,13 @@ def _accounted(text: str) -> Iterator[_Call]:
 
 
 def _is_doubted(text: str, offset: int) -> bool:
-    """Whether a sentence has said by an offset that what follows was perhaps not done, or not here."""
+    """Return whether a sentence has said by an offset that what follows was perhaps not done, or not here."""
     before = re.split(r"[.!?]\s|\n", text[max(offset - _SENTENCE, 0) : offset])
     return _DOUBTED.search(before[-1]) is not None
 
 
 def _is_path(given: str) -> bool:
-    """Whether a word is surely a file's name: in quotes it may be anything else, and so may `client/server`."""
+    """Return whether a word is surely a file's name: in quotes it may be anything else, and so may `client/server`."""
     name = given.strip('`"')
     folder, _, last = name.rpartition("/")
     ending = last.rpartition(".")[2] if "." in last else ""

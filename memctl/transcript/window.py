@@ -158,7 +158,7 @@ class WindowReader:
             last.blocks.append((block, line.number))
 
     def window(self) -> Window:
-        """The window of the lines so far."""
+        """Return the window of the lines so far."""
         messages, lines, left_out = self._paired()
         return Window(
             messages,

@@ -113,7 +113,8 @@ class AuditLog(AuditSink):
             raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
 
     def read(self) -> Iterator[Decision]:
-        """The decisions that are kept, oldest first; a line that can't be read is passed over. Raises MemctlError."""
+        """Yield the decisions that are kept, oldest first; a line that can't be read is passed over. Raises
+        MemctlError."""
         for file in self._files()[::-1]:
             try:
                 with open(file, "rb") as stream:
@@ -128,7 +129,7 @@ class AuditLog(AuditSink):
                 raise MemctlError(f"{file} can't be read: {error.strerror}") from None
 
     def _files(self) -> list[Path]:
-        """The file and the older ones, the newest first."""
+        """Return the file and the older ones, the newest first."""
         return [self.file, *(self.file.with_name(f"{self.file.name}.{n}") for n in range(1, self._most_files))]
 
     def _rotate(self) -> None:
@@ -143,7 +144,8 @@ Audit = AuditSink | str | PathLike[str] | Callable[[Decision], None] | logging.L
 
 
 def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
-    """What takes decisions: a log, the path of one, a function, or a logger of the standard library, at its level INFO.
+    """Return what takes decisions: a log, the path of one, a function, or a logger of the standard library, at its
+    level INFO.
 
     Raises MemctlError for anything else.
     """
@@ -161,7 +163,8 @@ def sink_of(given: Audit, now: Callable[[], str]) -> AuditSink:
 
 
 def _clean(value: Any, name: str = "") -> Any:
-    """A plain value without credentials, and no longer than it must be; a text named like a secret is redacted."""
+    """Return a plain value without credentials, and no longer than it must be; a text named like a secret
+    is redacted."""
     if isinstance(value, dict):
         return {_clean(str(key)): _clean(item, str(key)) for key, item in list(value.items())[:_MOST_ITEMS]}
     if isinstance(value, list):
@@ -256,7 +259,7 @@ def _sum_step(one: Decision, found: Summary, scores: dict[str, list[float]]) -> 
 def _worth(
     found: Summary, scores: dict[str, list[float]], by: object, block: Mapping[str, Any], score: object
 ) -> Worth:
-    """What is known of a kind of block under a policy; its score is noted."""
+    """Return what is known of a kind of block under a policy; its score is noted."""
     key = " ".join(str(part) for part in (by, block.get("type", "tool_result"), block.get("tool")) if part)
     if isinstance(score, int | float):
         scores.setdefault(key, []).append(score)

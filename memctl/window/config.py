@@ -191,14 +191,14 @@ def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
 
 
 def _choices(complaint: str) -> str | None:
-    """The values of which one is wanted, where a complaint of msgspec is that it is none of them."""
+    """Return the values of which one is wanted, where a complaint of msgspec is that it is none of them."""
     if not complaint.startswith("Invalid enum value"):
         return None
     return next((f"it takes {', '.join(values)}" for key, values in _VALUES.items() if key in complaint), None)
 
 
 def _given(values: Any) -> Any:
-    """The values without those that are empty, which mean the default."""
+    """Return the values without those that are empty, which mean the default."""
     if not isinstance(values, Mapping):
         return values
     return {key: _given(value) for key, value in values.items() if value is not None}

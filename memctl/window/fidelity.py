@@ -172,7 +172,7 @@ class _Searched:
 
 
 def _edges(fact: str) -> tuple[str, str]:
-    """The characters that make something longer of a fact, before it and behind it."""
+    """Return the characters that make something longer of a fact, before it and behind it."""
     if fact[:1].isdecimal():
         return r"\w./-", r"\w/-"
     if "/" in fact or PATH.fullmatch(fact):
@@ -181,7 +181,7 @@ def _edges(fact: str) -> tuple[str, str]:
 
 
 def _plain(text: str) -> str:
-    """A text in one spelling: lower case, single spaces between words, digits without separators."""
+    """Return a text in one spelling: lower case, single spaces between words, digits without separators."""
     return re.sub(r"[^\S\n]+", " ", _SEPARATOR.sub("", text)).lower()
 
 
@@ -218,7 +218,7 @@ class _Panel:
         return GradedQuestion(question, bool(verdict), note, original=first, compressed=second)
 
     def _answer(self, question: Question, context: str) -> str:
-        """What the pieces of a context answer, "" if none does."""
+        """Return what the pieces of a context answer, "" if none does."""
         found = []
         for part in _pieces(context, self._piece):
             reply = self._ask(_ANSWER, f"{_fenced(part)}\n\nQuestion: {question.ask}").strip()
@@ -227,7 +227,7 @@ class _Panel:
         return "\n".join(dict.fromkeys(found))
 
     def _compare(self, question: Question, first: str, second: str) -> bool | None:
-        """Whether two answers agree; None if the judge does not say so clearly, twice."""
+        """Return whether two answers agree; None if the judge does not say so clearly, twice."""
         prompt = f"Question: {question.ask}\n\nAnswer A:\n{_fenced(first)}\n\nAnswer B:\n{_fenced(second)}"
         for more in ("", "\n\nReply with the one word YES or the one word NO."):
             match = _VERDICT.fullmatch(self._ask(_COMPARE, prompt + more).strip())
@@ -241,13 +241,13 @@ class _Panel:
 
 
 def _fenced(text: str) -> str:
-    """A text between two lines of marks that it does not have itself, so that nothing in it can end them."""
+    """Return a text between two lines of marks that it does not have itself, so that nothing in it can end them."""
     mark = "=" * max(8, 1 + max(map(len, re.findall("=+", text)), default=0))
     return f"{mark}\n{text}\n{mark}"
 
 
 def _pieces(text: str, longest: int) -> Iterator[str]:
-    """A text in pieces that overlap, cut between lines where that is possible; no character is left out."""
+    """Yield a text in pieces that overlap, cut between lines where that is possible; no character is left out."""
     start = 0
     while len(text) - start > longest:
         end = text.rfind("\n", start + longest // 2, start + longest) + 1 or start + longest
@@ -298,7 +298,7 @@ def generate_questions(session: Session, most: int = MOST) -> list[Question]:
 
 
 def _made(one: Essential) -> Question:
-    """What is asked about a thing. Of a path the end is looked for: folders above may be left out."""
+    """Return what is asked about a thing. Of a path the end is looked for: folders above may be left out."""
     text = one_line(one.text)
     if one.kind == essentials.PATH:
         return Question(f"Is {text} still named?", one.kind, ("/".join(text.split("/")[-2:]),))

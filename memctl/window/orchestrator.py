@@ -109,7 +109,8 @@ class ContextWindowManager:
         memory: Memory | None = None,
         **more: Any,
     ) -> ContextWindowManager:
-        """A manager by the settings of a YAML file, or as they are given; None for those of `memory`, or the defaults.
+        """Return a manager by the settings of a YAML file, or as they are given; None for those of `memory`, or the
+        defaults.
 
         With a memory the state of the task is kept in its checkpoints, and decisions in a log in its Git directory.
         `more` are the other arguments of the class, a `provider` (a language model), a `dispatcher` (of sub-agents),
@@ -223,7 +224,7 @@ class ContextWindowManager:
         return shown
 
     def on_overflow(self, messages: Any) -> TurnStart:
-        """When the window can't be kept: save the state, and give what a new window begins with."""
+        """Return when the window can't be kept: save the state, and give what a new window begins with."""
         conversation = self._parsed(messages)
         reading = self.pressure_monitor.measure(conversation.tokens)
         self._set_status(PressureZone.RED)
@@ -231,7 +232,7 @@ class ContextWindowManager:
         return self._leave(conversation, TurnStart(Action.NONE, messages, reading, utilization, utilization))
 
     def on_task_end(self, messages: Any) -> TaskEnd:
-        """When the task is done: its summary, the state kept and archived, and how the window's health went."""
+        """Return when the task is done: its summary, the state kept and archived, and how the window's health went."""
         from memctl.task import resume_text
 
         conversation = self._parsed(messages)
@@ -407,7 +408,7 @@ class ContextWindowManager:
 
 
 def _both(first: Callable[..., None] | None, second: Callable[..., None]) -> Callable[..., None]:
-    """A watcher that calls the host's own first."""
+    """Return a watcher that calls the host's own first."""
 
     def both(*given: Any) -> None:
         if first is not None:

@@ -134,7 +134,7 @@ def rest(tool: str, arguments: Mapping[str, Any] | None, output: str, tokens: in
 
 
 def _range(tool: str, arguments: Mapping[str, Any], lines: int) -> str:
-    """A call that gives the first lines of what a call gave."""
+    """Return a call that gives the first lines of what a call gave."""
     command = next((str(arguments[name]) for name in _COMMANDS if arguments.get(name)), "")
     if command:
         shown = command if len(command) <= 80 else "…"

@@ -107,7 +107,8 @@ def usual_growth(file: str) -> float:
 
 
 def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: float = 0) -> Status:
-    """The state of a window that holds `limit.usable` tokens, to which a request usually adds `usual` (0: not known).
+    """Return the state of a window that holds `limit.usable` tokens, to which a request usually adds `usual` (0: not
+    known).
 
     Raises MemctlError if it holds too few for a budget.
     """
@@ -141,7 +142,7 @@ def judge(seen: SeenConversation, limit: Limit, config: WindowConfig, usual: flo
 def _snapshot(
     number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, Compaction]
 ) -> HealthSnapshot:
-    """The health after a request. The size after a compaction is measured, that before it is the host's."""
+    """Return the health after a request. The size after a compaction is measured, that before it is the host's."""
     cut = cuts.get(number)
     ratio = (cut.before or before) / tokens if cut is not None and (cut.before or before) else None
     return HealthSnapshot(
@@ -153,7 +154,7 @@ def _snapshot(
 
 
 def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:
-    """What each component uses. The parts of a window of which the model reported the whole sum to that."""
+    """Return what each component uses. The parts of a window of which the model reported the whole sum to that."""
     try:
         limits = limits_of(limit.usable, config.budget.by_component())
     except ValueError as error:
@@ -175,7 +176,7 @@ def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowCon
 
 
 def _frame(seen: SeenConversation) -> int:
-    """The system prompt and the tools, which no transcript holds: what the first request had beside its text.
+    """Return the system prompt and the tools, which no transcript holds: what the first request had beside its text.
 
     No request has had less than that.
     """
@@ -184,7 +185,7 @@ def _frame(seen: SeenConversation) -> int:
 
 
 def _largest(found: Sequence[ContentBlock]) -> list[Large]:
-    """The largest results that are in the window, with what their calls were about."""
+    """Return the largest results that are in the window, with what their calls were about."""
     called = {block.call_id: block for block in found if block.is_call}
     results = [block for block in found if block.content_type is ContentType.TOOL_RESULT]
     largest = sorted(results, key=lambda block: -block.token_count)[:LARGEST]
@@ -202,7 +203,7 @@ def _largest(found: Sequence[ContentBlock]) -> list[Large]:
 
 
 def _about(call: ContentBlock | None) -> str:
-    """The argument of a call that says most, on one line and without credentials."""
+    """Return the argument of a call that says most, on one line and without credentials."""
     given: Any = decode_json(call.content) if call is not None else None
     if not isinstance(given, dict):
         return ""
@@ -229,8 +230,8 @@ class Follower:
         self._window = WindowReader()
 
     def look(self) -> SeenConversation | None:
-        """The window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or has no
-        messages."""
+        """Return the window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or has
+        no messages."""
         try:
             with open(self._file, "rb") as stream:
                 if not self._is_the_same(stream):
@@ -243,7 +244,7 @@ class Follower:
         return of_loaded(reading.of_transcript(self._window.window(), self._file), self._counter_for)
 
     def _is_the_same(self, stream: BinaryIO) -> bool:
-        """Whether what was read before is still there."""
+        """Return whether what was read before is still there."""
         if stream.read(len(self._head)) != self._head:
             return False
         stream.seek(self._offset - len(self._tail))

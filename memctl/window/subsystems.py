@@ -201,7 +201,7 @@ def parts(
 
 
 def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object, dispatcher: object) -> Iterator[str]:
-    """What of settings and arguments has no effect, a line each."""
+    """Yield what of settings and arguments has no effect, a line each."""
     config: WindowConfig = found["config"]
     goes, shrinks, default = config.eviction, config.compression, WindowConfig()
     policy, has_step = goes.policy.value, SUB_AGENT in shrinks.cascade.values()
@@ -235,7 +235,7 @@ def _unused(found: Mapping[str, Any], more: Mapping[str, Any], provider: object,
 def _keeper(
     config: WindowConfig, place: Callable[[str, str], Path], memory: Memory | None, now: Callable[[], str]
 ) -> StateKeeper | None:
-    """What keeps the state: a memory's checkpoints, with copies in the files that are named, or these alone."""
+    """Return what keeps the state: a memory's checkpoints, with copies in the files that are named, or these alone."""
     given, keeper = config.cross_window, None
     if memory is not None:
         from memctl.window.state.checkpoints import CrossWindowStateManager

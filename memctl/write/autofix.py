@@ -33,12 +33,12 @@ def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
 
 
 def _is_whole(record: Record, other: Record, other_end: str) -> bool:
-    """Whether the other end has the link, by this id or an earlier one."""
+    """Return whether the other end has the link, by this id or an earlier one."""
     return bool({record.id, *record.aliases} & set(getattr(other, other_end)))
 
 
 def _is_twisted(record: Record, other: Record, relation: str) -> bool:
-    """Whether it is not plain which of two records is right: then nothing is changed."""
+    """Return whether it is not plain which of two records is right: then nothing is changed."""
     if other.id == record.id or record.id in getattr(other, relation):
         return relation != "relates_to" or other.id == record.id
     return "supersede" in relation and record.memory_type != other.memory_type

@@ -48,7 +48,7 @@ def drop(memory: Memory) -> None:
 
 
 def read(memory: Memory) -> Move | None:
-    """The move that was begun, if it was not finished."""
+    """Return the move that was begun, if it was not finished."""
     return journal.get(_file(memory), Move)
 
 

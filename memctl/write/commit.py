@@ -132,7 +132,7 @@ def commit_left(memory: Memory) -> Iterator[Outcome]:
 
 
 def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
-    """A change with who makes it, in which session and why."""
+    """Return a change with who makes it, in which session and why."""
     return msgspec.structs.replace(
         change,
         actor=change.actor or memory.actor,
@@ -405,7 +405,7 @@ def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:
 
 
 def _what_happened(memory: Memory, paths: Iterable[str]) -> str:
-    """What somebody did to files without memctl, in a commit's subject."""
+    """Return what somebody did to files without memctl, in a commit's subject."""
     are_there = {(memory.folder / path).exists() for path in paths}
     words = [word for is_there, word in ((True, "changed"), (False, "deleted")) if is_there in are_there]
     return f"{' or '.join(words)} by hand"

@@ -59,7 +59,8 @@ def add(memory: Memory, draft: Draft, options: WriteOptions) -> Outcome:
 
 
 def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft) -> Change:
-    """The Change that adds a record. `snapshot` is needed only where the draft refers to other records or a section.
+    """Return the Change that adds a record. `snapshot` is needed only where the draft refers to other records or a
+    section.
 
     Raises MemctlError naming every value that is wrong.
     """
@@ -85,7 +86,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
 
 
 def _of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
-    """The open states of the same task: a new one takes their place (rules.md#lifecycle)."""
+    """Return the open states of the same task: a new one takes their place (rules.md#lifecycle)."""
     for record in snapshot.open_records:
         if record.memory_type == values["memory_type"]:
             known, _ = frontmatter.read(snapshot.read(record.path))
@@ -94,7 +95,7 @@ def _of_task(snapshot: Snapshot, values: Mapping[str, Any]) -> Iterable[str]:
 
 
 def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
-    """The values of a draft with what nobody gave filled in; times in canonical form."""
+    """Return the values of a draft with what nobody gave filled in; times in canonical form."""
     now = memory.now
     values = {name: value for name, value in draft.values.items() if value is not None and value != []}
     values.setdefault("timestamp", now)
@@ -117,7 +118,7 @@ def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
 
 
 def written(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Record, Write]:
-    """The record that complete values make, and its file."""
+    """Return the record that complete values make, and its file."""
     path = ids.path_of(values["id"], values["title"])
     ordered = {name: values[name] for name in ORDER if name in values}
     extra = {name: value for name, value in values.items() if name not in ordered}
@@ -130,7 +131,8 @@ def written(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Recor
 
 
 def body_of(draft: Draft, order: Iterable[str]) -> str:
-    """The body of a draft: its own text, then its content fields in the order of the given headings (a template's)."""
+    """Return the body of a draft: its own text, then its content fields in the order of the given headings (a
+    template's)."""
     body = frontmatter.clean_newlines(draft.body).strip("\n")
     body = body + "\n" if body else ""
     places = {heading.casefold(): place for place, heading in enumerate(order)}
@@ -149,7 +151,7 @@ def body_of(draft: Draft, order: Iterable[str]) -> str:
 
 
 def template(memory: Memory, kind: Kind) -> list[str]:
-    """The headings of a type's template, the project's own if it has one."""
+    """Return the headings of a type's template, the project's own if it has one."""
     own = _own_template(memory, kind)
     if own is None:
         return [field.heading for field in kind.fields]
@@ -157,7 +159,7 @@ def template(memory: Memory, kind: Kind) -> list[str]:
 
 
 def template_text(memory: Memory, kind: Kind) -> str:
-    """The template of a type's body, the project's own if it has one, or else that of the type."""
+    """Return the template of a type's body, the project's own if it has one, or else that of the type."""
     own = _own_template(memory, kind)
     return kind.template if own is None else own
 

@@ -28,7 +28,7 @@ def refuse(change: Change, before: Callable[[Write], str | None] = lambda write:
 
 
 def _found(change: Change, before: Callable[[Write], str | None]) -> Iterator[tuple[str, str, Span]]:
-    """Each credential that a change adds: the field that has it, the field's text, and its place there."""
+    """Yield each credential that a change adds: the field that has it, the field's text, and its place there."""
     texts = [("reason", change.reason), ("title", change.title), ("session", change.session), ("actor", change.actor)]
     texts += [("reason", deed.reason) for deed in change.deeds]
     yield from ((field, text, span) for field, text in texts for span in find(text))
@@ -43,7 +43,7 @@ def _found(change: Change, before: Callable[[Write], str | None]) -> Iterator[tu
 
 
 def _new(text: str, old: str | None) -> Iterator[Span]:
-    """The credentials of a text in lines that a file did not have before."""
+    """Yield the credentials of a text in lines that a file did not have before."""
     spans = find(text)
     known = set(old.split("\n")) if spans and old else set()
     start = end = -1
@@ -57,7 +57,7 @@ def _new(text: str, old: str | None) -> Iterator[Span]:
 
 
 def added(write: Write) -> Iterator[tuple[str, str]]:
-    """The lines that a file did not have before, each with the field it belongs to."""
+    """Yield the lines that a file did not have before, each with the field it belongs to."""
     old = set(write.old.split("\n")) if write.old else set()
     for field, text in _fields(write):
         yield from ((field, line) for line in text.split("\n") if line not in old)
@@ -70,7 +70,8 @@ def _is_checkpoint(path: str) -> bool:
 
 
 def _fields(write: Write) -> Iterator[tuple[str, str]]:
-    """The fields of a file, each with its text: what a record's headings and keys, or a checkpoint's keys, have."""
+    """Yield the fields of a file, each with its text: what a record's headings and keys, or a checkpoint's
+    keys, have."""
     text = write.text
     if write.path.endswith(".json") and _is_checkpoint(write.path):
         import json

@@ -61,7 +61,7 @@ def belong_here(memory: Memory, config: Config) -> bool:
 
 
 def missing_branch(memory: Memory) -> str:
-    """What to say where `docs: default-branch` is set and no default branch is known; "" if one is."""
+    """Return what to say where `docs: default-branch` is set and no default branch is known; "" if one is."""
     if memory.config.docs != DEFAULT_BRANCH or memory.default_branch:
         return ""
     return (
@@ -71,7 +71,7 @@ def missing_branch(memory: Memory) -> str:
 
 
 def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
-    """The documents that some changes on the disk touch, rendered; nothing is written.
+    """Return the documents that some changes on the disk touch, rendered; nothing is written.
 
     With `docs: default-branch` they are all documents: a merge on the hosting site may have left any behind.
     """
@@ -92,7 +92,7 @@ def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
-    """How all documents of a Snapshot differ from what they should be; with `docs: false`, those that are there.
+    """Return how all documents of a Snapshot differ from what they should be; with `docs: false`, those that are there.
 
     Where they belong to another branch, none is stale. Raises MemctlError if that can't be told, since nobody trusts
     the project's templates here.
@@ -136,7 +136,8 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
 
 
 def attributes() -> str:
-    """The `.gitattributes` of a memory: what is rendered, and which of memctl's merge drivers is for which files."""
+    """Return the `.gitattributes` of a memory: what is rendered, and which of memctl's merge drivers is for which
+    files."""
     first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
     records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
     return "\n".join([first, documents, *records, *others, ""])
@@ -147,7 +148,7 @@ def _merged_files(kind: Kind) -> str:
 
 
 def unused_templates(memory: Memory, snapshot: Snapshot) -> str:
-    """Why templates of the project's own are not used; "" if they are, or if it has none."""
+    """Return why templates of the project's own are not used; "" if they are, or if it has none."""
     if memory.is_trusted or not any(path.endswith(".j2") for path in snapshot.names("templates")):
         return ""
     return "this clone is not trusted, and the project's own templates are not used"
@@ -172,7 +173,7 @@ def counter(memory: Memory) -> Counter:
 def to_write(
     memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False
 ) -> tuple[dict[str, str | None], Comparison]:
-    """What a comparison found wanting, rendered; with `facts`, the document of the sources in any case.
+    """Return what a comparison found wanting, rendered; with `facts`, the document of the sources in any case.
 
     Returns the comparison, too, with that document among the broken ones if its template is at fault.
     """
@@ -195,7 +196,7 @@ def on_disk(memory: Memory, path: str) -> str | None:
 
 
 def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: Comparison) -> str:
-    """What whoever wrote should know: that a record belongs nowhere, that documents stay behind it."""
+    """Return what whoever wrote should know: that a record belongs nowhere, that documents stay behind it."""
     outline = snapshot.outline
     markers = [place for place in sorted(places) if place.startswith(("§2.", "§3."))] if outline.pages else []
     nowhere = [marker for marker in markers if outline.find(marker) is None and outline.fault_of(marker) is None]
@@ -209,7 +210,7 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
 
 
 def unread(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
-    """What to say of records and pages that can't be read, and of documents that would lose them."""
+    """Return what to say of records and pages that can't be read, and of documents that would lose them."""
     faults = (*snapshot.catalogue.faults(), *snapshot.outline.faults)
     words = [errors.summary(memory.prefix, faults)] if faults else []
     if found.showing_unreadable:
@@ -219,20 +220,20 @@ def unread(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
 
 
 def up_to_date(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
-    """The documents that are as they should be once what a comparison found wanting is written."""
+    """Return the documents that are as they should be once what a comparison found wanting is written."""
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
     return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 
 
 def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
-    """The documents of pages that some changes delete, gone already: a change may have waited for its commit."""
+    """Return the documents of pages that some changes delete, gone already: a change may have waited for its commit."""
     deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
     paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)
     return [path for path in paths if documents.found(snapshot, path) is None]
 
 
 def _places(changes: Sequence[Change]) -> set[str] | None:
-    """The places of all records that some changes write or delete; None if they change pages or settings."""
+    """Return the places of all records that some changes write or delete; None if they change pages or settings."""
     places = set()
     for change in changes:
         texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]

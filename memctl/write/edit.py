@@ -68,7 +68,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
 
 
 def _moved_importance(record: Record, severity: str) -> dict[str, int]:
-    """The importance that goes with another severity, for a record that has the one of its old severity."""
+    """Return the importance that goes with another severity, for a record that has the one of its old severity."""
     old, new = IMPORTANCE_BY_SEVERITY.get(record.severity or ""), IMPORTANCE_BY_SEVERITY.get(severity)
     return {"importance": new} if new is not None and record.importance == old != new else {}
 
@@ -105,7 +105,7 @@ def rewrite(
     values: Mapping[str, Any],
     content: Mapping[str, str | list[str]] | None = None,
 ) -> Write:
-    """The file of a record with some front matter values and content fields changed, and nothing else."""
+    """Return the file of a record with some front matter values and content fields changed, and nothing else."""
     old = snapshot.read(record.path)
     text = frontmatter.replace(old, values, ORDER) if values else old
     if content:
@@ -186,7 +186,7 @@ def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
 
 
 def _told(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
-    """What was changed, for a commit's subject: the new value where it is short and a matter of state."""
+    """Return what was changed, for a commit's subject: the new value where it is short and a matter of state."""
     shown = ("status", "severity", "importance", "completion_percentage", "section")
     words = [f"{name} {values[name]}" if name in shown and values[name] is not None else name for name in values]
     return ", ".join([*words, *content]) or "nothing"

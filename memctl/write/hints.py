@@ -21,7 +21,8 @@ _MOST = 5  # records of one change that are looked at; who writes more reads `me
 
 
 def of(memory: Memory, change: Change, *, with_advice: bool = True) -> tuple[str, ...]:
-    """A line for each record or page of which there is something to say that did not hold for its text before."""
+    """Return a line for each record or page of which there is something to say that did not hold for its
+    text before."""
     found = (_of_write(memory, write, with_advice) for write in change.writes[:_MOST])
     return tuple(filter(None, found))
 
@@ -39,14 +40,14 @@ def _of_write(memory: Memory, write: Write, with_advice: bool) -> str:
 
 
 def _of_page(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]]:
-    """The files and globs in the front matter of a page that lead nowhere."""
+    """Yield the files and globs in the front matter of a page that lead nowhere."""
     for page in pages.outline([(path, text)]).pages:
         yield from missing_paths(memory, page.code_refs)
         yield from missing_globs(memory, page.paths)
 
 
 def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with a record's text, and what to do about each."""
+    """Yield what is wrong with a record's text, and what to do about each."""
     try:
         record, body = parse(text, path)
     except InvalidRecord:
@@ -70,7 +71,7 @@ def _of_record(memory: Memory, text: str, path: str) -> Iterator[tuple[str, str]
 
 
 def _same_task(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
-    """The open states of the same title and section as a new one, that no link connects with it."""
+    """Yield the open states of the same title and section as a new one, that no link connects with it."""
     if record.memory_type != STATE.name:
         return
     for other in load.disk(memory).open_records:
@@ -83,7 +84,7 @@ def _same_task(memory: Memory, record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, str]]:
-    """The § markers and ids in the text of a record that lead nowhere."""
+    """Yield the § markers and ids in the text of a record that lead nowhere."""
     names = list(dict.fromkeys(found.text for found in mentions.in_text(body) if found.text != record.id))
     if not names:
         return
@@ -103,7 +104,7 @@ def _dangling(memory: Memory, record: Record, body: str) -> Iterator[tuple[str, 
 
 
 def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The globs that cover no file."""
+    """Yield the globs that cover no file."""
     from memctl.pages import repository_paths
 
     names = load.disk(memory).files.names() if globs else frozenset()
@@ -113,7 +114,7 @@ def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The paths that are no file or folder here, each with the nearest, and the lines that a file does not have.
+    """Yield the paths that are no file or folder here, each with the nearest, and the lines that a file does not have.
 
     The disk is asked: Git takes far longer.
     """
@@ -127,7 +128,8 @@ def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[s
 
 
 def _line_count(path: Path, most: int) -> int:
-    """The number of lines of a file, `most` if it has more; of what is no plain file `most`, for nothing is known."""
+    """Return the number of lines of a file, `most` if it has more; of what is no plain file `most`, for nothing is
+    known."""
     if not path.is_file() or path.stat().st_size > files.MAX_BYTES:
         return most
     with path.open("rb") as stream:
@@ -135,7 +137,7 @@ def _line_count(path: Path, most: int) -> int:
 
 
 def _near(memory: Memory, path: str) -> str:
-    """A hint at the file in the same folder whose name is spelled most like it, "" if none is."""
+    """Return a hint at the file in the same folder whose name is spelled most like it, "" if none is."""
     from memctl.pages import repository_paths
     from memctl.text.words import nearest
 

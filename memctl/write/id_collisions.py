@@ -64,13 +64,13 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 def packages(holders: Sequence[Holder]) -> dict[str, str]:
-    """Where the packages of handoffs that are renamed lie, each with where it will."""
+    """Return where the packages of handoffs that are renamed lie, each with where it will."""
     moving = [one for one in holders if one.moves and one.record and one.record.memory_type == HANDOFF.name]
     return {package_path(one.path): package_path(new_path(one)) for one in moving}
 
 
 def of_records(records: Sequence[Record]) -> list[Holder]:
-    """The records that share an id, and those that once had the id which another has now."""
+    """Return the records that share an id, and those that once had the id which another has now."""
     by_id: dict[str, list[Record]] = {}
     for record in records:
         by_id.setdefault(record.id, []).append(record)
@@ -89,7 +89,7 @@ def of_records(records: Sequence[Record]) -> list[Holder]:
 
 
 def _rank(record: Record) -> tuple[str, str, int, str]:
-    """What comes first: by memory_id, which begins with a time; of copies the one with the plainer path."""
+    """Return what comes first: by memory_id, which begins with a time; of copies the one with the plainer path."""
     return record.memory_id, record.timestamp, len(record.path), record.path
 
 
@@ -109,7 +109,7 @@ def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holde
 
 
 def copied(record: Record) -> str:
-    """A memory_id for a copy of a record: of the same time, and the same in every clone."""
+    """Return a memory_id for a copy of a record: of the same time, and the same in every clone."""
     from hashlib import blake2b
 
     entropy = blake2b(f"{record.memory_id}\0{record.path}".encode(), digest_size=10).digest()
@@ -117,7 +117,7 @@ def copied(record: Record) -> str:
 
 
 def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
-    """A record under the names that it once had and others have."""
+    """Return a record under the names that it once had and others have."""
     found = []
     names = (*record.aliases, record.id)
     for alias, following in pairwise(names):
@@ -134,12 +134,12 @@ def _keeper(record: Record) -> Holder:
 
 
 def former_path(record: Record, alias: str) -> str:
-    """Where a record was when it went by an alias: renumbering keeps the rest of its path."""
+    """Return where a record was when it went by an alias: renumbering keeps the rest of its path."""
     return record.path.replace(record.id, alias)
 
 
 def former_paths(snapshot: Snapshot, path: str) -> list[str]:
-    """Where the record at a path was under its earlier ids, but for paths that are another's now."""
+    """Return where the record at a path was under its earlier ids, but for paths that are another's now."""
     taken = {record.path for record in snapshot.records}
     own = [record for record in snapshot.records if record.path == path]
     found = [former_path(record, alias) for record in own for alias in record.aliases]
@@ -147,7 +147,7 @@ def former_paths(snapshot: Snapshot, path: str) -> list[str]:
 
 
 def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
-    """The sections and pages of details that share a number, and those that once had the number of another."""
+    """Return the sections and pages of details that share a number, and those that once had the number of another."""
     found: list[Holder] = []
     for kind, group in ((SECTION, snapshot.outline.sections), (DETAIL, snapshot.outline.details)):
         by_id: dict[str, list[Page]] = {}
@@ -178,7 +178,7 @@ def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Hol
 
 
 def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
-    """A page under a number that it once had, until it got the one that followed."""
+    """Return a page under a number that it once had, until it got the one that followed."""
     folder, _, file = page.path.rpartition("/")
     origin, until = (Origin(f"{folder}/{_NUMBER.sub(n[1:], file, count=1)}") for n in (name, following))
     return Holder(name, now, page.path, origin, page.title, until=until, is_new=False)
@@ -198,7 +198,7 @@ def free_numbers(kind: PageKind, given: Iterable[str]) -> Iterator[str]:
 
 
 def new_path(holder: Holder) -> str:
-    """Where a record or page lives under the name that it gets; the rest of its file's name stays."""
+    """Return where a record or page lives under the name that it gets; the rest of its file's name stays."""
     folder, _, name = holder.path.rpartition("/")
     old = holder.name if holder.record else holder.name[1:]
     new = holder.now if holder.record else holder.now[1:]
@@ -206,7 +206,8 @@ def new_path(holder: Holder) -> str:
 
 
 def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
-    """The headings that have one number within a page of details; those of pages that share theirs come later."""
+    """Return the headings that have one number within a page of details; those of pages that share theirs
+    come later."""
     found: list[Holder] = []
     outline = snapshot.outline
     for page in outline.details:

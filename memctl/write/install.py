@@ -110,7 +110,8 @@ class InstallStep(msgspec.Struct, frozen=True):
 
 
 def own_program(called: str, python: str) -> str:
-    """The absolute path of the memctl that runs, from the name it was called by and its Python; "" if it has none."""
+    """Return the absolute path of the memctl that runs, from the name it was called by and its Python; "" if it has
+    none."""
     beside = [Path(python).with_name(name) for name in ("memctl", "memctl.exe")] if python else []
     for file in (Path(called), *beside):
         if file.stem in ("memctl", "git-memctl") and file.is_file() and os.access(file, os.X_OK):
@@ -119,7 +120,7 @@ def own_program(called: str, python: str) -> str:
 
 
 def plan(memory: Memory, program: str) -> list[InstallStep]:
-    """What sets up this clone for a memory; `program` is used where the PATH has no memctl, if it is not "".
+    """Return what sets up this clone for a memory; `program` is used where the PATH has no memctl, if it is not "".
 
     Raises MemctlError if that is impossible; what only the user can do is in the steps.
     """
@@ -145,7 +146,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
 
 
 def plan_removal(repository: Repository) -> list[InstallStep]:
-    """What takes away from this clone all that `plan` has put there, and brings back what was there before."""
+    """Return what takes away from this clone all that `plan` has put there, and brings back what was there before."""
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
     places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
@@ -182,7 +183,8 @@ def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
 
 
 def _ours_or_first(place: Path, name: str) -> Hook:
-    """The hook that is to be ours: the one that Git runs, or the one that the pre-commit framework runs before it."""
+    """Return the hook that is to be ours: the one that Git runs, or the one that the pre-commit framework runs before
+    it."""
     hook = hooks.look(place / name)
     return hooks.look(place / (name + _LEGACY)) if hook.is_framework else hook
 
@@ -301,7 +303,7 @@ def _unset_drivers(repository: Repository) -> list[InstallStep]:
 
 
 def _present(repository: Repository, what: str) -> dict[str, str]:
-    """What this clone has set for a driver."""
+    """Return what this clone has set for a driver."""
     try:
         out = git.read(["config", "--local", "-z", "--get-regexp", rf"^merge\.memctl-{what}\."], repository.top)
     except git.GitFailed as error:
@@ -318,7 +320,7 @@ def _is_ours(present: dict[str, str], what: str) -> bool:
 
 
 def plan_refspec(repository: Repository) -> list[InstallStep]:
-    """What adds it for the remote of the branch; nothing in a clone without a remote."""
+    """Return what adds it for the remote of the branch; nothing in a clone without a remote."""
     remote = fetched_remote(repository)
     if not remote:
         return []
@@ -328,13 +330,13 @@ def plan_refspec(repository: Repository) -> list[InstallStep]:
 
 
 def plan_refspec_removal(repository: Repository) -> list[InstallStep]:
-    """What takes it away, for all remotes that have it."""
+    """Return what takes it away, for all remotes that have it."""
     gone = tuple(_setting(remote) for remote in repository.remotes() if fetches_refs(repository, remote))
     return [InstallStep(PART, "removed", taken=gone)] if gone else []
 
 
 def fetched_remote(repository: Repository) -> str:
-    """The remote that the branch goes with, else origin or the only one; "" if there is none such."""
+    """Return the remote that the branch goes with, else origin or the only one; "" if there is none such."""
     branch = repository.branch()[0].removeprefix("refs/heads/")
     known = repository.remotes()
     followed = repository.following.get(f"branch.{branch}.remote", "")
@@ -344,7 +346,7 @@ def fetched_remote(repository: Repository) -> str:
 
 
 def fetches_refs(repository: Repository, remote: str) -> bool:
-    """Whether the clone fetches all refs of memctl's from a remote."""
+    """Return whether the clone fetches all refs of memctl's from a remote."""
     key, value = _setting(remote)
     return value in remotes.settings(repository, key)
 
@@ -354,7 +356,8 @@ def _setting(remote: str) -> tuple[str, str]:
 
 
 def schedule(memory: Memory, target: str, program: str) -> str:
-    """The line for crontab, or the job for a CI service; `program` is the absolute path of memctl, "" if unknown.
+    """Return the line for crontab, or the job for a CI service; `program` is the absolute path of memctl, "" if
+    unknown.
 
     Raises MemctlError for a folder that no such line can name.
     """

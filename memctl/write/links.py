@@ -74,7 +74,7 @@ def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
 
 
 def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
-    """The other ends of a new record's links."""
+    """Return the other ends of a new record's links."""
     targets: dict[str, dict[str, Any]] = {}
     for relation, other_end in OTHER_END.items():
         for identifier in getattr(record, relation):
@@ -86,7 +86,7 @@ def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
 
 
 def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
-    """The records that refer to a record in their front matter."""
+    """Return the records that refer to a record in their front matter."""
     return [
         other
         for other in snapshot.records
@@ -96,12 +96,12 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
 
 
 def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tuple[Write, ...]:
-    """The records with every link to `gone` taken out."""
+    """Return the records with every link to `gone` taken out."""
     return tuple(rewrite(snapshot, record, unlinked(record, {gone.id}, {gone.memory_id})) for record in records)
 
 
 def unlinked(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
-    """The link fields of a record without those records, by their ids and memory_ids; only what changes."""
+    """Return the link fields of a record without those records, by their ids and memory_ids; only what changes."""
     values: dict[str, Any] = {}
     for name in OTHER_END:
         linked = getattr(record, name)
@@ -113,7 +113,7 @@ def unlinked(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str
 
 
 def end(record: Record, relation: str, other: str, *, remove: bool = False) -> dict[str, Any]:
-    """The values of a record with one end of a link to another, by its id, or without; only what changes."""
+    """Return the values of a record with one end of a link to another, by its id, or without; only what changes."""
     linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other]
     values: dict[str, Any] = {relation: linked if remove else [*linked, other]}
     if not remove and other in getattr(record, relation):

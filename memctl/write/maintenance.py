@@ -97,13 +97,13 @@ def maintain(memory: Memory, options: WriteOptions) -> Maintained:
 
 
 def _left(memory: Memory) -> bool:
-    """Whether a change waits for its commit; under the lock, since what another process writes now does not."""
+    """Return whether a change waits for its commit; under the lock, since what another process writes now does not."""
     with lock.hold(memory.repository.shared / "lock"):
         return any(entry.stage == PENDING and not entry.undone for entry in entry_state.outstanding(memory))
 
 
 def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
-    """The paths of files that are left alone, each with why."""
+    """Return the paths of files that are left alone, each with why."""
     owned = {} if options.allow_owned else guard.forbidden(memory, snapshot.records)
     return owned | dict.fromkeys(entry_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
@@ -115,8 +115,8 @@ def change(
     more: Mapping[str, Mapping[str, Any]],
     old: Iterable[OldCheckpoint] = (),
 ) -> Change:
-    """The Change that carries out a judgement; `more` is front matter that changes besides, by path, and `old` are
-    checkpoints that go.
+    """Return the Change that carries out a judgement; `more` is front matter that changes besides, by path, and `old`
+    are checkpoints that go.
 
     Links to what is deleted are taken out of all other records.
     """
@@ -160,7 +160,8 @@ def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed
 
 
 def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run: bool) -> _Folding:
-    """The counts of this clone that go into front matter, noted as on their way; those in the paths `left` stay."""
+    """Return the counts of this clone that go into front matter, noted as on their way; those in the paths
+    `left` stay."""
     shared = memory.repository.shared
     by_memory_id = {record.memory_id: record for record in reversed(snapshot.records)}
     if not dry_run:
@@ -192,7 +193,7 @@ def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Recor
 
 
 def _stored(snapshot: Snapshot, record: Record) -> Record:
-    """A record as its file has it, without the counts of this clone."""
+    """Return a record as its file has it, without the counts of this clone."""
     return parse(snapshot.read(record.path), record.path)[0]
 
 
@@ -275,7 +276,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
 
 
 def due(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
-    """What the tables say of a record, without regard to what protects it."""
+    """Return what the tables say of a record, without regard to what protects it."""
     if rules.delete and (reason := _delete_reason(record, rules, now)):
         return RetentionVerdict(record, "delete", reason)
     if not record.is_archived and (reason := _archive_reason(record, rules, now)):
@@ -286,7 +287,7 @@ def due(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
 
 
 def latest_states(records: Sequence[Record]) -> set[str]:
-    """The paths of the latest state, and of the latest that is still open."""
+    """Return the paths of the latest state, and of the latest that is still open."""
     states = sorted((r for r in records if r.memory_type == "state"), key=lambda r: (r.timestamp, r.id))
     still_open = [state for state in states if state.is_open]
     return {found[-1].path for found in (states, still_open) if found}
@@ -324,7 +325,7 @@ def _delete_reason(record: Record, rules: Lifecycle, now: str) -> str:
 
 
 def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
-    """Whether a record is of those that are deleted some time after they were archived."""
+    """Return whether a record is of those that are deleted some time after they were archived."""
     if record.memory_type == "issue":
         return record.status in record.kind.closed
     return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
@@ -348,7 +349,7 @@ def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: C
 
 
 def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spared]) -> RetentionVerdict:
-    """A verdict, or if its record is held, to archive that at least; then it is among the spared."""
+    """Return a verdict, or if its record is held, to archive that at least; then it is among the spared."""
     holder = held.get(verdict.record.path)
     if holder is None or verdict.action != "delete":
         return verdict
@@ -359,7 +360,8 @@ def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spa
 def find_backlinks(
     snapshot: Snapshot, wanted: Sequence[Record], lasting: Sequence[Record], untouchable: Collection[str]
 ) -> dict[str, str]:
-    """What holds each of the wanted records, by their paths: the id of a lasting record, or the marker of a page.
+    """Return what holds each of the wanted records, by their paths: the id of a lasting record, or the marker of a
+    page.
 
     From a file that is `untouchable` not even `supersedes` can be taken out.
     """
@@ -397,7 +399,7 @@ class OldCheckpoint(msgspec.Struct, frozen=True):
 
 
 def old_checkpoints(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
-    """The checkpoints that are due, workflow by workflow, oldest first.
+    """Return the checkpoints that are due, workflow by workflow, oldest first.
 
     Kept are the newest of each workflow, the last few versions, and what is younger than some days; of a task that is
     finished only the newest. One that can't be read is left to `check`. `untouchable` are paths that must

@@ -18,7 +18,7 @@ PASSING = "take it out, or let it pass with `memctl commit --allow-secret`"  # a
 
 
 def is_ours(path: str, code: str) -> bool:
-    """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
+    """Return whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
     known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
     if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
         return True
@@ -30,7 +30,7 @@ def is_ours(path: str, code: str) -> bool:
 def objection(
     memory: Memory, path: str, *, allow_accepted: bool = False, allow_secret: bool = False, strict: bool = False
 ) -> tuple[str, str] | None:
-    """Why a file that was changed by hand is not committed, with a hint: it is broken, no plain file, holds a
+    """Return why a file that was changed by hand is not committed, with a hint: it is broken, no plain file, holds a
     credential, or rewords what was decided, or if `strict` it lacks something. None if nothing speaks against it."""
     why, hint = "", "fix the file first"
     try:
@@ -67,7 +67,7 @@ def objection(
 
 
 def advice(memory: Memory, path: str) -> str:
-    """What a record or page that was changed by hand lacks since, "" if nothing."""
+    """Return what a record or page that was changed by hand lacks since, "" if nothing."""
     from memctl.write import hints
 
     try:
@@ -88,7 +88,7 @@ def _refuse_broken(text: str, path: str) -> None:
 
 
 def text_in_head(memory: Memory, path: str) -> str | None:
-    """The text that HEAD, or the open batch, has for a file, None if none."""
+    """Return the text that HEAD, or the open batch, has for a file, None if none."""
     try:
         name = f"{batches.head(memory) or 'HEAD'}:{memory.tracked(path)}"
         return git.read(["show", name], memory.repository.top).decode(errors="replace")

@@ -87,7 +87,7 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
 
 
 def _side(text: str) -> _Side | None:
-    """A version taken apart; None if it can't be read."""
+    """Return a version taken apart; None if it can't be read."""
     try:
         text.encode()
         values, _ = frontmatter.read(text)
@@ -99,7 +99,8 @@ def _side(text: str) -> _Side | None:
 
 
 def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
-    """A merge of lines; with a preferred side, of whole files, unless that side can't be read and the other can."""
+    """Return a merge of lines; with a preferred side, of whole files, unless that side can't be read and
+    the other can."""
     text, count = tree_merge.texts(base, ours, theirs)
     # Lines that don't touch can still break each other: the same key twice is no conflict for Git.
     broken = _side(text) is None and _side(ours) is not None and _side(theirs) is not None
@@ -114,7 +115,8 @@ def _plain(base: str, ours: str, theirs: str, prefer: Preference) -> Merged:
 
 
 def _merge_heads(base: _Side, ours: _Side, theirs: _Side, prefer: Preference) -> tuple[str, list[Lost], list[Lost]]:
-    """The front matter of a merge, what conflicts in it (or gave way), and what gave way by the order of statuses."""
+    """Return the front matter of a merge, what conflicts in it (or gave way), and what gave way by the order of
+    statuses."""
     head = ""
     conflicts: list[Lost] = []
     by_order: list[Lost] = []
@@ -132,14 +134,14 @@ def _merge_heads(base: _Side, ours: _Side, theirs: _Side, prefer: Preference) ->
 
 
 def _said(value: Any) -> str:
-    """A value as text: a text as it is, anything else as JSON."""
+    """Return a value as text: a text as it is, anything else as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
 
 
 def _merge_key(key: str, base: _Side, ours: _Side, theirs: _Side) -> tuple[str, Any]:
-    """The lines and the value of one key; CONFLICT for a value, if a person has to choose."""
+    """Return the lines and the value of one key; CONFLICT for a value, if a person has to choose."""
     before, one, other = (side.lines.get(key, "") for side in (base, ours, theirs))
     if other == before or (one == other and key != COUNT):
         return one, ours.values.get(key)
@@ -179,7 +181,7 @@ class Lost(msgspec.Struct, frozen=True):
 def merge_bodies(
     base: str, ours: str, theirs: str, order: Sequence[str], prefer: Preference = ""
 ) -> tuple[str, list[Lost]]:
-    """The body of a merge, and what is in conflict there, by headings; or gave way, if a side is preferred.
+    """Return the body of a merge, and what is in conflict there, by headings; or gave way, if a side is preferred.
 
     New parts are in the given order of headings (in lower case).
     """
@@ -203,7 +205,8 @@ def merge_bodies(
 
 
 def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Preference) -> Lost:
-    """The lines that one side wrote under a heading and that are not in the result, and what the other wrote there."""
+    """Return the lines that one side wrote under a heading and that are not in the result, and what the other wrote
+    there."""
     loser, winner = (ours, theirs) if prefer == "theirs" else (theirs, ours)
     known, there = base.split("\n"), result.split("\n")
     gone = [line for line in loser.split("\n") if line.strip() and line not in there and line not in known]
@@ -212,7 +215,8 @@ def _lost(name: str, base: str, ours: str, theirs: str, result: str, prefer: Pre
 
 
 def _sections(rest: str) -> dict[str, str]:
-    """The parts of a body by their headings; of several with one heading the later ones have line ends behind it."""
+    """Return the parts of a body by their headings; of several with one heading the later ones have line ends behind
+    it."""
     found: dict[str, str] = {}
     for part in headings.split(rest):
         name = (part.heading.casefold() or "##") if part.is_headed else ""
@@ -223,7 +227,7 @@ def _sections(rest: str) -> dict[str, str]:
 
 
 def _joined(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str], conflicts: Collection[str]) -> str:
-    """The parts of a body one after the other, as far apart as in one of its versions."""
+    """Return the parts of a body one after the other, as far apart as in one of its versions."""
     text, last = "", next(reversed(parts), "")
     for name, content in parts.items():
         if name == last:
@@ -237,7 +241,7 @@ def _joined(parts: dict[str, str], ours: dict[str, str], theirs: dict[str, str],
 
 
 def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str, bool]:
-    """One part of a body, and whether it is in conflict."""
+    """Return one part of a body, and whether it is in conflict."""
     if ours == theirs or theirs == base:
         return ours, False
     if ours == base:
@@ -256,7 +260,7 @@ def _merge_section(base: str, ours: str, theirs: str, prefer: Preference) -> tup
 
 
 def _listed(text: str) -> tuple[str, list[str]] | None:
-    """A part of a body that is nothing but a list: the text above the items, and each with all of its lines.
+    """Return a part of a body that is nothing but a list: the text above the items, and each with all of its lines.
 
     A numbered list is none: its items have an order, which a union would not keep.
     """
@@ -280,7 +284,8 @@ CONFLICT = object()  # for a value that a person has to choose
 
 
 def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
-    """What becomes of the value of a key, None for nothing; CONFLICT if both sides changed it and no rule decides."""
+    """Return what becomes of the value of a key, None for nothing; CONFLICT if both sides changed it and no rule
+    decides."""
     before, one, other = (values.get(key) for values in (base, ours, theirs))
     if same(other, before) or (same(one, other) and key != COUNT):
         return one
@@ -295,7 +300,7 @@ def merge_values(key: str, base: Values, ours: Values, theirs: Values) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal: 1 and true are not."""
+    """Return whether two values are equal: 1 and true are not."""
     return type(one) is type(other) and bool(one == other)
 
 
@@ -304,7 +309,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
-    """One stamp a file: if both sides reviewed it, that of the page that was changed later, else ours.
+    """Return one stamp a file: if both sides reviewed it, that of the page that was changed later, else ours.
 
     What the file itself will hold is not known yet; if neither stamp is for that, the page counts as suspect.
     """

@@ -50,7 +50,7 @@ def set_project(snapshot: Snapshot, text: Text, author: Author) -> Change:
 
 
 def former(memory: Memory, kind: PageKind) -> list[str]:
-    """The files of pages that any branch of this clone ever had."""
+    """Return the files of pages that any branch of this clone ever had."""
     paths = history.paths_ever(memory.repository, memory.tracked(kind.folder), everywhere=True)
     return [path.removeprefix(f"{memory.prefix}/") for path in paths]
 
@@ -128,7 +128,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
 
 
 def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
-    """The page with a marker, with or without its §; raises MemctlError with near ones."""
+    """Return the page with a marker, with or without its §; raises MemctlError with near ones."""
     wanted = "§" + marker.strip().removeprefix("§")
     known = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
     refuse_doubled(snapshot, wanted)
@@ -143,7 +143,7 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
 
 
 def with_content(kind: PageKind, body: str, text: Text) -> str:
-    """A body with the content fields that are given; an empty one takes its heading along."""
+    """Return a body with the content fields that are given; an empty one takes its heading along."""
     for field in kind.fields:
         if (value := text.content.get(field.name)) is not None:
             clean = frontmatter.clean_newlines
@@ -157,7 +157,7 @@ def _next_marker(snapshot: Snapshot, kind: PageKind, former: Iterable[str]) -> s
 
 
 def _numbers_given(snapshot: Snapshot, kind: PageKind) -> set[str]:
-    """The numbers that files of pages have in their names, those that can't be read among them."""
+    """Return the numbers that files of pages have in their names, those that can't be read among them."""
     numbers = map(pages.number_at, snapshot.names(kind.folder))
     return {number for number in numbers if number.startswith(f"{kind.level}.")}
 
@@ -178,7 +178,7 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
 def _written(
     snapshot: Snapshot, kind: PageKind, path: str, values: Mapping[str, Any], text: Text, author: Author
 ) -> Write:
-    """A new page's file; its values are known to be right."""
+    """Return a new page's file; its values are known to be right."""
     body = with_content(kind, _clean_body(text.body or ""), text)
     given = {name: values.get(name) for name in pages.ORDER}
     given |= {"timestamp": author.now, "agent_id": author.name}
@@ -190,7 +190,7 @@ def _written(
 
 
 def _changed(snapshot: Snapshot, page: Page, text: Text, author: Author) -> Write:
-    """A page's file with some values, content fields or its whole body changed, and nothing else."""
+    """Return a page's file with some values, content fields or its whole body changed, and nothing else."""
     old = snapshot.read(page.path)
     body = page.body if text.body is None else _clean_body(text.body)
     new = _with_body(old, with_content(page.kind, body, text))
@@ -211,7 +211,7 @@ def _rewritten(snapshot: Snapshot, page: Page, values: Mapping[str, Any]) -> Wri
 
 
 def _parsed(snapshot: Snapshot, text: str, path: str) -> Page:
-    """The page that a text is about to become."""
+    """Return the page that a text is about to become."""
     try:
         return pages.parse(text, path)
     except InvalidRecord as error:
@@ -220,7 +220,7 @@ def _parsed(snapshot: Snapshot, text: str, path: str) -> Page:
 
 
 def _with_body(text: str, body: str) -> str:
-    """A file with another body."""
+    """Return a file with another body."""
     rest = frontmatter.split(text)[1]
     if (rest[1:] if rest.startswith("\n") else rest) == body:
         return text

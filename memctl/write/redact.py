@@ -143,7 +143,8 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
 
 
 def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) -> list[str]:
-    """The files below `.memory/` that a person means by an id, a § marker or a path; raises MemctlError for none."""
+    """Return the files below `.memory/` that a person means by an id, a § marker or a path; raises MemctlError for
+    none."""
     wanted = reference.strip()
     known = set(snapshot.names(""))
     if version := checkpoint.version_in(wanted):
@@ -171,7 +172,7 @@ def _paths(memory: Memory, snapshot: Snapshot, known: set[str], wanted: str, sta
 
 
 def _below(memory: Memory, start: Path, given: str) -> str:
-    """The path below `.memory/` of a file that is named from a folder, "" if it is none."""
+    """Return the path below `.memory/` of a file that is named from a folder, "" if it is none."""
     try:
         return Path(os.path.realpath(start / given)).relative_to(memory.folder).as_posix()
     except ValueError:
@@ -179,7 +180,7 @@ def _below(memory: Memory, start: Path, given: str) -> str:
 
 
 def _texts(snapshot: Snapshot) -> dict[str, str]:
-    """The text of each file of the memory that can be read."""
+    """Return the text of each file of the memory that can be read."""
     found = {}
     for path in snapshot.names(""):
         try:
@@ -221,7 +222,7 @@ def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
 
 
 def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
-    """The files of which Git's index has a text with a secret, but for those that the commit would replace."""
+    """Return the files of which Git's index has a text with a secret, but for those that the commit would replace."""
     forms = [form for secret in plan.secrets for form in redact_file.forms(secret)]
     replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
     return tuple(
@@ -281,7 +282,7 @@ def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions
 
 
 def _folders(memory: Memory) -> list[Path]:
-    """Where memctl keeps what is in no commit: for all worktrees, and for each."""
+    """Return where memctl keeps what is in no commit: for all worktrees, and for each."""
     worktrees = sorted((memory.repository.common_dir / "worktrees").glob("*/memctl"))
     return [memory.repository.shared, *worktrees]
 
@@ -291,7 +292,7 @@ def _all(plan: _Plan) -> list[Write]:
 
 
 def _count(text: str, secrets: Secrets) -> int:
-    """How often a text has secrets; those within others are not counted again."""
+    """Return how often a text has secrets; those within others are not counted again."""
     redacted = redact_file.redact_text(text, secrets)
     markers = {credentials.MARK.format(rule) for rule in secrets.values()}
     return sum(redacted.count(marker) - text.count(marker) for marker in markers)

@@ -82,7 +82,7 @@ class Rewriting:
         return near
 
     def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
-        """The files with what renames them, and what their texts come to."""
+        """Yield the files with what renames them, and what their texts come to."""
         for file in self._files:
             moving = self._moving.get((file.path, file.mark))
             yield file, moving, self._rewritten(file, moving)
@@ -105,7 +105,7 @@ class Rewriting:
         return any(name in self._by_name for key in OTHER_END for name in getattr(record, key))
 
     def _name(self, text: str) -> str:
-        """The shared name that a reference begins with: a heading belongs to its page; "" if there is none."""
+        """Return the shared name that a reference begins with: a heading belongs to its page; "" if there is none."""
         if text in self._by_name or not text.startswith("§"):
             return text if text in self._by_name else ""
         page = ".".join(text.split(".")[:2])
@@ -139,7 +139,7 @@ class Rewriting:
         return list(dict.fromkeys(names))
 
     def _with_headings(self, file: MemoryFile, moving: Holder | None, text: str) -> str:
-        """The numbers that the headings of a page have written in them, brought into line."""
+        """Return the numbers that the headings of a page have written in them, brought into line."""
         if moving is not None and file.record is None:
             pattern = rf"^(## +§?){re.escape(moving.name[1:])}(?=\.[0-9])"
             text = re.sub(pattern, rf"\g<1>{moving.now[1:]}", text, flags=re.MULTILINE)
@@ -181,7 +181,7 @@ class Rewriting:
         return near if len(near) == 1 else perhaps if len(perhaps) == 1 else []
 
     def _links_to(self, holder: Holder, key: str, target: MemoryFile) -> int:
-        """Whether a record has a link to that of another file, as far as its names tell."""
+        """Return whether a record has a link to that of another file, as far as its names tell."""
         key_of_file = (holder.path, holder.origin.mark)
         if target.record is None or holder.record is None:
             return 0
@@ -201,13 +201,14 @@ def _names(record: Record) -> tuple[str, ...]:
 
 
 def _writer(file: MemoryFile, found: Reference) -> Origin:
-    """Where a reference comes from: its line, or if no file has that, the file as one side of a merge added it."""
+    """Return where a reference comes from: its line, or if no file has that, the file as one side of a
+    merge added it."""
     return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, found.line)
 
 
 def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
-    """The pieces that are not looked through: addresses of web pages, which are not ours to change, and of a record's
-    or page's front matter names of its own, and links."""
+    """Return the pieces that are not looked through: addresses of web pages, which are not ours to change, and of a
+    record's or page's front matter names of its own, and links."""
     found = [match.span() for match in _ADDRESS.finditer(file.text)]
     if file.record is None and pages.kind_at(file.path) is None:
         return found
@@ -220,7 +221,7 @@ def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
 
 
 def _line_of(text: str, key: str, name: str) -> int:
-    """The line of a name in a list of the front matter."""
+    """Return the line of a name in a list of the front matter."""
     try:
         block = next(block for block in frontmatter.blocks(text) if block.key == key)
     except (Malformed, StopIteration):
@@ -229,6 +230,6 @@ def _line_of(text: str, key: str, name: str) -> int:
 
 
 def _file_names(moving: Iterable[Holder]) -> dict[str, str]:
-    """The names of files that change, without those that two records had at once."""
+    """Return the names of files that change, without those that two records had at once."""
     names = [(holder.path.rpartition("/")[2], id_collisions.new_path(holder).rpartition("/")[2]) for holder in moving]
     return {old: new for old, new in names if sum(old == other for other, _ in names) == 1}

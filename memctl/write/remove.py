@@ -117,7 +117,7 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 
 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
-    """Where a record lives, or lived before it was deleted; raises MemctlError if it never existed.
+    """Return where a record lives, or lived before it was deleted; raises MemctlError if it never existed.
 
     A record that has an id comes before a deleted one that had it, and that before one which once had it and is called
     otherwise now.
@@ -141,7 +141,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
 
 
 def _memory_id(memory: Memory, path: str) -> str:
-    """What a deleted record was known by, where Git last had it; "" if it was none there."""
+    """Return what a deleted record was known by, where Git last had it; "" if it was none there."""
     try:
         return parse(text_at(memory, path, None), path)[0].memory_id
     except MemctlError:
@@ -149,7 +149,7 @@ def _memory_id(memory: Memory, path: str) -> str:
 
 
 def text_at(memory: Memory, path: str, revision: str | None) -> str:
-    """The text of a record at a revision, or where Git last had it; raises MemctlError if it was none there."""
+    """Return the text of a record at a revision, or where Git last had it; raises MemctlError if it was none there."""
     text = _file_at(memory, path, revision)
     try:
         parse(text, path)
@@ -159,8 +159,8 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
 
 
 def _beside(memory: Memory, path: str, revision: str | None = None) -> str:
-    """The commit beside HEAD that may have had a file: of the ref of sessions, now or as of a revision, or the last one
-    of the branch's batches; "" if there is none."""
+    """Return the commit beside HEAD that may have had a file: of the ref of sessions, now or as of a revision, or the
+    last one of the branch's batches; "" if there is none."""
     if not path.startswith(sessions_ref.FOLDERS):
         return "" if revision else batches.latest(memory)
     return sessions_ref.as_of(memory, revision) if revision else sessions_ref.now(memory)
@@ -223,7 +223,7 @@ def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> l
 
 
 def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
-    """The undone changes of some ids, or all; raises MemctlError for an id that none is of."""
+    """Return the undone changes of some ids, or all; raises MemctlError for an id that none is of."""
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recovery.recover(memory, remark=False)
@@ -240,7 +240,8 @@ def _is_of(entry: PendingEntry, wanted: str) -> bool:
 
 
 def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:
-    """A change as it is on top of `texts` by path (and of the disk for other paths), which are then those after it.
+    """Return a change as it is on top of `texts` by path (and of the disk for other paths), which are then those after
+    it.
 
     Raises MemctlError with both texts of each file that can't have both.
     """
@@ -272,7 +273,7 @@ def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -
 
 
 def _merged(write: Write, now: str | None) -> str | None:
-    """The text that a file has with the change too; None if that can't be told."""
+    """Return the text that a file has with the change too; None if that can't be told."""
     if now in (write.old, write.text):
         return write.text
     if now is None or write.old is None:
@@ -282,7 +283,7 @@ def _merged(write: Write, now: str | None) -> str | None:
 
 
 def _difference(name: str, one: tuple[str, str | None], other: tuple[str, str | None]) -> list[str]:
-    """How two texts of a file differ, each given with what it is."""
+    """Return how two texts of a file differ, each given with what it is."""
     (before, old), (after, new) = one, other
     lines = (old or "").splitlines(), (new or "").splitlines()
     found = list(unified_diff(*lines, f"{name} ({before})", f"{name} ({after})", lineterm=""))

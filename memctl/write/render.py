@@ -109,7 +109,7 @@ def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force:
 
 
 def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
-    """The `.gitattributes` with what a memory of an earlier memctl lacks; None if nothing is to be written.
+    """Return the `.gitattributes` with what a memory of an earlier memctl lacks; None if nothing is to be written.
 
     Other lines stay. A file that has rules for those files itself, has edits that are
     in no commit, or is none of memctl's, is left alone.

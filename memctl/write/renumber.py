@@ -117,14 +117,14 @@ def _bring_home(snapshot: Snapshot, strayed: Sequence[Apart], new: dict[str, str
 
 
 def _returned(snapshot: Snapshot) -> dict[str, str]:
-    """The files of records from before they were renamed, each with the id that its record has now."""
+    """Return the files of records from before they were renamed, each with the id that its record has now."""
     now = {(record.memory_id, alias): record.id for record in snapshot.records for alias in record.aliases}
     pairs = ((record.path, now.get((record.memory_id, record.id))) for record in snapshot.records)
     return {path: identifier for path, identifier in pairs if identifier}
 
 
 def conflicting(memory: Memory, snapshot: Snapshot) -> list[Apart]:
-    """The records of both sides in files where a merge under way found two different records in one path.
+    """Return the records of both sides in files where a merge under way found two different records in one path.
 
     Git may have taken the one for the other, renamed. Then what both sides come from is the same record as one of
     theirs, and that one has a file elsewhere.
@@ -158,7 +158,7 @@ def conflicting(memory: Memory, snapshot: Snapshot) -> list[Apart]:
 def _packages_of_both(
     memory: Memory, unmerged: Mapping[str, Sides], contents: Mapping[str, bytes | None], path: str
 ) -> tuple[str | None, str | None]:
-    """The packages of both sides, of handoffs in one path; the same for both if they are not in conflict."""
+    """Return the packages of both sides, of handoffs in one path; the same for both if they are not in conflict."""
     package = package_path(path)
     sides = unmerged.get(memory.tracked(package))
     if sides:
@@ -171,7 +171,7 @@ def _packages_of_both(
 
 
 def _packages(apart: Sequence[Apart], holders: Sequence[Holder]) -> dict[str, str]:
-    """The packages of handoffs that had one path, each beside its own record, with the id that it has now."""
+    """Return the packages of handoffs that had one path, each beside its own record, with the id that it has now."""
     found = {}
     for item in apart:
         record = parse(item.text, item.path)[0]
@@ -211,7 +211,7 @@ def _text(snapshot: Snapshot, path: str) -> str | None:
 
 
 def _told(holders: Sequence[Holder]) -> Change:
-    """What the commit says: who was renamed, and who keeps the name."""
+    """Return what the commit says: who was renamed, and who keeps the name."""
     renamed = [holder for holder in holders if holder.moves]
     kept = {holder.name: holder.title for holder in holders if holder.now == holder.name}
     names = [f"{holder.name} -> {holder.now}" for holder in renamed[:_SHOWN]]
@@ -260,7 +260,7 @@ def stage_merge(memory: Memory) -> StagedMerge | None:
 
 
 def _held(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:
-    """The staged texts of some files by path, None for one in conflict; what is not in the index is left out."""
+    """Return the staged texts of some files by path, None for one in conflict; what is not in the index is left out."""
     wanted = {memory.tracked(path): path for path in paths}
     entries = [entry for entry in index.entries(memory.repository, memory.prefix) if entry.path in wanted]
     contents = trees.blobs(memory.repository, [entry.blob for entry in entries], files.MAX_BYTES)
@@ -273,7 +273,7 @@ def _held(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:
 
 
 def _edited(memory: Memory, change: Change, held: Mapping[str, str | None]) -> list[str]:
-    """The files of a change that had something else on disk than in the index before it, or have by now."""
+    """Return the files of a change that had something else on disk than in the index before it, or have by now."""
     old = {write.path: write.old for write in change.writes} | {one.path: one.old for one in change.deletes}
     new = {write.path: write.text for write in change.writes}
     found = []

@@ -18,7 +18,7 @@ _TRIES = 5  # to move the ref; only something else than memctl is faster, for wh
 
 
 def split(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Change, Change]:
-    """The parts of a change that belong on the branch and on the ref.
+    """Return the parts of a change that belong on the branch and on the ref.
 
     A file stays where it is; a new page or checkpoint goes where memctl.hookCommits says, but on the disk if it
     `keeps` all there. What is deleted goes in both places. Raises UnknownValue.

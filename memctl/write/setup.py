@@ -29,7 +29,7 @@ def make_repository(folder: Path) -> None:
 def plan(
     start: Path, environ: Mapping[str, str], project: str | None, *, here: bool = False, docs: str = ""
 ) -> tuple[Memory, Change]:
-    """The memory to be in the worktree's root (with `here`: in `start`), and the Change that makes it.
+    """Return the memory to be in the worktree's root (with `here`: in `start`), and the Change that makes it.
 
     `docs` is that of config.yaml, "" for the default.
 
@@ -51,7 +51,7 @@ def plan(
 
 
 def plan_documents(memory: Memory, value: str) -> Change:
-    """The Change that sets `docs` in config.yaml."""
+    """Return the Change that sets `docs` in config.yaml."""
     text = files.read(memory.folder, CONFIG)
     kept = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("docs:", "default_branch:")))
     changed = kept + _documents_lines(memory.repository, value)
@@ -59,7 +59,7 @@ def plan_documents(memory: Memory, value: str) -> Change:
 
 
 def _documents_lines(repository: Repository, docs: str) -> str:
-    """The lines of config.yaml that set `docs`, and with `default-branch` the name of that branch.
+    """Return the lines of config.yaml that set `docs`, and with `default-branch` the name of that branch.
 
     It is named, for the clones of builds mostly do not know it: what origin/HEAD is, else the branch of HEAD.
     """

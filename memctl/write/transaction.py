@@ -138,7 +138,8 @@ def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
 
 
 def _advice(memory: Memory, change: Change, options: WriteOptions) -> tuple[str, ...]:
-    """What there is to say of the records of a change, for options that ask for it; raises MemctlError if `strict`."""
+    """Return what there is to say of the records of a change, for options that ask for it; raises MemctlError if
+    `strict`."""
     if options.strict is None:
         return ()
     from memctl.write import hints  # for whoever writes in person

@@ -113,7 +113,7 @@ def interrupted(memory: Memory) -> list[str]:
 
 
 def unfinished(memory: Memory) -> list[tuple[Path, Intent]]:
-    """The steps under way or interrupted in this worktree, oldest first, each with its file."""
+    """Return the steps under way or interrupted in this worktree, oldest first, each with its file."""
     return journal.entries_of_kind(_folder(memory), Intent)
 
 
@@ -194,7 +194,7 @@ def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
 
 
 def _has_moved(memory: Memory, intent: Intent) -> bool:
-    """Whether the shared state has the step in its history; a step that changes nothing there always has."""
+    """Return whether the shared state has the step in its history; a step that changes nothing there always has."""
     if not intent.commit:
         return True
     return refs.has(memory.repository, memory.repository.tip(coordination_ref.ref(memory)), intent.commit)
@@ -248,7 +248,7 @@ def _on_disk(memory: Memory, path: str) -> str | None:
 
 
 def _rebased(memory: Memory, change: Change) -> Change:
-    """A change on top of what its files hold by now; what they hold already is no change."""
+    """Return a change on top of what its files hold by now; what they hold already is no change."""
     writes = []
     for write in change.writes:
         now, text = _on_disk(memory, write.path), write.text

@@ -63,7 +63,7 @@ def _named(memory: Memory, revision: str) -> Commit:
 
 
 def _latest(memory: Memory) -> Commit:
-    """The latest commit of the memory that is not undone: each undo goes one further back."""
+    """Return the latest commit of the memory that is not undone: each undo goes one further back."""
     undone: set[str] = set()
     for commit in batches.commits(memory, [memory.prefix]):
         if commit.commit[:_SHORT] in undone:
@@ -100,7 +100,7 @@ def _now(memory: Memory, path: str) -> str | None:
 
 
 def _taken_back(memory: Memory, path: str, old: str | None, new: str | None) -> str | None:
-    """The text that a file has without a change that made `new` of `old`; None if it is gone then.
+    """Return the text that a file has without a change that made `new` of `old`; None if it is gone then.
 
     Raises MemctlError if somebody has changed the same since.
     """

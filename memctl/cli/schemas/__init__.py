@@ -18,7 +18,7 @@ KINDS: dict[str, shapes.Shape] = {**memory.KINDS, **work.KINDS, **measures.KINDS
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema of an envelope with a kind, or of `config.yaml`; KeyError if there is no such kind."""
+    """Return the JSON Schema of an envelope with a kind, or of `config.yaml`; KeyError if there is no such kind."""
     if kind == CONFIG:
         from memctl.record.config import Config
 

@@ -22,7 +22,7 @@ class Constant(NamedTuple):
 
 
 def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a shape; what it refers to is added to the definitions."""
+    """Return the JSON Schema of a shape; what it refers to is added to the definitions."""
     if isinstance(shape, Constant):
         return {"const": shape.value}
     if isinstance(shape, tuple):
@@ -43,8 +43,8 @@ def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _struct(shape: type[msgspec.Struct], definitions: dict[str, Any]) -> dict[str, Any]:
-    """A struct as it is printed, field by field, also if msgspec would write it as an array; missing may be what can be
-    unset, or is left out at its default."""
+    """Return a struct as it is printed, field by field, also if msgspec would write it as an array; missing may be what
+    can be unset, or is left out at its default."""
     if shape.__name__ not in definitions:
         is_whole = not shape.__struct_config__.omit_defaults
         fields = {}

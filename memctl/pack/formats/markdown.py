@@ -22,7 +22,7 @@ _FACTS = {
 
 
 def markdown_item(item: Item) -> str:
-    """One item: its title, a line of facts, its body."""
+    """Return one item: its title, a line of facts, its body."""
     facts = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
     shown = [one_line(item.id), *(_FACTS.get(name, f"{name} {{}}").format(value) for name, value in facts)]
     text = fenced(item.body, item.id) if item.kind == "file" else contained(item.body.strip("\n"))
@@ -33,7 +33,7 @@ def markdown_item(item: Item) -> str:
 
 
 def markdown_pack(contents: Contents) -> str:
-    """A whole pack: how it begins, the items by part, what was left out, and what comes next."""
+    """Return a whole pack: how it begins, the items by part, what was left out, and what comes next."""
     draft = contents.draft
     whole = draft.title.replace("{project}", draft.project) if draft.project else draft.title.partition(" ")[0]
     blocks = [f"# {escape_model_tokens(one_line(whole))}", *map(_note, draft.opening)]
@@ -46,7 +46,7 @@ def markdown_pack(contents: Contents) -> str:
 
 
 def fenced(text: str, path: str) -> str:
-    """A file's text as fenced code, with a fence longer than any in it."""
+    """Return a file's text as fenced code, with a fence longer than any in it."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     suffix = path.rpartition(".")[2]

@@ -64,18 +64,18 @@ def _part(name: str) -> str:
 
 
 def _text(note: PackNote) -> str:
-    """What a note says, memctl's own notice in fewer words."""
+    """Return what a note says, memctl's own notice in fewer words."""
     return SHORT_NOTICE if note == NOTICED else note.text
 
 
 def _facts(item: Item) -> str:
-    """All facts of an item in a few words; a date without its time."""
+    """Return all facts of an item in a few words; a date without its time."""
     lines = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
     return " ".join(value[:10] if name == "date" else _FACTS.get(name, "{}").format(value) for name, value in lines)
 
 
 def yaml_item(item: Item) -> str:
-    """One item: its id and title, its facts, its fields under short keys."""
+    """Return one item: its id and title, its facts, its fields under short keys."""
     facts = _facts(item)
     entry: dict[str, Any] = {one_line(item.id): one_line(item.title) or facts}
     if facts and item.title:
@@ -87,7 +87,7 @@ def yaml_item(item: Item) -> str:
 
 
 def yaml_pack(contents: Contents) -> str:
-    """A whole pack as one mapping."""
+    """Return a whole pack as one mapping."""
     draft = contents.draft
     top: dict[str, Any] = {"MEMORY": one_line(draft.project)} if draft.project else {}
     top |= {_part(note.name): _text(note) for note in draft.opening}
@@ -143,7 +143,7 @@ def _dumper() -> Any:
 
 
 def tokens_item(item: Item) -> str:
-    """One item: a line of id, title and facts; then its fields, indented."""
+    """Return one item: a line of id, title and facts; then its fields, indented."""
     head = one_line(f"{item.id} {item.title}")
     if facts := _facts(item):
         head += f" |{facts}|"
@@ -154,7 +154,7 @@ def tokens_item(item: Item) -> str:
 
 
 def tokens_pack(contents: Contents) -> str:
-    """A whole pack, part by part."""
+    """Return a whole pack, part by part."""
     draft = contents.draft
     lines = [f"MEMORY: {escape_model_tokens(one_line(draft.project))}" if draft.project else "MEMORY"]
     lines += map(_note, draft.opening)
@@ -190,7 +190,7 @@ def _field(field: ItemField) -> list[str]:
 
 
 def squeezed(text: str) -> str:
-    """A text without blank lines, and with lines that are one paragraph joined; code stays as it is."""
+    """Return a text without blank lines, and with lines that are one paragraph joined; code stays as it is."""
     lines: list[str] = []
     is_open = False  # whether the next line may go on with the last one
     for line, is_prose in headings.outside_code(text):
@@ -204,5 +204,5 @@ def squeezed(text: str) -> str:
 
 
 def _is_block(line: str) -> bool:
-    """Whether a line begins something of its own in Markdown."""
+    """Return whether a line begins something of its own in Markdown."""
     return line.lstrip().startswith(_BLOCKS) or line.lstrip()[:1].isdigit()

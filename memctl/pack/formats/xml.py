@@ -35,7 +35,7 @@ _SHARED = ("state", "decision")  # kinds of items that every agent at work needs
 
 
 def xml_item(item: Item) -> str:
-    """One item as an element: facts as attributes, fields as elements."""
+    """Return one item as an element: facts as attributes, fields as elements."""
     element = ElementTree.Element(item.kind, {"id": _line(item.id)})
     if item.title:
         element.set("title", _line(item.title))
@@ -50,14 +50,15 @@ event_item = xml_item
 
 
 def xml_pack(contents: Contents) -> str:
-    """A whole pack as one element."""
+    """Return a whole pack as one element."""
     draft = contents.draft
     opening = f"<{draft.root}{_attribute('project', draft.project)}>"
     return "\n".join([opening, *_blocks(contents), f"</{draft.root}>"]) + "\n"
 
 
 def event_pack(contents: Contents) -> str:
-    """A whole pack as an event: `meta` says what it is and where it goes, `context_metrics` how large its parts are."""
+    """Return a whole pack as an event: `meta` says what it is and where it goes, `context_metrics` how large its parts
+    are."""
     inside = _blocks(contents)
     state = ["<state>", *inside, "</state>"]
     if not contents.draft.project:
@@ -77,13 +78,13 @@ def event_pack(contents: Contents) -> str:
 
 
 def _group(tag: str, values: Mapping[str, str]) -> list[str]:
-    """The lines of an element with an element for each text that is not empty; none without any."""
+    """Return the lines of an element with an element for each text that is not empty; none without any."""
     lines = [written(xml.element(name, value)) for name, value in values.items() if value]
     return [f"<{tag}>", *lines, f"</{tag}>"] if lines else []
 
 
 def _blocks(contents: Contents) -> list[str]:
-    """The lines inside the one element: notes, parts, what was left out, what comes next."""
+    """Return the lines inside the one element: notes, parts, what was left out, what comes next."""
     found = [_note(note) for note in contents.draft.opening]
     for part, texts in contents.parts:
         tag = ELEMENTS.get(part.name, part.name)
@@ -95,7 +96,7 @@ def _blocks(contents: Contents) -> list[str]:
 
 
 def _attribute(key: str, value: str) -> str:
-    """An attribute with the space before it; "" without a value."""
+    """Return an attribute with the space before it; "" without a value."""
     if not value:
         return ""
     return written(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()

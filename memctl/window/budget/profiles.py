@@ -44,7 +44,7 @@ Component = BudgetComponent | str  # a component, or its name in either case
 
 
 def named(given: Component) -> BudgetComponent:
-    """A component by itself or by its name, in either case; raises MemctlError for an unknown one."""
+    """Return a component by itself or by its name, in either case; raises MemctlError for an unknown one."""
     try:
         return BudgetComponent(given)
     except ValueError:
@@ -128,7 +128,7 @@ class Profile(msgspec.Struct, frozen=True):
         return len(self.plans) == len(BudgetComponent)
 
     def lines(self, window: int) -> list[str]:
-        """The advice for a window of some size."""
+        """Return the advice for a window of some size."""
         return [text.format(*(f"{scaled(number, window):,}" for number in numbers)) for text, numbers in self.advice]
 
 
@@ -171,7 +171,7 @@ def divide(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
-    """The hard limits in tokens, which sum to the window exactly.
+    """Return the hard limits in tokens, which sum to the window exactly.
 
     The reserve for the answer is at least 4,000 tokens; what it lacks is taken from the history. Raises ValueError.
     """
@@ -281,7 +281,7 @@ MULTI_AGENT = Profile(
 
 
 def _components(name: str, title: str, *shares: int) -> Profile:
-    """A profile of components, from percents of the window in their order."""
+    """Return a profile of components, from percents of the window in their order."""
     plans = (
         Plan(part.value, share * DEFAULT_WINDOW // 100) for part, share in zip(BudgetComponent, shares, strict=True)
     )
@@ -302,7 +302,7 @@ PROFILES = {
 
 
 def profile(name: str) -> Profile:
-    """The profile for a kind of task, `_` and spaces taken for `-`; raises MemctlError for an unknown one."""
+    """Return the profile for a kind of task, `_` and spaces taken for `-`; raises MemctlError for an unknown one."""
     key = name.strip().lower().replace("_", "-").replace(" ", "-")
     if key in PROFILES:
         return PROFILES[key]
@@ -346,7 +346,7 @@ LEVELS = (EMERGENCY, COMPACT, PLAN, NORMAL)
 
 
 def level(used: int, window: int) -> CapacityLevel:
-    """The level at which a window of some tokens is when so many are used."""
+    """Return the level at which a window of some tokens is when so many are used."""
     return next(found for found in LEVELS if used * 100 >= found.least * window)
 
 
@@ -437,7 +437,7 @@ class Team(msgspec.Struct, frozen=True):
 
 
 def team(window: int, agents: int = AGENTS) -> Team:
-    """The sum for some agents with a window each: 720,000 of 1,000,000 for five of 200,000."""
+    """Return the sum for some agents with a window each: 720,000 of 1,000,000 for five of 200,000."""
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(_COORDINATION.values()), window)
     parts = divide(coordination, [*_COORDINATION.values()])

@@ -172,7 +172,7 @@ class TokenBudgetManager:
             burnt.append(given.get(part, 0))
 
     def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
-        """Whether tokens may be added. What would exceed the hard limit, or the room in the window, is refused.
+        """Return whether tokens may be added. What would exceed the hard limit, or the room in the window, is refused.
 
         A budget of 100 tokens holds 100.
         """
@@ -235,14 +235,14 @@ class TokenBudgetManager:
         return remaining / rate if rate > 0 else None
 
     def urgency(self, component: Component | None = None) -> str:
-        """How much time there is: `critical` under 3 turns, `warning` under 10, else `normal`."""
+        """Return how much time there is: `critical` under 3 turns, `warning` under 10, else `normal`."""
         turns = self.turns_until_exhausted(component)
         if turns is None or turns >= WARNING_TURNS:
             return "normal"
         return "critical" if turns < CRITICAL_TURNS else "warning"
 
     def report(self) -> BudgetReport:
-        """All of it, for a dashboard; `msgspec.to_builtins` makes it plain."""
+        """Return all of it, for a dashboard; `msgspec.to_builtins` makes it plain."""
         return BudgetReport(
             components={part.value: self._of(part) for part in self.budgets},
             total_used=self.total_used,
@@ -298,7 +298,7 @@ COMPONENTS: Mapping[ContentType, BudgetComponent] = {
 
 
 def used(conversation: Conversation) -> dict[BudgetComponent, int]:
-    """The tokens of each component; what a request costs beside its blocks counts to the history."""
+    """Return the tokens of each component; what a request costs beside its blocks counts to the history."""
     found = dict.fromkeys(BudgetComponent, 0)
     for block in conversation.blocks:
         found[COMPONENTS[block.content_type]] += block.token_count
@@ -315,7 +315,7 @@ def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
 
 
 def window(conversation: Conversation, utilization: float) -> float:
-    """The window that a conversation fills to a utilisation, in what its counter counts."""
+    """Return the window that a conversation fills to a utilisation, in what its counter counts."""
     return conversation.tokens / max(utilization, 1e-9)
 
 
@@ -329,6 +329,6 @@ def managed_window(conversation: Conversation, utilization: float, budgets: Toke
 
 
 def answer_line(budgets: TokenBudgetManager) -> float:
-    """The fraction of a window above which less than 4,000 tokens are left for the answer."""
+    """Return the fraction of a window above which less than 4,000 tokens are left for the answer."""
     size = budgets.max_context_tokens
     return max((1 - budgets.safety_margin) * size - OUTPUT_FLOOR, 0) / size

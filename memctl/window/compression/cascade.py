@@ -85,8 +85,8 @@ def reason_against(subtask: str, effort: Effort) -> str:
 
 
 def choose_subtask(blocks: Sequence[ContentBlock], goal: str, done: Collection[str]) -> tuple[str, str, str]:
-    """The first open subtask of a conversation that is worth a window of its own, and the context that it needs; or
-    none, and why. `done` are those that were given away before."""
+    """Return the first open subtask of a conversation that is worth a window of its own, and the context that it needs;
+    or none, and why. `done` are those that were given away before."""
     happened = events.of_blocks(blocks)
     finished = max(sum(task.status == DONE for task in happened.tasks), 1)
     calls = sum(block.is_call for block in blocks)
@@ -214,7 +214,7 @@ def delegate(engine: Compressor, done: Cascade, goal: str, given: set[str]) -> C
 
 
 def _compressed(before: Conversation, free: int, made: CompressionStep) -> tuple[Conversation, Step]:
-    """A compression as a step, with the blocks that it changed; those of a compaction are gone."""
+    """Return a compression as a step, with the blocks that it changed; those of a compaction are gone."""
     names = set(made.result.metadata.get("blocks", ()))
     is_compaction = made.result.strategy is CompressionStrategy.COMPACTION
     after = {} if is_compaction else {block.block_id: block.token_count for block in made.conversation.blocks}

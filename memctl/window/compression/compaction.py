@@ -93,7 +93,8 @@ def _by_rules(
 def _roomy(
     conversation: Conversation, least: int, fewest: CompressionStep, target: int, make: Callable[[int], CompressionStep]
 ) -> tuple[int, CompressionStep]:
-    """How many of the last turns stay if no more than `target` tokens are to be left, and the compaction with these.
+    """Return how many of the last turns stay if no more than `target` tokens are to be left, and the compaction with
+    these.
 
     What a compaction adds to the turns that stay is known once it is made: it is made with the fewest, and then with as
     many as that leaves room for, and with ever fewer until it fits.
@@ -117,13 +118,14 @@ def _roomy(
 
 
 def _replaced(conversation: Conversation, cut: int) -> list[ContentBlock]:
-    """The blocks before the cut that a digest takes the place of."""
+    """Return the blocks before the cut that a digest takes the place of."""
     old = [block for block in conversation.blocks if 0 <= block.message < cut]
     return [block for block in old if block.content_type is not ContentType.SYSTEM_PROMPT]
 
 
 def _cut(conversation: Conversation, kept_turns: int) -> int:
-    """The index of the message that the part which stays begins with: an answer, with all its results behind it."""
+    """Return the index of the message that the part which stays begins with: an answer, with all its
+    results behind it."""
     first_kept = max(conversation.current_turn - kept_turns, 1)
     turns = {block.message: block.turn_created for block in reversed(conversation.blocks)}  # of its first block
     answers = (index for index, message in enumerate(conversation.messages) if is_answer(message))
@@ -131,7 +133,8 @@ def _cut(conversation: Conversation, kept_turns: int) -> int:
 
 
 def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
-    """The conversation with one message of the user in the place of those before the cut, and the lines it is from.
+    """Return the conversation with one message of the user in the place of those before the cut, and the lines it is
+    from.
 
     Of the user's messages before the cut the first stays, the current one, and marked ones.
     """
@@ -177,7 +180,7 @@ def _checked(
     text: str,
     replaced: Sequence[ContentBlock] = (),
 ) -> CompressionStep:
-    """The compaction, unless it loses something or gains too little."""
+    """Return the compaction, unless it loses something or gains too little."""
     before = conversation.tokens
     new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1], keep=conversation.keep)
     lost = essentials.missing(wanted, new.blocks)

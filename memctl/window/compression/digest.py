@@ -105,7 +105,7 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
 
 
 def _of_text(text: str) -> Digest:
-    """An earlier digest, read back."""
+    """Return an earlier digest, read back."""
     found = events.sections(text)
     matches = [(line, _STEP.fullmatch(line)) for line in found.get(events.STATE, ())]
     steps = [Step(match[1], match[2].replace(" ", "_")) for _, match in matches if match]  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def _of_text(text: str) -> Digest:
 
 
 def _said(prompt: str) -> str:
-    """What a user said: in full if it is short, else what of it binds or names things, and how it begins."""
+    """Return what a user said: in full if it is short, else what of it binds or names things, and how it begins."""
     text = one_line(prompt)
     if len(text) <= essentials.VERBATIM:
         return text
@@ -136,7 +136,7 @@ def _said(prompt: str) -> str:
 
 
 def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
-    """What the model said of what it found, sentence by sentence."""
+    """Return what the model said of what it found, sentence by sentence."""
     for block in blocks:
         if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
             for unit in summary_units.units(block.content):

@@ -228,13 +228,13 @@ def is_about(answer: str, text: str) -> bool:
 
 
 def _errors(output: str) -> list[str]:
-    """The names of the first errors that an output tells of."""
+    """Return the names of the first errors that an output tells of."""
     found = dict.fromkeys(name for row in rows.errors(output) for name in _ERROR_NAME.findall(row.text))
     return list(found)[:_MOST_ERRORS]
 
 
 def _batches(texts: Sequence[Text]) -> list[list[Text]]:
-    """Texts in requests that are not too long; a text that is too long by itself is alone."""
+    """Return texts in requests that are not too long; a text that is too long by itself is alone."""
     found: list[list[Text]] = []
     size = _MOST_CHARACTERS
     for one in texts:
@@ -247,7 +247,8 @@ def _batches(texts: Sequence[Text]) -> list[list[Text]]:
 
 
 def _request(texts: Sequence[Text]) -> str:
-    """The request for shorter forms of texts: each answer in an element of its id, or bare if there is one text."""
+    """Return the request for shorter forms of texts: each answer in an element of its id, or bare if there
+    is one text."""
     if len(texts) == 1:
         (one,) = texts
         return (
@@ -267,5 +268,5 @@ def _request(texts: Sequence[Text]) -> str:
 
 
 def _data(text: str) -> str:
-    """A text for the inside of an element, which it can't close; credentials in it are redacted."""
+    """Return a text for the inside of an element, which it can't close; credentials in it are redacted."""
     return escape(clean(redact(text)), quote=False)

@@ -56,7 +56,8 @@ class Notes:
         return len(self._notes)
 
     def for_context(self, count: Callable[[str], int], max_tokens: int = MAX_TOKENS) -> str:
-        """The notes as a text of at most `max_tokens`: whole notes, by category, critical ones first, then the newest.
+        """Return the notes as a text of at most `max_tokens`: whole notes, by category, critical ones first, then the
+        newest.
 
         What does not fit is counted in the last line. After a note that is too long the next ones may still fit.
         """

@@ -115,7 +115,7 @@ def progressive(
 
 
 def _is_result(block: ContentBlock) -> bool:
-    """Whether a block is a result of text alone that may become shorter."""
+    """Return whether a block is a result of text alone that may become shorter."""
     is_open = not block.do_not_evict and not block.metadata.get("uncounted") and not block.content.startswith(EVICTED)
     return block.content_type is ContentType.TOOL_RESULT and is_open
 
@@ -156,7 +156,7 @@ class _Shortener:
         return CompressionStep(new, result_of(strategy, before, new.tokens, "\n\n".join(texts.values()), **more))
 
     def _texts(self, candidates: Sequence[_Candidate], free: int | None) -> dict[str, str]:
-        """The texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.
+        """Return the texts that blocks become, by id, in the order of the candidates until `free` tokens are saved.
 
         A model is asked once, for as many as are sure to save that, and a fifth more, if it does what it is asked; what
         it does not give, what can't take the place of a text, and what is still wanted after that is made by rules.
@@ -185,7 +185,7 @@ class _Shortener:
         return Text(block.block_id, what, text, block.token_count, one.goal)
 
     def _by_model(self, one: _Candidate, answer: str) -> str:
-        """What a model made of a block if it can take its place and is shorter, else ""."""
+        """Return what a model made of a block if it can take its place and is shorter, else ""."""
         if not answer or self._model is None:
             return ""
         block = one.block
@@ -201,7 +201,7 @@ class _Shortener:
         return text if is_used else ""
 
     def _by_rules(self, one: _Candidate) -> str:
-        """A block in fewer words by rules, "" if that is not worth it: an answer in its own sentences."""
+        """Return a block in fewer words by rules, "" if that is not worth it: an answer in its own sentences."""
         block, arguments = one.block, self._arguments.get(one.block.call_id, {})
         if one.is_result:
             line = block.metadata.get("line")
@@ -228,7 +228,8 @@ class _Shortener:
 
 
 def _parts(block: ContentBlock) -> tuple[str, str]:
-    """An answer without the head of an earlier shortening and without what it states under labels; and the latter.
+    """Return an answer without the head of an earlier shortening and without what it states under labels; and the
+    latter.
 
     A statement is kept whole, or not at all shorter.
     """
@@ -244,7 +245,8 @@ def _parts(block: ContentBlock) -> tuple[str, str]:
 
 
 def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> Iterator[str]:
-    """The sentences that have to stay, and as many of the others as fit; the first one of all if there is room."""
+    """Yield the sentences that have to stay, and as many of the others as fit; the first one of all if
+    there is room."""
     units = [*summary_units.units(body)]
     lines = [one_line(unit.text) for unit in units]
     ranks = [_rank(unit.text, must) for unit in units]
@@ -257,7 +259,7 @@ def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> I
 
 
 def _rank(text: str, must: Sequence[str]) -> int:
-    """How little a sentence matters: -1 if it has something that must stay."""
+    """Return how little a sentence matters: -1 if it has something that must stay."""
     plain = " ".join(text.split())
     if plain and any(plain in word or names_in_text.place(word, plain) >= 0 for word in must):
         return -1

@@ -78,7 +78,7 @@ class EvictionUnit(msgspec.Struct, frozen=True):
 
 
 def _natural(identifier: str) -> tuple[tuple[str, int], ...]:
-    """A key that sorts `9.2` before `10.1`."""
+    """Return a key that sorts `9.2` before `10.1`."""
     return tuple((text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d{0,18})", identifier))
 
 
@@ -167,7 +167,7 @@ class Candidates:
         return None
 
     def _texts(self, group: Sequence[ContentBlock]) -> tuple[dict[str, str | None] | None, int]:
-        """What takes the place of a unit, and its tokens; None if nothing does that is small enough."""
+        """Return what takes the place of a unit, and its tokens; None if nothing does that is small enough."""
         block, counter = group[0], self._how.counter
         if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION):
             is_alone = block.message >= 0 and self._sizes[block.message] == len(group)
@@ -189,7 +189,8 @@ class Candidates:
         return how.known[key]
 
     def _same_as(self, block: ContentBlock) -> str:
-        """The newer block that says nearly the same, and what only this one says: true also when that one goes."""
+        """Return the newer block that says nearly the same, and what only this one says: true also when
+        that one goes."""
         if (similar := self._similar.get(block.block_id)) is None:
             return ""
         newer = self._by_id[similar.to]

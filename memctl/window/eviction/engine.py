@@ -207,7 +207,7 @@ class EvictionEngine:
         return conversation.replace(result.replacements), result
 
     def _merged(self, chosen: list[EvictionUnit], candidates: Candidates) -> list[EvictionUnit]:
-        """The chosen units, those of alike blocks with what a model says of them."""
+        """Return the chosen units, those of alike blocks with what a model says of them."""
         asked = [unit for unit in chosen if unit.is_merged]
         if self.merge is None or not asked:
             return chosen
@@ -266,7 +266,7 @@ def _member(kind: type[E_], given: E_ | str, what: str, plural: str) -> E_:
 
 
 def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[EvictionUnit]:
-    """The first units that free the target together, with as little more as may be.
+    """Return the first units that free the target together, with as little more as may be.
 
     The last of them may be another that is about as worth keeping and frees less. What the last makes needless stays,
     the most worth keeping first, if its score is at most `slack` below that of the last.
@@ -289,7 +289,7 @@ def _chosen(units: list[EvictionUnit], target: int, slack: float) -> list[Evicti
 
 
 def _changed(unit: EvictionUnit, block: ContentBlock) -> ChangedBlock:
-    """A block of a unit; what is left of the unit counts to its first."""
+    """Return a block of a unit; what is left of the unit counts to its first."""
     left = sum(one.token_count for one in unit.blocks) - unit.gain if block is unit.blocks[0] else 0
     name, type_, tool, turn = block.block_id, block.content_type, block.tool_name, block.turn_created
     return ChangedBlock(name, type_, tool, turn, block.token_count, left, round(unit.score, 4))

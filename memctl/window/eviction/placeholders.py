@@ -61,8 +61,8 @@ def is_placeholder(block: ContentBlock, most: int) -> bool:
 
 
 def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_share: float = 0.0) -> str | None:
-    """The text for the place of a block, of at most `most` tokens, and an outline of a share of the block's tokens
-    beside; None if none is small enough to be worth it."""
+    """Return the text for the place of a block, of at most `most` tokens, and an outline of a share of the block's
+    tokens beside; None if none is small enough to be worth it."""
     text = _plain_placeholder(evicted, most, counter)
     if text is None or evicted.same_as or not outline_share:
         return text
@@ -76,7 +76,8 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter, outline_shar
 
 
 def outline(evicted: Evicted) -> list[str]:
-    """The lines of a result by which what is in it is found again: errors first, then definitions, keys, places."""
+    """Return the lines of a result by which what is in it is found again: errors first, then definitions,
+    keys, places."""
     block, call = evicted.block, evicted.call
     tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
     if block.content.startswith(SUMMED_UP):
@@ -127,7 +128,8 @@ def _plain_placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> st
 
 
 def shortened(call: ContentBlock, counter: TokenCounter) -> str | None:
-    """The arguments of a call without their long texts, as JSON; None if there are none, or if it saves nothing."""
+    """Return the arguments of a call without their long texts, as JSON; None if there are none, or if it
+    saves nothing."""
     given = arguments_of(call)
     if not given:
         return None
@@ -147,7 +149,7 @@ def _short(value: Any) -> Any:
 
 
 def _fitted(block: ContentBlock, parts: tuple[str, str, str], most: int, counter: TokenCounter) -> tuple[int, str]:
-    """The three parts as one text, the one in the middle cut until it fits, and how many words of that are left.
+    """Return the three parts as one text, the one in the middle cut until it fits, and how many words of that are left.
 
     The text is "" if little of it would be left.
     """
@@ -170,7 +172,7 @@ def _stop(words: list[str]) -> str:
 
 
 def _label(call: ContentBlock | None, most: int) -> str:
-    """What was called and what it was asked, in so many characters at most, of which 0 are nothing."""
+    """Return what was called and what it was asked, in so many characters at most, of which 0 are nothing."""
     if call is None:
         return ""
     given = arguments_of(call)
@@ -182,7 +184,7 @@ def _label(call: ContentBlock | None, most: int) -> str:
 
 
 def _content(evicted: Evicted) -> str:
-    """What of a block is worth keeping: of a result what a summary of it would begin with."""
+    """Return what of a block is worth keeping: of a result what a summary of it would begin with."""
     block = evicted.block
     others = block.metadata.get("uncounted", ())
     more = f" (and {len(others)} of {others[0]})" if others else ""
@@ -199,14 +201,14 @@ def _content(evicted: Evicted) -> str:
 
 
 def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
-    """What was found; the file that was read is in the label already."""
+    """Return what was found; the file that was read is in the label already."""
     tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
     output = forms.output_of(tool, arguments, block.content)
     return rows.finding(output).removesuffix(f" of {rows.line(output.path)}")
 
 
 def _back(evicted: Evicted) -> str:
-    """How to get it back."""
+    """Return how to get it back."""
     block, call = evicted.block, evicted.call
     if evicted.kept_at:
         return f"Whole: {evicted.kept_at}"

@@ -49,9 +49,8 @@ def names_in(text: str) -> set[str]:
 
 
 def referenced(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
-    """The blocks, in their order, each with its `last_referenced_turn` and the number of turns that refer to it, as
-    `reference_count` in its metadata. What the host knows of it already is not made less.
-    """
+    """Return the blocks, in their order, each with its `last_referenced_turn` and the number of turns that refer to it,
+    as `reference_count` in its metadata. What the host knows of it already is not made less."""
     turns: dict[int, set[int]] = {}
     for pair in pairs(blocks, names):
         turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
@@ -59,7 +58,7 @@ def referenced(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> lis
 
 
 def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[BlockReference]:
-    """Each reference to a block of an earlier turn, in the order of the blocks that refer."""
+    """Yield each reference to a block of an earlier turn, in the order of the blocks that refer."""
     found = _names(blocks, names)
     common = _common(found)
     latest: dict[tuple[bool, str], int] = {}
@@ -74,7 +73,7 @@ def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator
 
 
 def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
-    """The names in each block; a result has those of its call, and the id of it."""
+    """Return the names in each block; a result has those of its call, and the id of it."""
     found: list[set[str]] = []
     calls: dict[str, int] = {}
     for number, block in enumerate(blocks):
@@ -98,12 +97,13 @@ def _common(names: Sequence[set[str]]) -> set[str]:
 
 
 def _exact(names_here: Set[str]) -> Set[str]:
-    """The names without those of files whose path is among them, too."""
+    """Return the names without those of files whose path is among them, too."""
     return names_here - {name.rpartition("/")[2] for name in names_here if "/" in name}
 
 
 def _meant(names_here: Iterable[str], latest: dict[tuple[bool, str], int]) -> dict[int, set[str]]:
-    """The blocks that names mean, with these: of the model's own words the latest, and of all else the latest."""
+    """Return the blocks that names mean, with these: of the model's own words the latest, and of all else
+    the latest."""
     found: dict[int, set[str]] = {}
     for name in names_here:
         for key in ((True, name), (False, name)):

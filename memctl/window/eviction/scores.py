@@ -210,7 +210,8 @@ def _reuse(block: ContentBlock, situation: ScoringInput) -> float:
 
 
 def _nearness(block: ContentBlock, situation: ScoringInput) -> float:
-    """The cosine of embeddings where the host gave both, else the share of the task's words; 0.5 without a task."""
+    """Return the cosine of embeddings where the host gave both, else the share of the task's words; 0.5
+    without a task."""
     if block.embedding and situation.task_embedding:
         return max(0.0, cosine(block.embedding, situation.task_embedding))
     if not situation.task:

@@ -84,7 +84,7 @@ Pair = tuple[ContentBlock, ContentBlock, float, str]
 
 
 def _by_shingles(blocks: Sequence[ContentBlock], runs_of: Callable[[str], frozenset[int]]) -> Iterator[Pair]:
-    """Pairs that share a run, each block with the newer one most like it."""
+    """Yield pairs that share a run, each block with the newer one most like it."""
     runs = [runs_of(block.content) for block in blocks]
     newer: dict[int, list[int]] = {}  # run -> numbers of the blocks behind that have it
     for number in reversed(range(len(blocks))):
@@ -101,7 +101,7 @@ def _by_shingles(blocks: Sequence[ContentBlock], runs_of: Callable[[str], frozen
 
 
 def _by_embeddings(blocks: Sequence[ContentBlock]) -> Iterator[Pair]:
-    """Pairs of blocks for which the host gave embeddings."""
+    """Yield pairs of blocks for which the host gave embeddings."""
     known = [(block, block.embedding) for block in blocks if block.embedding]
     for number, (block, vector) in enumerate(known):
         for newer, other in known[number + 1 :]:
@@ -110,7 +110,7 @@ def _by_embeddings(blocks: Sequence[ContentBlock]) -> Iterator[Pair]:
 
 
 def _by_meaning(blocks: Sequence[ContentBlock], embed: Embed) -> Iterator[Pair]:
-    """Pairs of short blocks, each with the newer one nearest to it by the embeddings of a model."""
+    """Yield pairs of short blocks, each with the newer one nearest to it by the embeddings of a model."""
     import numpy
 
     short = [block for block in blocks if not block.embedding and 0 < len(block.content) <= _LONGEST_EMBEDDED]
@@ -160,5 +160,5 @@ def groups(
 
 
 def _share(one: frozenset[int], other: frozenset[int]) -> float:
-    """The share of runs in common; texts that are too short to have any are alike."""
+    """Return the share of runs in common; texts that are too short to have any are alike."""
     return len(one & other) / max(len(one), len(other)) if one and other else float(not one and not other)

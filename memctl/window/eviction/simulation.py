@@ -200,7 +200,7 @@ class _Window:
 
 
 def _requests(blocks: Sequence[ContentBlock]) -> Iterator[_Request]:
-    """The requests that were made: each answer had one, with all that is before it."""
+    """Yield the requests that were made: each answer had one, with all that is before it."""
     start = turn = 0
     for place, block in enumerate(blocks):
         if block.content_type in _OF_MODEL and block.turn_created > turn:
@@ -214,7 +214,8 @@ def _overhead(request: _Request) -> int:
 
 
 def _part(content: str, outline: str, names: Collection[str]) -> str:
-    """The lines around what is named, "" unless all of it is in an outline; a file that is named is named whole."""
+    """Return the lines around what is named, "" unless all of it is in an outline; a file that is named is
+    named whole."""
     named = [name for name in names if "/" not in name]
     if not outline or not named or not all(name in outline for name in named):
         return ""

@@ -107,7 +107,8 @@ def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
 
 
 def count_call(name: str, arguments: str, counter: TokenCounter) -> int:
-    """The tokens of a call of a tool, what it costs beside its text included; `arguments` are its input as JSON."""
+    """Return the tokens of a call of a tool, what it costs beside its text included; `arguments` are its
+    input as JSON."""
     return messages.count_call(name, arguments, counter.tokens)
 
 

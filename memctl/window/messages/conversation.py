@@ -296,7 +296,7 @@ def type_of(role: str, text: str) -> ContentType:
 
 
 def _is_marked(given: Any) -> bool:
-    """Whether the host marks a message or block: by `do_not_evict`, there or in its `metadata`."""
+    """Return whether the host marks a message or block: by `do_not_evict`, there or in its `metadata`."""
     if not isinstance(given, Mapping):
         return False
     metadata = given.get("metadata")

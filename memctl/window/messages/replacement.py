@@ -33,7 +33,7 @@ def rewritten(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
 
 
 def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """A request's body with other texts beside its messages; an edit of None takes its part out."""
+    """Return a request's body with other texts beside its messages; an edit of None takes its part out."""
     new = dict(body)
     for name in ("system", "instructions", "tools"):
         own = {place.path[1:]: text for place, text in edits if place.path[0] == name}
@@ -54,7 +54,7 @@ def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
 
 
 def _message(given: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """A message, or item, with other texts in it."""
+    """Return a message, or item, with other texts in it."""
     new = dict(given)
     own = {place.path: (place.type, text) for place, text in edits}
     if () in own:
@@ -87,7 +87,7 @@ def is_taken_out(place: BlockPlace) -> bool:
 
 
 def _replaced(part: Any, what: str, text: str | None) -> dict[str, Any]:
-    """An element with another text; calls and results stay as long as there is the other."""
+    """Return an element with another text; calls and results stay as long as there is the other."""
     if what == CALL:
         return _call(part, text)
     if what == RESULT:
@@ -99,7 +99,7 @@ def _replaced(part: Any, what: str, text: str | None) -> dict[str, Any]:
 
 
 def _call(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
-    """A call with other arguments, in the form in which it had them: an object, or JSON in a string."""
+    """Return a call with other arguments, in the form in which it had them: an object, or JSON in a string."""
     try:
         arguments = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
@@ -126,7 +126,7 @@ def with_text(messages: Sequence[Mapping[str, Any]], text: str) -> list[Any]:
 
 
 def _result(content: Any, text: str) -> Any:
-    """The content of a result: a text stays a text; of a list of blocks one is left."""
+    """Return the content of a result: a text stays a text; of a list of blocks one is left."""
     if not isinstance(content, list):
         return text
     texts = [part for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]

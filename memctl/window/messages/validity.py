@@ -47,7 +47,8 @@ Read = Sequence[tuple[Mapping[str, Any], list[Element]]]
 
 
 def _is_chat(read: Read) -> bool:
-    """Whether messages are those of OpenAI's chat: by its calls and results, or a system role where nobody calls."""
+    """Return whether messages are those of OpenAI's chat: by its calls and results, or a system role where nobody
+    calls."""
     if any(message.get("role") == "tool" or message.get("tool_calls") for message, _ in read):
         return True
     calls = any(_ids(parts, CALL) or _ids(parts, RESULT) for _, parts in read)

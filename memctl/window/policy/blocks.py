@@ -78,7 +78,7 @@ class ParsedText(msgspec.Struct, frozen=True):
         return [block for block in self.blocks if not block.is_heading]
 
     def ancestors(self, block: TextBlock) -> list[TextBlock]:
-        """The blocks that enclose a block, nearest first."""
+        """Return the blocks that enclose a block, nearest first."""
         found = []
         while block.parent >= 0:
             block = self.blocks[block.parent]
@@ -96,14 +96,14 @@ class ParsedText(msgspec.Struct, frozen=True):
 
 
 def enough(number: int) -> int:
-    """The number of parts that a text has so far; raises MemctlError if it has more than anybody could read."""
+    """Return the number of parts that a text has so far; raises MemctlError if it has more than anybody could read."""
     if number > _MOST:
         raise MemctlError(f"the text has more than {_MOST:,} parts", "measure a piece of it")
     return number
 
 
 def kind_of(text: str) -> str:
-    """What a stretch of text looks like (TEXT, LIST, CODE or DATA): most of its lines decide."""
+    """Return what a stretch of text looks like (TEXT, LIST, CODE or DATA): most of its lines decide."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return TEXT
@@ -133,7 +133,7 @@ _LONGEST = 2_000  # characters of a line that patterns look at
 
 
 def markdown_blocks(text: str) -> list[TextBlock]:
-    """The blocks of a text."""
+    """Return the blocks of a text."""
     found: list[TextBlock] = []
     add_markdown(found, text)
     return found
@@ -148,7 +148,7 @@ def add_markdown(found: list[TextBlock], text: str, first_line: int = 1, title: 
 
 
 def plain(text: str) -> str:
-    """What a stretch of Markdown says, without its marks."""
+    """Return what a stretch of Markdown says, without its marks."""
     return _INLINE.sub("", _MARKS.sub("", text)).strip()
 
 

@@ -69,7 +69,7 @@ class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unresolved_details: list[str] | None = None
 
     def known(self) -> dict[str, object]:
-        """What is known, by its keys."""
+        """Return what is known, by its keys."""
         return {key: value for key, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
@@ -131,7 +131,7 @@ class Burst(msgspec.Struct, frozen=True):
 
 
 def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
-    """The shared context slice of some contexts, or a given one."""
+    """Return the shared context slice of some contexts, or a given one."""
     if given is not None:
         return Slice(given.tokens, given.blocks, GIVEN)
     if not contexts:
@@ -158,20 +158,20 @@ def _extracted(context: ParsedText) -> list[TextBlock]:
 
 
 def _is_shared(block: TextBlock) -> bool:
-    """Whether a block belongs into the slice; decisions do while they are not made."""
+    """Return whether a block belongs into the slice; decisions do while they are not made."""
     found = relevance.parts(block)
     is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.title} {block.text[:200]}")
     return bool(found & _SLICE) or bool(is_undecided)
 
 
 def _key(block: TextBlock) -> str:
-    """What makes two blocks the same: title and words."""
+    """Return what makes two blocks the same: title and words."""
     return comparable(f"{block.title}\n{block.text}")
 
 
 def dependencies(contexts: Sequence[Context], work: OpenWork) -> list[str]:
-    """Which work that one context is for waits for open work that another one is for, by the ids that they name in
-    their missions, inputs and next steps."""
+    """Return which work that one context is for waits for open work that another one is for, by the ids that they name
+    in their missions, inputs and next steps."""
     named = {one.name: _named_work(one) for one in contexts}
     known = {record.id: record for record in work.all}
     found = []
@@ -198,7 +198,7 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 def debt(found: Measures) -> Debt:
-    """The context debt of a working set. A heuristic: repeated plans and superseded reasoning."""
+    """Return the context debt of a working set. A heuristic: repeated plans and superseded reasoning."""
     owed = [item for item in found.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
     repeated = [item.overlap.share if item.overlap.share >= _REPEATED else 0.0 for item in owed]
     tokens = round(sum(i.block.tokens * max(share, i.stale.share) for i, share in zip(owed, repeated, strict=True)))
@@ -206,7 +206,7 @@ def debt(found: Measures) -> Debt:
 
 
 def burst(planned: int, working_set: int, remaining: int) -> Burst:
-    """What planned reads and prompts would do to a working set. Without one, anything planned is a burst."""
+    """Return what planned reads and prompts would do to a working set. Without one, anything planned is a burst."""
     growth = planned / working_set if working_set else float(planned > 0)
     return Burst(planned, growth, planned - remaining)
 
@@ -246,7 +246,7 @@ class Strategy(msgspec.Struct, frozen=True):
 
 
 def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
-    """The smallest tier that can hold an outcome line for each block of the slice that says more than a line."""
+    """Return the smallest tier that can hold an outcome line for each block of the slice that says more than a line."""
     long = [block for block in shared.blocks if block.kind in (TEXT, LIST)]
     outcomes = {block.text: count(first_sentence(block.text), "markdown") for block in long}
     # A second copy needs no outcome of its own.
@@ -265,7 +265,7 @@ def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
 
 
 def strategies(found: Measures, count: CountTokens) -> list[Strategy]:
-    """What each way would save in a working set, in the order of preference."""
+    """Return what each way would save in a working set, in the order of preference."""
 
     def collapsed(item: Measured) -> int:
         return item.block.tokens - count(first_sentence(item.block.text), "markdown")
@@ -305,7 +305,7 @@ def _is_excerpt(item: Measured) -> bool:
 
 
 def _paths(found: Measures, count: CountTokens) -> Strategy:
-    """Paths that are named more than twice, put into an index of anchors (three tokens each)."""
+    """Return paths that are named more than twice, put into an index of anchors (three tokens each)."""
     counted = Counter(_PATH.findall(found.parsed.text))
     often = {path: number for path, number in counted.items() if number > 2}
     saved = sum((number - 1) * count(path, "markdown") - 3 * number for path, number in often.items())

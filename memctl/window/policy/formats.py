@@ -62,7 +62,7 @@ _JSON_DEPTH = 20  # of values that are written out; deeper ones stay JSON
 
 
 def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
-    """The blocks of a text; `name` is what a message calls it.
+    """Return the blocks of a text; `name` is what a message calls it.
 
     Raises MemctlError for what is no text, for one of more parts than anybody could read, and for XML with a DOCTYPE,
     whose entities could be made to explode.
@@ -76,7 +76,8 @@ def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
 
 
 def _read(text: str, name: str) -> ParsedText:
-    """A text with its format and its blocks, not counted yet; a transcript is the messages in its last window."""
+    """Return a text with its format and its blocks, not counted yet; a transcript is the messages in its
+    last window."""
     start, head = text.lstrip()[:1], text[:_LOOKED_AT]
     if start in ("{", "[") and _is_json(text):
         return _transcript(text) or ParsedText(text, "json", _json_blocks(text))
@@ -95,7 +96,7 @@ def _read(text: str, name: str) -> ParsedText:
 
 
 def _is_yaml(text: str) -> bool:
-    """Whether every line at the margin is a key, an item or what closes one: YAML allows no other."""
+    """Return whether every line at the margin is a key, an item or what closes one: YAML allows no other."""
     lines = [line for line in text.split("\n") if line.strip() and line[0] not in " \t#]}" and line != "---"]
     if not lines or _HEADING.search(text) or not any(_KEY.match(line) for line in lines):
         return False
@@ -103,7 +104,7 @@ def _is_yaml(text: str) -> bool:
 
 
 def _is_margin(text: str) -> bool:
-    """Whether lines at the margin have indented text that belongs to them, as in memctl's own format."""
+    """Return whether lines at the margin have indented text that belongs to them, as in memctl's own format."""
     if _OWN.match(text):
         return True
     if _ANY_HEADING.search(text):
@@ -142,7 +143,8 @@ class Node:
 
 
 def _xml_tree(text: str) -> Node:
-    """The tree of one or several XML elements; raises ExpatError, or ValueError for what can't be read safely."""
+    """Return the tree of one or several XML elements; raises ExpatError, or ValueError for what can't be
+    read safely."""
     body = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), text, count=1)
     data = f"<{_ROOT}>{body}</{_ROOT}>".encode()
     parser = expat.ParserCreate()
@@ -204,7 +206,7 @@ def _yaml_line(indent: int, inner: str) -> _Line:
 
 
 def _margin_line(indent: int, inner: str) -> _Line:
-    """Lines at the margin, each with the indented text that belongs to it, under `HEADERS:`."""
+    """Return lines at the margin, each with the indented text that belongs to it, under `HEADERS:`."""
     if indent == 0:
         if match := _HEADER.match(inner[:_LONGEST]):
             return 0, match[1], inner[match.end() :]
@@ -252,7 +254,7 @@ def _unquoted(value: str) -> str:
 
 
 def _blocks_of(root: Node) -> list[TextBlock]:
-    """The blocks of a tree; what is outermost is not taken together, unless it is called the same."""
+    """Return the blocks of a tree; what is outermost is not taken together, unless it is called the same."""
     found: list[TextBlock] = []
     outer = root
     if len(root.children) == 1 and root.children[0].children:
@@ -281,7 +283,7 @@ def _gather(found: list[TextBlock], nodes: list[Node], title: str, parent: int, 
 
 
 def _is_leading(node: Node) -> bool:
-    """Whether a node may be one of the short leaves that its parent begins with: they say what that is."""
+    """Return whether a node may be one of the short leaves that its parent begins with: they say what that is."""
     return node.is_short_leaf or (node.title == _FACTS and not node.children)
 
 
@@ -319,7 +321,7 @@ def _add(
 
 
 def _frame(source: str, inner: list[TextBlock]) -> str:
-    """What a source has around the blocks in it: tags, or a key."""
+    """Return what a source has around the blocks in it: tags, or a key."""
     start = source.find(inner[0].source[:_FOUND])
     end = source.rfind(inner[-1].source[-_FOUND:])
     if start < 0 or end < 0:  # entities, quotes: it was written in another way
@@ -328,7 +330,7 @@ def _frame(source: str, inner: list[TextBlock]) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is JSON, or lines of JSON."""
+    """Return whether a text is JSON, or lines of JSON."""
     try:
         return len(list(_values(text))) > 0
     except (ValueError, RecursionError):
@@ -336,7 +338,7 @@ def _is_json(text: str) -> bool:
 
 
 def _json_blocks(text: str) -> list[TextBlock]:
-    """The blocks of JSON: one or more for each message; of other JSON, one for each value of the outermost."""
+    """Return the blocks of JSON: one or more for each message; of other JSON, one for each value of the outermost."""
     found: list[TextBlock] = []
     counted, before = 0, 1
     is_one_line = "\n" not in text.strip()
@@ -354,7 +356,7 @@ def _json_blocks(text: str) -> list[TextBlock]:
 
 
 def _transcript(text: str) -> ParsedText | None:
-    """The messages in the last window of a Claude Code transcript, on its lines; None for other JSON."""
+    """Return the messages in the last window of a Claude Code transcript, on its lines; None for other JSON."""
     first = next((value for value, *_ in _values(text) if isinstance(value, dict) and "message" in value), {})
     if first.get("type") not in ("user", "assistant"):
         return None
@@ -383,7 +385,7 @@ def _add_message(
 
 
 def _texts(element: Element) -> list[str]:
-    """What a part of a message says: its texts, or what a tool was given or returned."""
+    """Return what a part of a message says: its texts, or what a tool was given or returned."""
     if element.type == CALL:
         return [_flat(arguments_of(element.blocks[0]))]
     if element.type in (TEXT, RESULT):
@@ -392,7 +394,7 @@ def _texts(element: Element) -> list[str]:
 
 
 def _flat(value: Any, depth: int = 0) -> str:
-    """The values of JSON as lines `key: value`."""
+    """Return the values of JSON as lines `key: value`."""
     if depth < _JSON_DEPTH and isinstance(value, dict):
         return "\n".join(f"{key}: {_flat(item, depth + 1)}" for key, item in value.items())
     if depth < _JSON_DEPTH and isinstance(value, list):
@@ -401,7 +403,8 @@ def _flat(value: Any, depth: int = 0) -> str:
 
 
 def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
-    """The messages or values of a text, each with where it begins and ends; the members of an object one by one."""
+    """Yield the messages or values of a text, each with where it begins and ends; the members of an object
+    one by one."""
     values = list(_values(text))
     value, start, end = values[0]
     if len(values) > 1 or not isinstance(value, list | dict):
@@ -420,7 +423,7 @@ def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
 
 
 def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[tuple[Any, int, int]]:
-    """The values in a part of a text, one after the other, up to a closing sign; raises ValueError."""
+    """Yield the values in a part of a text, one after the other, up to a closing sign; raises ValueError."""
     decoder = json.JSONDecoder()
     end = len(text) if end is None else end
     while (place := _BETWEEN.match(text, place).end()) < end and text[place] != closing:  # type: ignore[union-attr]

@@ -94,7 +94,7 @@ def useful_text(parsed: ParsedText) -> str:
 
 
 def padding(text: str) -> list[str]:
-    """The phrases of a text that only pad."""
+    """Return the phrases of a text that only pad."""
     return [match[0].strip() for match in _PADDING.finditer(text)]
 
 
@@ -180,7 +180,8 @@ def _bearing(parsed: ParsedText, task: str, kept: set[int]) -> list[bool | None]
 
 
 def stated_task(parsed: ParsedText) -> str:
-    """The task that a text states itself, in a line such as `Task: …` or under a title such as Mission; "" if none.
+    """Return the task that a text states itself, in a line such as `Task: …` or under a title such as Mission; "" if
+    none.
 
     What a record says of its own task is not what the whole was put together for.
     """

@@ -95,12 +95,13 @@ _HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs ar
 
 
 def file_of(memory: Memory) -> Path:
-    """The log of a memory, in the Git directory that its worktrees share, in no commit."""
+    """Return the log of a memory, in the Git directory that its worktrees share, in no commit."""
     return memory.repository.shared / "policy" / f"{memory.private.name}.jsonl"
 
 
 def read(memory: Memory) -> list[Observation]:
-    """The batches that were judged, oldest first; a broken line is left aside, lines of the same batch are one."""
+    """Return the batches that were judged, oldest first; a broken line is left aside, lines of the same
+    batch are one."""
     try:
         lines = file_of(memory).read_bytes().split(b"\n")
     except OSError:
@@ -154,17 +155,17 @@ def _line(observation: Observation) -> bytes:
 
 
 def compressions(events: Sequence[WorkflowEvent], workflow: str, since: str) -> list[WorkflowEvent]:
-    """The events after a moment at which a workflow was compressed, oldest first."""
+    """Return the events after a moment at which a workflow was compressed, oldest first."""
     return [e for e in events if e.workflow_id == workflow and e.event_type == "compression" and e.timestamp > since]
 
 
 def no_ops(found: Sequence[WorkflowEvent]) -> int:
-    """How many compressions saved nothing to speak of."""
+    """Return how many compressions saved nothing to speak of."""
     return sum((one.compression_ratio or 0) < _NO_OP for one in found)
 
 
 def measured(observations: Sequence[Observation], events: Sequence[WorkflowEvent], workflow: str) -> ContextState:
-    """What the log and the stream of events tell of the next batch of a workflow; None is what they do not."""
+    """Return what the log and the stream of events tell of the next batch of a workflow; None is what they do not."""
     past = [one for one in observations if one.workflow == workflow]
     last, open_ = past[-1].date if past else "", since_checkpoint(events, workflow)
     compressed = compressions(events, workflow, "")
@@ -206,7 +207,7 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def review(observations: Sequence[Observation], threshold: int) -> Review:
-    """What the seven days up to the last observation say about a threshold."""
+    """Return what the seven days up to the last observation say about a threshold."""
     until = observations[-1].date if observations else ""
     since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
     week = [item for item in observations if item.date > since]
@@ -249,7 +250,7 @@ def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str,
 
 
 def _proposal(decision: str, middle: float, threshold: int) -> int | None:
-    """The threshold at which the median would just be back within the range."""
+    """Return the threshold at which the median would just be back within the range."""
     if decision == "raise":
         return max(math.ceil(middle / RAISE_MEDIAN / _ROUND) * _ROUND, threshold + _ROUND)
     if decision == "lower":

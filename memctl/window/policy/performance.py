@@ -85,7 +85,7 @@ def _part(rows: Sequence[tuple[int, str, str, tuple[int, int] | None]]) -> Part:
 
 
 def _between(asked: str | None, answered: str | None) -> float | None:
-    """Seconds between two moments; None if one is none, or they are the wrong way round."""
+    """Return seconds between two moments; None if one is none, or they are the wrong way round."""
     try:
         begin, end = (datetime.fromisoformat((moment or "").replace("Z", "+00:00")) for moment in (asked, answered))
         seconds = (end - begin).total_seconds()

@@ -44,14 +44,14 @@ class QualityMetric(msgspec.Struct, frozen=True):
 
 
 def tolerance(tokens: int) -> float:
-    """The share of irrelevant content that a context of some size may have (rules.md#quality)."""
+    """Return the share of irrelevant content that a context of some size may have (rules.md#quality)."""
     if tokens < SHORT:
         return 0.20
     return 0.30 if tokens <= MEDIUM else 0.40
 
 
 def metrics(found: Measures) -> list[QualityMetric]:
-    """All metrics of a text."""
+    """Return all metrics of a text."""
     unrelated, tokens = irrelevance(found), found.parsed.tokens
     of_task = "words of the task, weighed by how rare they are" if found.task else _NEEDS_TASK
     within = f"the limit for {tokens:,} tokens" if found.task else _NEEDS_TASK
@@ -82,7 +82,8 @@ _COMPARE = {">": operator.gt, "<": operator.lt, "<=": operator.le}
 
 
 def _metric(name: str, value: float | None, sign: str, target: float, how: str, wanted: str = "") -> QualityMetric:
-    """A share against its target, as precise as it is printed, so that no verdict contradicts the figure beside it."""
+    """Return a share against its target, as precise as it is printed, so that no verdict contradicts the figure beside
+    it."""
     is_met = None if value is None else _COMPARE[sign](round(value, 3), target)
     return QualityMetric(name, value, target, wanted or f"{sign} {target * 100:.0f} %", is_met, how)
 
@@ -100,7 +101,7 @@ def density(found: Measures) -> float:
 
 
 def irrelevance(found: Measures) -> float | None:
-    """The share that does not bear on the task; None without a task."""
+    """Return the share that does not bear on the task; None without a task."""
     return found.share(sum(item.block.tokens for item in found.irrelevant)) if found.task else None
 
 
@@ -119,7 +120,7 @@ def long_blocks(found: Measures) -> list[Measured]:
 
 
 def critical(found: Measures) -> list[Measured]:
-    """The most important blocks: the weightiest first, as many as fill a quarter of the context, in their order.
+    """Return the most important blocks: the weightiest first, as many as fill a quarter of the context, in their order.
 
     More has no room in its first quarter. Of equal weights the earlier block is taken first. Critical is
     what weighs 9; with a task, what bears on it and weighs 7.
@@ -138,7 +139,7 @@ def critical(found: Measures) -> list[Measured]:
 
 
 def position(found: Measures, items: Sequence[Measured]) -> float | None:
-    """Where blocks begin on average, by their tokens, as a fraction of the context; None for none."""
+    """Return where blocks begin on average, by their tokens, as a fraction of the context; None for none."""
     tokens = sum(item.block.tokens for item in items)
     return sum(item.before * item.block.tokens for item in items) / tokens / found.tokens if tokens else None
 
@@ -155,7 +156,8 @@ def disorder(found: Measures) -> float:
 
 
 def boundaries(found: Measures) -> tuple[int, int, list[Measured]]:
-    """How many clear boundaries there are, how many are needed, and where one type passes into another without any."""
+    """Return how many clear boundaries there are, how many are needed, and where one type passes into another without
+    any."""
     items = found.content
     missing = [b for a, b in pairwise(items) if _type(a) != _type(b) and not b.block.is_marked]
     changes = sum(1 for a, b in pairwise(items) if _type(a) != _type(b))
@@ -185,9 +187,10 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures, performance: Performance | None = None) -> list[Signal]:
-    """All triggers, by their groups. They are for a context that has grown: a pack is chosen anew from the memory
-    within a budget, so that of one only how it bears on its task is judged, if it has one; what else there is to change
-    is in its records. How the model does is judged by the session that the context is of, if that is known."""
+    """Return all triggers, by their groups. They are for a context that has grown: a pack is chosen anew from the
+    memory within a budget, so that of one only how it bears on its task is judged, if it has one; what else there is
+    to change is in its records. How the model does is judged by the session that the context is of, if that is
+    known."""
     judged = _judged(found, performance)
     head = " ".join(found.parsed.text[:_HEAD].split())  # a pack says what it is in its beginning
     if not any(notice in head for notice in NOTICES):
@@ -226,7 +229,7 @@ def _judged(found: Measures, performance: Performance | None) -> list[Signal]:
 def _above(
     name: str, group: str, value: float | None, most: float, why: str = "", unknown: str = "needs a task"
 ) -> Signal:
-    """A trigger that fires above a number or a share; without a value it says what is needed."""
+    """Return a trigger that fires above a number or a share; without a value it says what is needed."""
     shown = "{:,}" if isinstance(most, int) else "{:.0%}"
     limit = f"> {shown.format(most)}".replace("%", " %")
     if value is None:
@@ -260,7 +263,7 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advice(found: Measures) -> list[Advice]:
-    """All changes worth making, those that save most first, then those of order."""
+    """Return all changes worth making, those that save most first, then those of order."""
     changes = [change for item in found.content for change in _of_block(item, found)]
     changes += [*_structure(found), *_dense(found)]
     return sorted(changes, key=lambda change: (-change.saves, change.line))
@@ -272,7 +275,7 @@ def _change(item: Measured, metric: str, action: str, why: str, saves: float = 0
 
 
 def _of_block(item: Measured, found: Measures) -> Iterator[Advice]:
-    """What of a block is repeated, outdated or off the task. What must stay is never to go, and of what is
+    """Yield what of a block is repeated, outdated or off the task. What must stay is never to go, and of what is
     irrelevant only if that is too much."""
     repeated, stale, tokens = item.overlap.share, item.stale, item.block.tokens
     if repeated >= _REPEATED and stale.share < 1:

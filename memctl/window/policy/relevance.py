@@ -121,7 +121,8 @@ _DECISION = re.compile(r"\s*(?:\W{0,4}|(?:id|decision)\W{1,3})DEC-\d", re.IGNORE
 
 
 def parts(block: TextBlock) -> set[str]:
-    """The parts of a shared context slice that a block is named for, by its title or the keys that it begins with."""
+    """Return the parts of a shared context slice that a block is named for, by its title or the keys that it begins
+    with."""
     named = [block.title, *(_NAME.findall(block.text[:2_000]) if block.is_marked else [])]
     found = {part for name in named for word in re.findall("[a-z]+", name.lower()) if (part := _part(word))}
     return found if len(block.title) <= 60 or not found else found & {"decisions"}
@@ -132,7 +133,7 @@ def _part(word: str) -> str:
 
 
 def is_frame(block: TextBlock) -> bool:
-    """Whether a block says the task itself, how far it is, what binds or blocks it, or what comes next."""
+    """Return whether a block says the task itself, how far it is, what binds or blocks it, or what comes next."""
     title = block.title.lower()
     return (
         len(title) <= 40 and not is_record(block) and any(_part(word) in _FRAME for word in re.findall("[a-z]+", title))
@@ -140,7 +141,8 @@ def is_frame(block: TextBlock) -> bool:
 
 
 def preserved(parsed: ParsedText) -> set[int]:
-    """The numbers of the blocks that are decisions or constraints, with all below them, and of short background."""
+    """Return the numbers of the blocks that are decisions or constraints, with all below them, and of short
+    background."""
     found: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
         named = parts(block)
@@ -156,17 +158,17 @@ def preserved(parsed: ParsedText) -> set[int]:
 
 
 def is_aside(block: TextBlock) -> bool:
-    """Whether a block is the title of what a pack itself says not to bear on its task."""
+    """Return whether a block is the title of what a pack itself says not to bear on its task."""
     return block.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
 
 
 def is_record(block: TextBlock) -> bool:
-    """Whether a block says its importance itself, as a record does."""
+    """Return whether a block says its importance itself, as a record does."""
     return _STATED.search(block.text[:2_000]) is not None
 
 
 def weights(parsed: ParsedText) -> list[int]:
-    """How much each block matters, from 0 to 10.
+    """Return how much each block matters, from 0 to 10.
 
     A record weighs its importance, 10 if its severity is critical, and so does all below it. Elsewhere the
     goal weighs 10, constraints and blockers 9, state and next steps 8, and what says MUST or NEVER 9.

@@ -132,7 +132,7 @@ class Rule(NamedTuple):
 
 
 def judge(rules: Sequence[Rule], facts: Facts) -> list[Judgement]:
-    """What all rules of a table say."""
+    """Return what all rules of a table say."""
     return [rule.judge(facts) for rule in rules]
 
 
@@ -145,7 +145,7 @@ def _none_of(there: Sequence[str]) -> Reading:
 
 
 def _share(measured: float, least: float, limit: str) -> Reading:
-    """A share that exceeds from `least` on."""
+    """Return a share that exceeds from `least` on."""
     over = measured - least
     return Reading(f"{measured:.1%}", limit, over, f"{over * 100:.1f} points")
 
@@ -211,7 +211,7 @@ def _batches(facts: Facts) -> Reading:
 
 
 def _stateless(facts: Facts) -> Reading:
-    """What is no event is not meant to be resumed from, unless somebody says so."""
+    """Return what is no event is not meant to be resumed from, unless somebody says so."""
     limit, resumable, structured = "each can resume", facts.state.resumable, facts.structured
     bad = [f"{one.name} lacks {', '.join(found)}" for one in structured if (found := lacks(one.measures.parsed))]
     rebuild = "rebuild the context" + (f": {'; '.join(bad)}" if bad else "")
@@ -277,7 +277,7 @@ ESCALATIONS = (
 
 
 def lacks(context: ParsedText) -> list[str]:
-    """What a context does not say although an agent that knows nothing else needs it."""
+    """Return what a context does not say although an agent that knows nothing else needs it."""
     there = {part for block in context.blocks for part in relevance.parts(block)}
     found = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
@@ -287,5 +287,5 @@ def lacks(context: ParsedText) -> list[str]:
 
 
 def count_events(context: Context) -> int:
-    """The events in a context: elements or objects that are named so, messages; what names itself an event."""
+    """Return the events in a context: elements or objects that are named so, messages; what names itself an event."""
     return len(_EVENT.findall(context.measures.parsed.text))

@@ -69,7 +69,7 @@ class Over(msgspec.Struct, frozen=True):
 
 
 def over(records: Sequence[Record], now: str) -> Over:
-    """Which records of a memory no longer hold at a moment."""
+    """Return which records of a memory no longer hold at a moment."""
     closed: dict[str, str] = {}
     current: set[str] = set()
     for record in records:
@@ -128,12 +128,12 @@ def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
 
 
 def _tells_past(name: str) -> bool:
-    """Whether a heading, key or label names what was."""
+    """Return whether a heading, key or label names what was."""
     return labels.look_up(name.replace("_", " ").strip(' *#>-`"'))[0] in _PAST
 
 
 def _shown(block: TextBlock, known: Over) -> str:
-    """Why a block is stale as a whole: it begins with the id of a record that is over."""
+    """Return why a block is stale as a whole: it begins with the id of a record that is over."""
     for match in (_ID.search(block.title), _FACTS.match(block.text[:200].lstrip())):
         identifier = _ID.search(match[0]) if match else None
         if identifier and identifier[0] in known.closed:
@@ -142,7 +142,7 @@ def _shown(block: TextBlock, known: Over) -> str:
 
 
 def _why(line: str, known: Over, *, tells_past: bool) -> str:
-    """Why a sentence is stale. Among reasons and history a resolved issue is no mistake."""
+    """Return why a sentence is stale. Among reasons and history a resolved issue is no mistake."""
     for match in _ID.finditer(line):
         end = known.closed.get(match[0], "")
         if end and not _SAYS_SO.search(line) and not (tells_past and end in _FINISHED):

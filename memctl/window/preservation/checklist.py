@@ -55,8 +55,8 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> list[Entry]:
 
 
 def missing(wanted: Iterable[Entry], text: str) -> list[Entry]:
-    """What of a list is not in a text, but for white space as it is written; of a labelled line all its words may
-    be in one line."""
+    """Return what of a list is not in a text, but for white space as it is written; of a labelled line all its words
+    may be in one line."""
     plain = _plain(text)
     lost = [one for one in wanted if one.text not in plain]
     if not any(one.kind == LINE for one in lost):
@@ -103,7 +103,7 @@ def _entries(events: Sequence[Event]) -> Iterator[Entry]:
 
 
 def _labelled(text: str) -> Iterator[str]:
-    """What the lines say that begin with a label: the words behind it, of few words the label too."""
+    """Yield what the lines say that begin with a label: the words behind it, of few words the label too."""
     for line in text.split("\n"):
         if match := _LABELLED.match(line):
             whole = _plain(line[match.start(1) :]).strip(_END)

@@ -78,7 +78,8 @@ def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ())
 
 
 def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
-    """The lines of the last results that begin with an error: what is being worked on is likely to be about them."""
+    """Yield the lines of the last results that begin with an error: what is being worked on is likely to be
+    about them."""
     results = [block for block in blocks if block.content_type is ContentType.TOOL_RESULT]
     rows = (row.strip() for block in results[-_LAST_RESULTS:] for row in block.content.split("\n"))
     found = [row for row in rows if len(row) <= _LONGEST_ERROR and _ERROR_LINE.match(row)]

@@ -152,7 +152,8 @@ def _event(block: ContentBlock) -> Event | None:
 
 
 def _unframed(text: str) -> str:
-    """A text without the words of a placeholder, or of an answer that was shortened, around it: nobody said these."""
+    """Return a text without the words of a placeholder, or of an answer that was shortened, around it: nobody said
+    these."""
     if not text.startswith((EVICTED, SHORTENED)):
         return text
     is_evicted = text.startswith(EVICTED)
@@ -176,7 +177,7 @@ def _known(given: Iterable[Event]) -> list[Event]:
 
 
 def _left_open(events: list[Event], earlier: list[Sections]) -> list[Failure]:
-    """The errors that earlier digests name and whose steps did not succeed since."""
+    """Return the errors that earlier digests name and whose steps did not succeed since."""
     lines = [line for parts in earlier for line in parts.get(ERRORS, ())]
     good = failures.succeeded(events) if lines else ()
     return [Failure("", line, is_open=True) for line in still_open(lines, good)]

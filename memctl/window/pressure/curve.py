@@ -134,7 +134,8 @@ class _Scale(msgspec.Struct, frozen=True):
 
 
 def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
-    """A picture of the curve with the zones' borders and the compactions, for light and dark pages; well-formed XML."""
+    """Return a picture of the curve with the zones' borders and the compactions, for light and dark pages; well-formed
+    XML."""
     root = ElementTree.Element(
         "svg", {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img"}
     )

@@ -173,7 +173,8 @@ class ContextPressureMonitor:
         return self._baseline
 
     def measure(self, current_tokens: int, model_reported_tokens: int | None = None) -> PressureReading:
-        """A reading before a request. What the model reported goes before the client's count, 0 if nobody counted."""
+        """Return a reading before a request. What the model reported goes before the client's count, 0 if nobody
+        counted."""
         argument_checks.numbers(current_tokens=current_tokens)
         argument_checks.numbers_or_none(model_reported_tokens=model_reported_tokens)
         if current_tokens < 0 or (model_reported_tokens or 0) < 0:
@@ -266,7 +267,8 @@ def expected_growth(steps: Sequence[int], usual: float = 0) -> float:
 
 
 def turns_until(remaining: int, steps: Sequence[int], usual: float = 0) -> Turns | None:
-    """How many turns until so many tokens are added, if it goes on as in the last steps and as usual (0: not known).
+    """Return how many turns until so many tokens are added, if it goes on as in the last steps and as usual (0: not
+    known).
 
     None if it does not grow.
     """

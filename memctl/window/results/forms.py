@@ -63,7 +63,8 @@ class Output(msgspec.Struct, frozen=True):
 
 
 def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
-    """The output of a call. What the call lets expect counts only if the text looks like it: it may be an error."""
+    """Return the output of a call. What the call lets expect counts only if the text looks like it: it may
+    be an error."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     event = Event(CALL, tool=tool, arguments=dict(arguments))
     expected = _expected(event)
@@ -121,7 +122,7 @@ def _looks(text: str) -> str:
 
 
 def _share(pattern: re.Pattern[str], text: str) -> float:
-    """The share of lines that begin like a pattern."""
+    """Return the share of lines that begin like a pattern."""
     lines = [line for line in text[:_LOOKED_AT].split("\n") if line.strip()]
     return sum(pattern.match(line[:500]) is not None for line in lines) / len(lines) if lines else 0.0
 

@@ -64,7 +64,7 @@ def _looked_at(text: str) -> list[str]:
 
 
 def _weight(line: str) -> int:
-    """How much a line tells. Words that count something tell most; an error comes next."""
+    """Return how much a line tells. Words that count something tell most; an error comes next."""
     weight = 4 * bool(_COUNTED.search(line)) + 3 * names_error(line)
     return weight + bool(_PATH.search(line)) + bool(_NUMBER.search(line))
 
@@ -87,7 +87,8 @@ def rows_of(output: Output) -> list[ViewRow]:
 
 
 def finding(output: Output) -> str:
-    """What was found, in one line: what a placeholder keeps of an output, and what a summary of it begins with."""
+    """Return what was found, in one line: what a placeholder keeps of an output, and what a summary of it
+    begins with."""
     return next(_rows(output)).text
 
 
@@ -104,7 +105,8 @@ def line(text: str) -> str:
 
 
 def errors(text: str) -> Iterator[ViewRow]:
-    """The lines that name an error or a warning: of those that differ in numbers alone the first, and how many."""
+    """Yield the lines that name an error or a warning: of those that differ in numbers alone the first, and
+    how many."""
     found: dict[str, tuple[str, int]] = {}
     for row in text.split("\n"):
         shown = row.strip()[:_LONGEST]
@@ -121,7 +123,7 @@ _LONG = re.compile(r"[d\-lbcps][rwxsStT-]{9}[.+@]?\s")
 
 
 def _listing(output: Output) -> Iterator[ViewRow]:
-    """How many entries there are, in which folders and of which kinds, and the entries themselves."""
+    """Yield how many entries there are, in which folders and of which kinds, and the entries themselves."""
     names = list(_entries(output.text))
     folders = Counter(name.rpartition("/")[0] or "." for name in names)
     kinds = Counter(outline.suffix_of(name) or "no suffix" for name in names)
@@ -139,7 +141,8 @@ def _listing(output: Output) -> Iterator[ViewRow]:
 
 
 def _entries(text: str) -> Iterator[str]:
-    """The entries of a listing; `ls` of several folders, or of one with those in it, names each before its own."""
+    """Yield the entries of a listing; `ls` of several folders, or of one with those in it, names each
+    before its own."""
     folder = ""
     for row in text.split("\n"):
         name = row.strip()
@@ -152,7 +155,7 @@ def _entries(text: str) -> Iterator[str]:
 
 
 def _search(output: Output) -> Iterator[ViewRow]:
-    """How many hits there are in how many files, each file with its lines, and their text."""
+    """Yield how many hits there are in how many files, each file with its lines, and their text."""
     hits: dict[str, list[tuple[str, str]]] = {}
     others = []
     for row in output.text.split("\n"):
@@ -180,7 +183,7 @@ _HOW = re.compile(
 
 
 def _tests(output: Output) -> Iterator[ViewRow]:
-    """What came out, which tests failed and with what words."""
+    """Yield what came out, which tests failed and with what words."""
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if forms.RAN.search(row)]
     yield ViewRow((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
@@ -198,7 +201,8 @@ _LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITIC
 
 
 def _log(output: Output) -> Iterator[ViewRow]:
-    """How many lines of which level there are, the errors, and which lines are frequent; how it begins and ends."""
+    """Yield how many lines of which level there are, the errors, and which lines are frequent; how it
+    begins and ends."""
     lines = [row for row in output.text.split("\n") if row.strip()]
     levels = Counter(match[1] for row in lines if (match := _LEVEL.search(row[:_LONGEST])))
     listed = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
@@ -208,7 +212,7 @@ def _log(output: Output) -> Iterator[ViewRow]:
 
 
 def _diff(output: Output) -> Iterator[ViewRow]:
-    """Which files are changed and by how many lines, and in which functions."""
+    """Yield which files are changed and by how many lines, and in which functions."""
     files: dict[str, list[int]] = {}
     places: list[tuple[str, str]] = []
     path, is_in_hunk = "", False
@@ -242,7 +246,7 @@ _DEPTH = 3  # of objects in objects that are looked into for lists
 
 
 def _renamed(names: str) -> str:
-    """The second of the two names behind `diff --git`, which are the same but for a rename."""
+    """Return the second of the two names behind `diff --git`, which are the same but for a rename."""
     half = len(names) // 2
     if names[half : half + 1] == " " and names[:half].partition("/")[2] == names[half + 1 :].partition("/")[2]:
         return names[half + 1 :].partition("/")[2]
@@ -256,7 +260,7 @@ _TELLING_KEY = re.compile(
 
 
 def _data(output: Output) -> Iterator[ViewRow]:
-    """The keys of JSON with their values, above all those that tell what came out."""
+    """Yield the keys of JSON with their values, above all those that tell what came out."""
     yield ViewRow((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
     found = views.rows("x.json", output.text)
     for row in found:
@@ -270,7 +274,7 @@ def _data(output: Output) -> Iterator[ViewRow]:
 
 
 def _items(name: str, value: Any, depth: int = 0) -> Iterator[ViewRow]:
-    """What tells the items of lists apart: their ids, names, states, in their order."""
+    """Yield what tells the items of lists apart: their ids, names, states, in their order."""
     if isinstance(value, dict) and depth < _DEPTH:
         for key, inner in value.items():
             yield from _items(f"{name}.{key}" if name else str(key), inner, depth + 1)
@@ -283,7 +287,7 @@ def _items(name: str, value: Any, depth: int = 0) -> Iterator[ViewRow]:
 
 
 def _file(output: Output) -> Iterator[ViewRow]:
-    """What a file contains: definitions, headings, keys, each with its line."""
+    """Yield what a file contains: definitions, headings, keys, each with its line."""
     name = output.path or "a file"
     count = output.text.rstrip("\n").count("\n") + 1
     yield ViewRow((FINDING,), FOUND, f"{count:,} lines of {line(name)}")
@@ -294,7 +298,7 @@ def _file(output: Output) -> Iterator[ViewRow]:
 
 
 def _plain(output: Output) -> Iterator[ViewRow]:
-    """The line that tells most, how it begins and ends, its errors, and which lines are frequent."""
+    """Yield the line that tells most, how it begins and ends, its errors, and which lines are frequent."""
     count = sum(1 for row in output.text.split("\n") if row.strip())
     found = [f"{count:,} lines"] if count > 1 else []
     yield ViewRow((FINDING,), FOUND, "; ".join(filter(None, [*found, key_line(output.text)])))

@@ -71,7 +71,7 @@ def summarize(
 
 
 def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterator[ViewRow]:
-    """The lines with something that is referred to, unless a row that is shown in any case has it."""
+    """Yield the lines with something that is referred to, unless a row that is shown in any case has it."""
     sure = "\n".join(row.text for row in found if row.rank[0] == rows.FINDING)
     lines: dict[str, None] = {}
     places = {word: place for word in needed if word and (place := names_in_text.place(word, text)) >= 0}
@@ -88,7 +88,7 @@ def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterato
 
 
 def _text(head: str, found: list[ViewRow], chosen: Collection[int]) -> str:
-    """The head and the chosen rows, below the names of their groups, and how many are left out."""
+    """Return the head and the chosen rows, below the names of their groups, and how many are left out."""
     lines, group = [head], ""
     for place, row in enumerate(found):
         if place not in chosen:

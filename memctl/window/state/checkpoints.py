@@ -32,11 +32,12 @@ class CrossWindowStateManager(StoredState):
         self.workflow = self._given or versions.workflow_for(memory, load.disk(memory))
 
     def validate(self, state: TaskState) -> Validation:
-        """What makes a state useless, and what may lead astray."""
+        """Return what makes a state useless, and what may lead astray."""
         return validate(state)
 
     def bootstrap_prompt(self) -> str:
-        """The text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was kept.
+        """Return the text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was
+        kept.
 
         It says what is missing in the state, and how branch, commits and files have drifted since.
         """

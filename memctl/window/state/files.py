@@ -83,7 +83,8 @@ class StateFiles(StoredState):
         return f"w{state.window_id}-v{self._seen}"
 
     def bootstrap_prompt(self) -> str:
-        """The text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was kept."""
+        """Return the text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was
+        kept."""
         if self._keeper is not None:
             return self._keeper.bootstrap_prompt()
         found = self._read()
@@ -129,7 +130,7 @@ def alone(folder: Path, path: str) -> Iterator[None]:
 
 
 def text_of(folder: Path, path: str) -> str | None:
-    """The text of a file of the project, None if there is none; raises MemctlError if it can't be read."""
+    """Return the text of a file of the project, None if there is none; raises MemctlError if it can't be read."""
     try:
         return files.read(folder, path)
     except FileNotFoundError:
@@ -144,7 +145,7 @@ _LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): 
 
 
 def notes_in(folder: Path, path: str) -> Notes:
-    """The notes in a file of the project, to which each one that is taken is appended.
+    """Return the notes in a file of the project, to which each one that is taken is appended.
 
     A note is a line `- [HIGH] bugs: what it says`; whatever else people write there stays, and is no note. Raises
     MemctlError if the file can't be read or written.

@@ -155,7 +155,7 @@ class Succession:
         return first.replace(self._given, "").rstrip() if self._given else first
 
     def _begun(self, blocks: Sequence[ContentBlock]) -> Progress:
-        """How far the task is as this run begins: as an earlier one left it, if that was the same task."""
+        """Return how far the task is as this run begins: as an earlier one left it, if that was the same task."""
         last, own = self._earlier, one_line(self.task(blocks))
         if last is not None and not last.is_finished:
             # A text of the earlier state may be what the user said first.
@@ -168,7 +168,7 @@ class Succession:
         return Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
 
     def _advanced(self) -> Progress:
-        """How far the task is by now."""
+        """Return how far the task is by now."""
         made = self._progress or Progress(TaskState(goal=cut(one_line(self.task_goal), LONGEST_MISSION)))
         if self._waiting:
             made = progress.advance(made, events.part_of(self._waiting)[1])
@@ -177,7 +177,7 @@ class Succession:
         return made
 
     def _own(self, blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
-        """The blocks without the text that this window began with."""
+        """Return the blocks without the text that this window began with."""
         if not self._given:
             return [*blocks]
         stripped = [
@@ -205,8 +205,8 @@ class Succession:
         return self.save(blocks) if crosses else None
 
     def begin_anew(self, room: int, counter: TokenCounter, engine: CompressionEngine) -> str:
-        """The next window begins; the text that it begins with, of at most `room` tokens: the state as it was kept, or
-        else as it is known here, and the notes of the `engine`."""
+        """Return the next window begins; the text that it begins with, of at most `room` tokens: the state as it was
+        kept, or else as it is known here, and the notes of the `engine`."""
         self.window += 1
         self._is_saved = False
         noted = engine.take_notes(min(room // NOTES_SHARE, MAX_TOKENS)).compressed_content

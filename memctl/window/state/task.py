@@ -82,7 +82,7 @@ class StoredState:
                 self._put(last, sound(progress.finish(last)))
 
     def load(self) -> TaskState | None:
-        """The newest state, None if nothing was kept; raises MemctlError if it can't be read."""
+        """Return the newest state, None if nothing was kept; raises MemctlError if it can't be read."""
         found = self._read()
         self._seen = found.version if found is not None else 0
         return found

@@ -149,7 +149,7 @@ class Subject:
         return identifier in self._unreadable or self.snapshot.find(identifier) is not None
 
     def knows(self, marker: str) -> bool:
-        """Return whether a marker leads somewhere; to a page that can't be read counts."""
+        """Return whether a marker such as §2.1 leads to a page, or into one; pages that can't be read count."""
         broken = self.broken_pages
         return marker in self.markers or any(marker == page or marker.startswith(page + ".") for page in broken)
 

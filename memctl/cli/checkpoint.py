@@ -45,8 +45,12 @@ _saying = options(
         ("--constraint", "constraints", "What binds, or none. Repeatable."),
         check=said,
     ),
-    click.option("--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."),
-    click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
+    click.option(
+        "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the shared context slice."
+    ),
+    click.option(
+        "--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the agent's working set."
+    ),
     click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
     click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
 )

@@ -136,5 +136,5 @@ def judged(
         found = grades.judged_replies(made, text, judge)
         return found, grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
-        output.note(f"warning: no judge: {error.with_hint}")
+        output.note(f"warning: no model judges the answers: {error.with_hint}")
         return made, None

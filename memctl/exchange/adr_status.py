@@ -50,7 +50,7 @@ class Other(msgspec.Struct, frozen=True):
         return number_of(self.file) or ""
 
     def link(self, form: Form) -> str:
-        """Return a Markdown link to it, as adr-tools and MADR write them."""
+        """Return a Markdown link to this record's file, as adr-tools (`nygard`) or MADR writes it."""
         title = re.sub(r"([\\\[\]])", r"\\\1", self.title)
         numbered = f"{int(self.number or 0)}. {title}" if form == "nygard" else f"ADR-{self.number}"
         text = numbered if self.number else title

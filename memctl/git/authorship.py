@@ -30,10 +30,10 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class History(Protocol):
-    """Questions about the commits that a memory was made by."""
+    """A memory's Git history: when things were added, and what the author of one could know of others."""
 
     def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each was written, in Unix seconds; what is in no commit is left out."""
+        """Return when each origin was written, in Unix seconds; uncommitted ones are left out."""
 
     def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         """Return which of some things were in the history of the commit that brought each writer, or in that commit
@@ -70,7 +70,7 @@ class Authorship:
         self._tips = [revision] if revision else _tips(repository)
 
     def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
-        """Return when each was written, in Unix seconds; what is in no commit is left out."""
+        """Return when each origin was written, in Unix seconds; uncommitted ones are left out."""
         self._find(origins)
         self._date({self._commits[origin] for origin in origins if origin in self._commits})
         return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}

@@ -204,11 +204,10 @@ def last_version(repository: Repository, path: str, beside: str = "") -> tuple[s
 
 
 def blobs_since(repository: Repository, path: str, base: str, limit: int) -> list[tuple[int, str]]:
-    """Return what the latest commits made of a file, newest first: when each was authored (Unix seconds) and the blob,
-    or "".
+    """Return the latest versions of a file, newest first: pairs of the author time (Unix seconds) and the blob's id.
 
-    They are those of HEAD and of all branches that `base` does not lead to; if that is "" or was cleared away, all.
-    Git looks at no more than `limit`.
+    The blob's id is "" where a commit deletes the file. The commits are those that HEAD or a branch reaches and `base`
+    does not; all of them if `base` is "" or no longer exists. Git reads at most `limit` commits.
     """
     if not repository.has_head():
         return []

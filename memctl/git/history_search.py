@@ -54,7 +54,7 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
 
 
 def staged(repository: Repository, texts: Iterable[str], folder: str) -> list[str]:
-    """Return the files below a folder whose staged text has one of some texts, whatever the disk and HEAD have."""
+    """Return the files below a folder whose staged version contains one of some texts; disk and HEAD don't count."""
     wanted = [text.encode() for text in texts]
     entries = [entry for entry in index.entries(repository, folder) if entry.is_regular]
     items = repository.objects.read([entry.blob for entry in entries], _LARGEST)

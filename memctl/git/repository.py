@@ -95,7 +95,10 @@ class Repository:
         return self.common_dir / "memctl"
 
     def worktrees(self) -> list[Path]:
-        """Return the roots of all worktrees of this clone, gone ones too; files say so (gitrepository-layout(5))."""
+        """Return the roots of all worktrees of this clone, deleted ones too.
+
+        They are read from `worktrees/*/gitdir` in the Git directory (gitrepository-layout(5)).
+        """
         main = self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
         found = [main]
         for file in sorted((self.common_dir / "worktrees").glob("*/gitdir")):

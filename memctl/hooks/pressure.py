@@ -1,13 +1,13 @@
-"""How full a context is, against the point where the host compacts it by itself, and when to suggest that.
+"""How full a context is, as a share of the point where the host compacts it, and when to suggest a compaction.
 
-Zones are shares of that point (`tokens.model_windows`) and not of the window, of which 90 % are never reached
-(rules.md#window-pressure).
+Zones are shares of that point (`tokens.model_windows`), not of the window: the host compacts a context before 90 % of
+the window are full (rules.md#window-pressure).
 
-After every tool call one is counted, and a compaction suggested when it is due (rules.md#agent-hooks):
-In 279 real sessions the median was 87 calls between compactions, and a count alone says little: so a number of calls
-counts only once the context is half full (or nobody knows how full it is), and a context at 75 and 90 % of the host's
-own point of compaction is named at any number. Each is said once until the next compaction, to the model, since it can
-save its state and ask.
+memctl counts tool calls, and suggests a compaction when one is due (rules.md#agent-hooks). In 279 real sessions the
+median was 87 calls between compactions, but a count alone means little. So the number of calls counts only if the
+context is at least half full, or if nobody knows how full it is. At 75 and at 90 % of the host's own point of
+compaction memctl suggests one after any number of calls. Each suggestion is made once until the next compaction. It
+goes to the model, which can save its state and ask the user.
 """
 
 from collections.abc import Mapping

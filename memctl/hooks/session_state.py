@@ -35,14 +35,20 @@ _RENAMED = {
 class SessionState(msgspec.Struct, frozen=True):
     """A session as the hooks have seen it.
 
-    `top` is the worktree that it is in. `offsets` says how far each transcript is read, by path; `seen` is when the
-    memory was last given to the session: what came before is not given again, what came since is, its own too. `task`
-    is what the transcript tells of its task so far, `created` the tasks that its agent made by their numbers, `is_over`
-    whether its list of tasks is finished, `succeeded` the steps that came right; all without credentials. `began` is
-    what Git said at the start, `checkpoint` the id of the one saved at the last compaction, `compacted` the
-    transcript's line of one of which is not known yet how many tokens it left. `saving` is the moment of the event for
-    which a checkpoint was about to be saved last, and its id. `answers` are the last words of turns, of a host whose
-    transcripts nobody reads: those that say something that is worth keeping, without credentials.
+    - `top`: the worktree of the session
+    - `offsets`: how many bytes of each transcript have been read, by path
+    - `began`: the state of Git when the session began
+    - `seen`: when the session last got the memory; later it gets only what is newer, its own records included
+    - `task`: the state of its task, as the transcript shows it so far
+    - `created`: the tasks that its agent created, by their numbers
+    - `is_over`: whether its list of tasks is finished
+    - `succeeded`: the steps that succeeded
+    - `checkpoint`: the id of the checkpoint that was saved at the last compaction
+    - `compacted`: the transcript's line of a compaction that left an unknown number of tokens so far
+    - `saving`: the time of the last event for which a checkpoint was to be saved, and the checkpoint's id
+    - `answers`: final answers of turns that are worth keeping, from a host whose transcripts memctl can't read
+
+    None of them has credentials in it.
     """
 
     top: str = ""

@@ -24,12 +24,12 @@ class ItemField(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One thing that is in a pack whole or not at all.
+    """One item of a pack, which includes it whole or not at all.
 
-    `kind` is a record's type, "page", "session" or "file"; `key` tells items with the same id apart; `facts` are pairs
-    of name and value, in the order in which they are shown; `body` is Markdown, of a file its text. A file has no
-    title. What weighs `weight` may lead a pack: a record's importance, or 10 if its severity is critical, but 0 of one
-    that is only proposed or whose code `has_changed` since it was written. `section` is the page it belongs to.
+    `kind` is a record's type, "page", "session" or "file". `key` distinguishes items with the same id. `facts` are
+    pairs of name and value, in the order in which they are shown. `body` is Markdown, or the text of a file. A file has
+    no title. Items of great `weight` come first: it is a record's importance, 10 if its severity is critical, 0 if it
+    is only proposed or its code `has_changed` since it was written. `section` is the page that the item belongs to.
     """
 
     kind: str

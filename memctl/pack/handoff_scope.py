@@ -1,11 +1,11 @@
-"""What of a memory a handoff is about, by its type (rules.md#handoffs), and what of that may go.
+"""The part of a memory that a handoff includes, by its type (rules.md#handoffs), and what is left out to save tokens.
 
 - complete: all of the sections
 - specialist: what search finds for the task
 - continuation: the task, what changed since it was written down, then the rest
 - emergency: the task, what blocks it, severe issues and binding decisions
 
-Of a complete handoff and a continuation a share is to go: what is closed or repeated, then what weighs least.
+A complete handoff and a continuation leave out a share: first what is closed or repeated, then what weighs least.
 """
 
 from __future__ import annotations

@@ -83,10 +83,9 @@ def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
 def left(
     snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens, *, is_resumed: bool = False
 ) -> list[Item]:
-    """Return the last session and a pending checkpoint, in so much of `limit` tokens that there is room for tasks
-    beside.
+    """Return the last session and a pending checkpoint, in a share of `limit` tokens that leaves room for tasks.
 
-    A reader that has resumed from the checkpoint gets of the session what came after that, and nothing else.
+    With `is_resumed` the reader knows the checkpoint already, and gets only what the session did after it.
     """
     limit = int(limit * _LEFT)
     saved = pending(snapshot, ended)

@@ -105,8 +105,7 @@ def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
 
 
 def records_since_overview(snapshot: Snapshot) -> int:
-    """Return how many records are younger than what the project's page says; 0 without a page, or one of no
-    known time."""
+    """Return how many records are newer than the project's page; 0 if there is no page, or its time is unknown."""
     project = snapshot.outline.project
     if project is None or project.timestamp is None:
         return 0

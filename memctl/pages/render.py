@@ -1,6 +1,7 @@
 """Rendering `.memory/docs/`: each document from the pages and records it shows, through a template.
 
-The same memory gives the same bytes: no clock, no environment, of the repository's files only what references need.
+The same memory gives the same bytes: rendering reads no clock and no environment, and only those of the repository's
+files that references name.
 """
 
 from __future__ import annotations

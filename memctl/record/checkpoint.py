@@ -50,7 +50,7 @@ class Version(msgspec.Struct, frozen=True, order=True):
 
     @property
     def page(self) -> str:
-        """The Markdown file beside it."""
+        """The path of the checkpoint's Markdown page, in the folder of its JSON file."""
         return self.path.removesuffix("json") + "md"
 
     def is_behind(self, other: Version) -> bool:

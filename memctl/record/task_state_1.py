@@ -54,7 +54,7 @@ def of_checkpoint(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a state from a file of a window's manager."""
+    """Return a task state's fields from the contents of a context window manager's state file."""
     values = {name: given[old] for old, name in _WINDOW.items() if old in given and given[old] is not None}
     current = given.get("current_subtask")
     values["steps"] = _steps(

@@ -28,10 +28,15 @@ _TYPED_SUFFIXES = ("ts", "mts", "cts", "tsx")
 
 
 def in_code(suffix: str, text: str) -> Iterator[str]:
-    """Yield the imports in code with LF line ends, in its order, those inside of functions too.
+    """Yield the imports in code (with LF line ends) in their order, those inside functions too.
 
-    Of Python `a.b` for `import a.b`, `..a|b` for `from ..a import b`; of JavaScript and TypeScript what stands in
-    quotes, of Go the path, of C the path that is included, of Java the dotted name, of Rust `mod name` and `crate::a`.
+    Each language has its own form:
+
+    - Python: `a.b` for `import a.b`, `..a|b` for `from ..a import b`
+    - JavaScript and TypeScript: the quoted path
+    - Go and C: the imported or included path
+    - Java: the dotted name
+    - Rust: `mod name` and `crate::a`
     """
     if is_parsed(suffix):
         for piece in definitions.parsed(suffix, text):

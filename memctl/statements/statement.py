@@ -1,4 +1,4 @@
-"""What a text states under labels, and how it comes from what stands under each of them."""
+"""Statements: the decisions, issues and tasks that a text states under labels, made of the text below each label."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """What was read and understood nowhere: its first and last line, and of a label or heading the words and the
-    nearest that is known ("" if none is near)."""
+    """Lines that were read and not understood, from `line` to `end`.
+
+    Of a label or heading `name` has its words, and `nearest` the most similar one that is known ("" if none is).
+    """
 
     line: int
     end: int

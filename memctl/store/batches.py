@@ -105,7 +105,7 @@ def latest(memory: Memory) -> str:
 
 
 def trailers(memory: Memory, commit: str) -> message.Trailers:
-    """Return what a commit says of itself."""
+    """Return the trailers of a commit's message (`Memctl-Op`, `Memctl-Actor` and so on)."""
     found = memory.repository.objects.read([commit])[0]
     raw = (found.data or b"") if found else b""
     return message.parse(raw.partition(b"\n\n")[2].decode(errors="backslashreplace"))

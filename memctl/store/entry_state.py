@@ -56,8 +56,10 @@ def folder(memory: Memory) -> Path:
 
 
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """Return the files below `.memory/` that are in no commit as they are, each with Git's two letters for how it
-    differs from HEAD: what an open batch has is committed."""
+    """Return the files below `.memory/` that have uncommitted changes, each with its two letters of `git status`.
+
+    Files in the commits of an open batch count as committed.
+    """
     found = unlike_head(memory, ignored=ignored)
     batch = batches.current(memory)
     return batches.unlike_tip(memory, batch, found) if batch else found
@@ -144,9 +146,9 @@ def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bo
 
 
 def is_replaced(entry: PendingEntry, change: Change) -> bool:
-    """Return whether a later change has all that an undone entry was about, or deletes the file of it.
+    """Return whether a later change contains everything that an undone entry changed, or deletes its files.
 
-    One that conflicts with the entry replaces nothing: the entry's text would be nowhere then.
+    A change that conflicts with the entry does not replace it, since the entry's text would be lost.
     """
     after = {path: text for path, _, text in _texts(change)}
     return all(

@@ -1,6 +1,6 @@
-"""The system's lock on a file: it goes with its process, and with the descriptor that it was taken by.
+"""A file lock of the operating system. It ends when its process ends, or when the descriptor that took it is closed.
 
-No more than this is here, and nothing is imported for it: a hook after every tool call may need it.
+This module is small and imports nothing else, because a hook may need it after every tool call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if os.name == "nt":  # pragma: no cover  # not run by the suite, which has no su
     import msvcrt
 
     def attempt(descriptor: int) -> bool:
-        """Lock the file that a descriptor is of, if no other process has; whether it is locked now."""
+        """Try to lock the file of an open descriptor, and return whether that worked; another process may hold it."""
         try:
             os.lseek(descriptor, 1 << 30, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
@@ -24,7 +24,7 @@ else:
     import fcntl
 
     def attempt(descriptor: int) -> bool:
-        """Lock the file that a descriptor is of, if no other process has; whether it is locked now."""
+        """Try to lock the file of an open descriptor, and return whether that worked; another process may hold it."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True

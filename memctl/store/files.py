@@ -71,7 +71,7 @@ class FolderReader:
         return decode(_content(file, status.st_size), path)
 
     def readable(self, path: str) -> str:
-        """Return the text of a file, as `read` does; a file that may not be read is an invalid record, too."""
+        """Return the text of a file as `read` does, but raise InvalidRecord where permissions forbid to read it."""
         try:
             return self.read(path)
         except PermissionError as error:

@@ -97,9 +97,10 @@ class Memory:
         return self.trust == trust.TRUSTED
 
     def grant_trust(self) -> None:
-        """Trust this clone, unless its settings say no: whoever writes into a memory by hand works with it.
+        """Mark this clone as trusted when a person writes into its memory, unless its settings forbid that.
 
-        Raises MemctlError if an agent would do so: it may record without asking, and be told to by the very clone.
+        Raises MemctlError if an agent writes into a clone whose trust is unknown. Agents record without asking, and
+        a text in the clone itself might tell them to.
         """
         if self.by_agent and self.trust == trust.UNKNOWN:
             raise MemctlError(

@@ -1,4 +1,4 @@
-"""Bring the changes of batches together, which are on a ref of their own for each branch (`store.batches`)."""
+"""Merge the changes of batches with the remote's. Each branch has a ref of its own for them (`store.batches`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TRIES = 20  # to push, each time after another clone was first
 
 
 def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
-    """Bring them together with those of the remote; raises MemctlError or PushRefused."""
+    """Merge the batches' ref of this branch with the remote's; push it if `push`. Raises MemctlError or PushRefused."""
     repository, remote = memory.repository, done.upstream.remote
     there = batches.ref(memory, done.upstream.ref)
     tracking = batches.tracking(memory, done.upstream.ref, remote)

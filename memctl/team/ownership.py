@@ -41,7 +41,7 @@ def acquire(claim: Claim) -> Plan:
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
-        raise MemctlError(f"{claim.expires_at} is not ahead", "give a time to come, or a span such as 4h", USAGE)
+        raise MemctlError(f"{claim.expires_at} is not ahead", "give a time in the future, or a span such as 4h", USAGE)
     refuse_no_reason(claim.force, claim.reason or "")
     if claim.reason is not None:
         claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
@@ -90,7 +90,10 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
 
 
 def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
-    """Hand sections to another agent, all or none; the way of owning, its end and its readers stay as they are."""
+    """Return a plan that hands sections to another agent, all or none.
+
+    The type of ownership, its expiry and its readers do not change.
+    """
     name, reason = agent_name(to), _reason(reason)
     refuse_no_reason(force, reason)
 

@@ -24,7 +24,10 @@ def cut_at_word(text: str, longest: int, mark: str = " …") -> str:
 
 
 def most(fits: Callable[[int], bool], least: int, greatest: int) -> int:
-    """Return the largest number up to `greatest` that fits, `least` if none does; of two the larger fits less."""
+    """Return the largest number from `least` to `greatest` that fits, `least` if none does.
+
+    It searches by halves, so if a number fits, every smaller one must fit, too.
+    """
     while least < greatest:
         middle = (least + greatest + 1) // 2
         if fits(middle):

@@ -117,7 +117,7 @@ _ABSOLUTE = lazy_regex(r"[a-zA-Z][\w+.-]*:|[#/]|§")  # an address, a heading of
 
 
 def rewrite_links(text: str, rewrite: Callable[[str], str]) -> str:
-    """Return a text with the target of each relative link or image, but for those in code, as `rewrite` makes it."""
+    """Return a text with `rewrite` applied to the target of each relative link or image; code is left as it is."""
     if "](" not in text:
         return text
 

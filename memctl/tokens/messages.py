@@ -117,11 +117,11 @@ class PartReader:
             self.parts.append(Part(number, role, what, kind, text))
 
     def read(self, number: int, role: str, content: Any) -> None:
-        """Take a content: a text, or a list of blocks."""
+        """Gather a message's content, which is a text or a list of blocks."""
         self.take(number, blocks_of(role, content))
 
     def take(self, number: int, blocks: Iterable[Block]) -> None:
-        """Take blocks of the message with a number."""
+        """Gather blocks of the message with this number."""
         for block in blocks:
             if block.type == OTHER and (tokens := image_tokens(block.arguments)) is not None:
                 self.images += tokens

@@ -97,7 +97,10 @@ def text_in(fields: Mapping[str, Any], key: str) -> str:
 
 
 def context_tokens(usage: Any) -> int:
-    """Return the tokens of a request by the usage that either interface reports, cached ones too; 0 without one."""
+    """Return the input tokens of a request, cached ones included, from the `usage` of an OpenAI or Anthropic answer.
+
+    0 if there is no usage.
+    """
     if not isinstance(usage, dict):
         return 0
     if isinstance(usage.get("prompt_tokens"), int):

@@ -142,7 +142,10 @@ def _element(path: Path, given: Any, around: Block, where: str) -> Element:
 
 
 def blocks_of(role: str, content: Any, around: Block | None = None, where: str = "content") -> Iterator[Block]:
-    """Yield the blocks of a content, which is a text or a list of parts; texts in it are what `around` is."""
+    """Yield the blocks of a message's content, which is a text or a list of parts.
+
+    A text becomes a block with the type, call id and error flag of `around`.
+    """
     around = around or Block(TEXT, role)
     if isinstance(content, str):
         yield Block(around.type, role, encodable(content), call_id=around.call_id, is_error=around.is_error)

@@ -36,7 +36,7 @@ class Draft(msgspec.Struct, kw_only=True):
     body: str = ""
 
     def take(self, values: Mapping[str, Any]) -> None:
-        """Take in what is given by the names of front matter and of content fields; None and () say nothing."""
+        """Set front matter values and content fields by name; a value of None or () leaves the field as it is."""
         fields = {field.name for field in self.kind.fields}
         for name, value in values.items():
             if value is not None and value != ():

@@ -133,8 +133,8 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         known = content_fields.content(record.kind, parse(snapshot.read(record.path), record.path)[1])
         if resolution and record.status == status and known.get("resolution"):
             raise MemctlError(
-                f"{record.id} is resolved, and says how: {one_line(str(known['resolution']))}",
-                f"`memctl edit {record.id} --resolution …` says something else",
+                f"{record.id} is resolved already, with the resolution: {one_line(str(known['resolution']))}",
+                f"change that with `memctl edit {record.id} --resolution …`",
             )
         text: dict[str, str | list[str]] = (
             {"resolution": resolution} if resolution and _content_field(record, "resolution") else {}
@@ -288,8 +288,8 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
     if name == "status":
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(
-                f"the status of {record.id} changes together with who owns its sections",
-                "`memctl handoff accept`, `decline` or `withdraw` does both",
+                f"the status of the handoff {record.id} can't be edited: its sections change their owner with it",
+                "`memctl handoff accept`, `decline` or `withdraw` changes both",
             )
         refuse_transition(record, value)
     if value == "":

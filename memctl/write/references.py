@@ -42,7 +42,10 @@ class Unclear(msgspec.Struct, frozen=True):
 
 
 class Rewriting:
-    """The references of some files to names that are shared, and what becomes of the files."""
+    """Finds references to names that two things share, and rewrites those whose target gets a new name.
+
+    `unclear` lists the references that may mean either.
+    """
 
     def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
         self._by_name: dict[str, list[Holder]] = {}

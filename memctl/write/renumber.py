@@ -57,11 +57,11 @@ class Apart(msgspec.Struct, frozen=True):
 
 
 class Renumbering(msgspec.Struct, frozen=True):
-    """What is to be done: the change, who is renamed, and the references that may mean either.
+    """A planned renumbering: the change, the things that it renames, and the references that may mean either of two.
 
-    `returned` are pairs of a path and an id: a file of a record from before it was renamed, which a merge has brought
-    back, and what the record is called now. Which of the two says more, only a person can tell. `lost` are values that
-    gave way in a record whose changes Git had given to another: its path, and what.
+    `returned` are pairs of a path and an id: a merge brought back a record's file under its old name, and the record
+    has that id now. Only a person can tell which of the two files is better. `lost` are pairs of a path and a value
+    that was replaced there: Git had merged changes of that record into the file of another.
     """
 
     change: Change

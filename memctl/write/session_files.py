@@ -49,8 +49,10 @@ def _is_only(memory: Memory, delete: Delete, there: set[str]) -> bool:
 
 
 def commit(memory: Memory, change: Change) -> str:
-    """Commit the files of a change on the ref; the commit's id. For the holder of the lock. Raises MemctlError:
-    for an agent EditedHook, which waits for a person."""
+    """Commit the files of a change on the sessions' ref, and return the commit's id. The caller holds the lock.
+
+    Raises MemctlError if the ref can't be moved, and EditedHook if an agent would run a Git hook that somebody edited.
+    """
     repository = memory.repository
     if memory.by_agent:
         edited_hooks.refuse_move(repository, REF)

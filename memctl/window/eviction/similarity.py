@@ -47,7 +47,7 @@ class TextCache(Generic[T]):
 
 
 class Similar(msgspec.Struct, frozen=True):
-    """A newer block that one is like, how much (0 to 1), and by what that was measured."""
+    """How similar a block is to a newer one: `to` is the id of the newer, `share` is from 0 to 1, `by` the measure."""
 
     to: str
     share: float

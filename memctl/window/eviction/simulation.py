@@ -4,16 +4,16 @@ Nothing is asked of a model and nothing is written: the requests are those that 
 policy evicts what it would have. What it evicts too early shows as regret. Regret is what an eviction costs that turns
 out to be wrong, and is defined by that alone:
 
-- A later block that names something whose content is gone (`references`: by path, by identifier, by id) has to get it
-  again. Whatever was evicted counts: a result, an answer, a thought. The model that wrote the transcript had it all
-  before it, and nobody can tell what of it that model could have done without.
-- What the turn gets again by itself is no regret: the same call made anew, or a reading of the file. The transcript
-  pays for it whether the old content is there or not. A reading in a later turn comes too late for what was named
-  before; and from then on it is the one that is meant.
-- What is named and is in the outline of a placeholder, with its line, costs the part that it names: 40 lines.
-- Otherwise the cost is the tokens of the whole content. It is put back behind all others before the next request, so
-  that it has its part in what follows, can be evicted again, and regretted again. `saved` has this taken off; the
-  requests by which things would be got again are not made, and not counted.
+- A later block may name something that was evicted (`references`: by path, by identifier, by id). The model would then
+  have to fetch it again. Every kind of content counts: a result, an answer, a thought. The model that wrote the
+  transcript could see all of it, and nobody knows which of it that model did not need.
+- Content that the same turn fetches again is no regret: the turn repeats the call or reads the file. The transcript
+  pays for that whether or not the old content is in the window. A reading in a later turn does not count for a
+  reference before it; references after it mean the new content.
+- A reference to a symbol that the placeholder's outline lists with its line costs the tokens of 40 lines.
+- Any other reference costs the tokens of the whole content. The content is put back at the end before the next request,
+  so it counts from then on, and can be evicted and regretted again. `saved` is less this cost. The requests that would
+  fetch the content are neither made nor counted.
 """
 
 from __future__ import annotations

@@ -70,9 +70,9 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A conversation: what was given, its blocks in their order, and the place of each in it.
+    """A parsed conversation: `given` is the input, `blocks` are its blocks in order, `places` says where each one is.
 
-    `lines` and `keep` are those of `parse`.
+    `lines` and `keep` are the arguments of `parse`.
     """
 
     given: Any
@@ -86,7 +86,7 @@ class Conversation(msgspec.Struct, frozen=True):
         """Take a request's body or a list of messages apart; `counter` says whose tokens are counted.
 
         `lines` are for messages out of a transcript: for each message the line of each of its blocks, 0 for one
-        without. `keep` says what is to stay as it is. Raises MemctlError for what is no conversation.
+        without. `keep` says what is to stay as it is. Raises MemctlError if `given` is no conversation.
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")

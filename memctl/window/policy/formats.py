@@ -115,7 +115,7 @@ def _is_margin(text: str) -> bool:
 
 
 class Node:
-    """A place in a tree: its title, what it says itself, its part of the text without its children's, and these."""
+    """A node of a parsed document: title, attributes, children, and its own texts and sources (not its children's)."""
 
     __slots__ = ("attributes", "children", "end", "line", "sources", "texts", "title")
 

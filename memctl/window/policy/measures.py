@@ -1,4 +1,4 @@
-"""What is measured of every block of a text, once: the ground of the quality metrics and of the triggers.
+"""Measures of every block of a text, on which the quality metrics and the triggers are based.
 
 Density is how much of a text says something: useful tokens to all tokens (rules.md#quality). Not useful is what could
 go without anything being lost: closing tags and brackets, quotation marks of JSON, marks of Markdown, rules,

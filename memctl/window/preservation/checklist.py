@@ -38,7 +38,7 @@ _ENOUGH = 20  # characters that tell it from others without its label
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """Something that has to be there: what it is, and its words, on one line."""
+    """One thing that a compressed context must still contain: its kind, and its text on one line."""
 
     kind: str
     text: str

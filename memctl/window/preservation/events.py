@@ -59,7 +59,7 @@ class Happened(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
-        """Return the texts of what was found of some kinds (of `memctl.statements.labels`)."""
+        """Return the texts of the extracts whose label is one of `kinds` (of `memctl.statements.labels`)."""
         return [one.text for one in self.found if one.label in kinds]
 
     @property

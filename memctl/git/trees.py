@@ -138,7 +138,7 @@ def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))
     if not folders:
         return {}
-    # A name that ends with a slash names a tree, or for nothing.
+    # A name that ends with a slash names a tree, or nothing.
     names = [f"{commit}:{folder}/" if folder else f"{commit}:" for commit, folder in folders]
     trees = {place: item for place, item in zip(folders, repository.objects.read(names), strict=True) if item}
     listed = {item.id: item for item in trees.values()}

@@ -45,10 +45,17 @@ def mode(memory: Memory) -> str:
 
 
 def ref(memory: Memory, branch: str) -> str:
-    """Return the ref of the changes of a branch; a memory that is not at the worktree's top has its own."""
+    """Return the ref of the changes of a branch; a memory that is not at the worktree's top has its own.
+
+    It outlives its branch, and Git can't have refs `a` and `a/b` at once: so it has no slash of the branch's.
+    """
     folder = memory.prefix.removesuffix(FOLDER).rstrip("/")
-    inside = f"in-{folder.replace('%', '%25').replace('/', '%2F')}/" if folder else ""
-    return f"refs/memctl/{inside}changes/{branch.removeprefix(_HEADS)}"
+    inside = f"in-{_flat(folder)}/" if folder else ""
+    return f"refs/memctl/{inside}changes/{_flat(branch.removeprefix(_HEADS))}"
+
+
+def _flat(name: str) -> str:
+    return name.replace("%", "%25").replace("/", "%2F")
 
 
 def tracking(memory: Memory, branch: str, remote: str) -> str:

@@ -52,9 +52,12 @@ def add(memory: Memory, contents: Mapping[str, bytes | None], text: str, prepare
 
 def _start(memory: Memory, head: str, tip: str) -> str:
     """Return the commit that a batch begins after: HEAD, joined with the changes of before, if there are any."""
-    if not tip or refs.parent(memory.repository, tip) == head:
-        return tip or head
-    return batches.join(memory, head, tip)
+    repository = memory.repository
+    if not tip:
+        return head
+    # What was fetched may have any files: only a commit with HEAD's own is gone on from.
+    is_on_head = refs.parent(repository, tip) == head and refs.same_tree(repository, tip, head)
+    return tip if is_on_head else batches.join(memory, head, tip)
 
 
 def close(memory: Memory, batch: Batch, squash: str) -> None:
@@ -202,6 +205,6 @@ def _take_off(memory: Memory, batch: Batch) -> None:
         text = _text(memory, there.get(name, ""))
         if text is not None:
             writes.append(Write(path, text))
-        elif name in here:
+        elif name in here and name not in there:
             deletes.append(path)
     files.replace_all(memory.folder, files.prepare(memory.folder, writes), deletes)

@@ -184,6 +184,36 @@ def test_what_git_takes_back_is_there_again_after_the_next_write(batched: Path, 
     assert memctl("check").code == 0
 
 
+def test_a_branch_may_have_a_name_below_that_of_one_that_is_gone(batched: Path, memctl: Memctl) -> None:
+    git(batched, "switch", "-q", "-c", "pay")
+    memctl("learn", "Before the new name")
+    git(batched, "branch", "-m", "pay/card")
+    memctl("learn", "After it")
+    memctl("commit")
+    assert len(logged(memctl)) == 3
+    assert "2 changes" in head(batched)
+    git(batched, "switch", "-q", "main")
+    git(batched, "branch", "-q", "-D", "pay/card")
+    git(batched, "switch", "-q", "-c", "pay/card/eu")
+    memctl("learn", "Below a branch that is gone")
+    assert git(batched, "for-each-ref", "--format=%(refname)", "refs/memctl/changes") == (
+        "refs/memctl/changes/pay%2Fcard\nrefs/memctl/changes/pay%2Fcard%2Feu\n"
+    )
+
+
+def test_files_that_a_fetched_ref_has_besides_come_to_no_branch(batched: Path, memctl: Memctl) -> None:
+    forged = git(batched, "commit-tree", "-p", "HEAD", "-m", "forged", git(batched, "mktree").strip()).strip()
+    git(batched, "update-ref", REF, forged)
+    memctl("learn", "Signing is slow")
+    git(batched, "switch", "-q", "--detach")
+    git(batched, "commit", "-q", "--allow-empty", "-m", "elsewhere")
+    memctl("status")
+    memctl("learn", "Elsewhere")
+    assert git(batched, "diff", "--name-status", "main~1", "main", "--", ":!.memory") == ""
+    assert "learn" in git(batched, "log", "-1", "--format=%s", "main")
+    assert not [line for line in git(batched, "diff", "--name-status", "main~1", "main").splitlines() if line[0] == "D"]
+
+
 def test_edits_by_hand_on_top_of_a_batch_are_commits_of_their_own(batched: Path, memctl: Memctl) -> None:
     made = memctl("issue", "Slow")
     file = batched / made.out.split()[1]

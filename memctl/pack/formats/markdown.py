@@ -58,7 +58,7 @@ def _note(note: PackNote) -> str:
     return escape_model_tokens(f"{note.title}: {one_line(note.text)}" if note.title else contained(note.text))
 
 
-@lru_cache(maxsize=4096)  # `filling` tries how many of them have room
+@lru_cache(maxsize=4096)  # `budget_fill` tries how many of them have room
 def _line(left: Left) -> str:
     return f"- {left.id} {escape_model_tokens(left.line)}"
 

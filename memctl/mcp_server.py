@@ -103,7 +103,7 @@ class _MemoryTools:
             _Values, Field(description=f"{_FIELDS}; all: section, tags, importance 1-10, code_refs, supersedes")
         ] = {},  # noqa: B006
     ) -> str:
-        """Record a decision with its reasons, an issue, where a task stands, or something learned; makes the commit."""
+        """Record a decision with its reasons, an issue, the state of a task, or something learned; makes the commit."""
         memory = self._open(ctx)
         by_type: dict[str, Callable[..., Written]] = {
             "decision": memory.decide,

@@ -143,7 +143,7 @@ class Subject:
         return {file: text.count(b"\n") + (text[-1:] not in (b"\n", b"")) for file, text in contents.items()}
 
     def known_id(self, identifier: str) -> bool:
-        """Return whether there is such a record; one that can't be read counts, since that is another finding."""
+        """Return whether a record with this id exists; unreadable records count, since they are another finding."""
         if "by_id" in vars(self):
             return identifier in self.by_id or identifier in self._unreadable
         return identifier in self._unreadable or self.snapshot.find(identifier) is not None
@@ -169,7 +169,7 @@ class Subject:
         return self._suggested <= _SUGGESTED
 
     def near(self, wanted: str, known: Iterable[str]) -> str:
-        """Return a hint at names like the one that is not there."""
+        """Return a hint that names known names similar to a missing one."""
         return closest(wanted, known) if self.may_suggest() else ""
 
     def line_of(self, path: str, key: str, value: str = "") -> int:

@@ -23,7 +23,7 @@ _MODEL = "take it out; `git config --global memctl.semanticModel NAME` sets your
 
 
 def foreign(subject: Subject) -> Iterator[Finding]:
-    """Yield every file is one that memctl knows, and a plain one."""
+    """Every file of the memory is a regular file of a kind that memctl knows."""
     for path in (*subject.others, *subject.leftovers):
         if files.is_temporary(path):
             hint = "`memctl commit` deletes it; if Git has it, `git rm` it"
@@ -61,7 +61,7 @@ def special(subject: Subject, path: str) -> Iterator[Finding]:
     except NoPlainFile as error:
         yield Finding("MEM502", path, 1, error.faults[0].message)
     except (InvalidRecord, OSError):
-        return  # another rule says so, or its name is no text, or it may not be read
+        return  # another rule says so, or its name is not text, or it may not be read
 
 
 def _hint(path: str) -> str:

@@ -68,12 +68,12 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
         if (meant := subject.snapshot.meant_under_alias(record, identifier, other_end)) is not None:
-            hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` mends the link"
+            hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` corrects the link"
         yield Finding("MEM107", record.path, line, message, hint)
 
 
 def circles(subject: Subject) -> Iterator[Finding]:
-    """No record stands before itself."""
+    """No record supersedes, blocks or contains itself, directly or by way of others."""
     by_memory_id = {record.memory_id: record.id for record in subject.snapshot.records}
     graphs: dict[str, dict[str, list[str]]] = {
         "superseded_by": _graph(subject, "superseded_by", "supersedes"),
@@ -182,7 +182,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
 
 
 def control_characters(subject: Subject) -> Iterator[Finding]:
-    """No control character stands in a record or page."""
+    """No record or page contains a control character."""
     snapshot = subject.snapshot
     for path in (*snapshot.catalogue.with_controls(), *(page.path for page in snapshot.outline.pages)):
         text = snapshot.read(path)

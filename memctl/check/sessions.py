@@ -76,7 +76,7 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
 
 
 def checkpoints(subject: Subject) -> Iterator[Finding]:
-    """Yield every checkpoint can be read, its files are the project's, and each workflow has one that is the newest."""
+    """Every checkpoint can be read, lists files of the project, and each workflow has one newest checkpoint."""
     numbers: dict[str, list[Version]] = {}
     for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
         found = yield from _checkpoint(subject, path)

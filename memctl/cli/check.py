@@ -188,7 +188,7 @@ def _painted(line: str, style: str) -> str:
 
 
 def _errors(found: Report) -> Iterator[Finding]:
-    """Yield the errors, but not again what is said of another line of the same file."""
+    """Yield the errors; of equal messages about one file only the first."""
     said = set()
     for finding in found.findings:
         key = (finding.code, finding.path, finding.message)

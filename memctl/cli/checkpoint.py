@@ -213,7 +213,7 @@ def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
 
 def _note_missing(missing: Sequence[Missing]) -> None:
     """Say what a checkpoint lacks: what nobody can go on without, and what only `resume --strict` insists on."""
-    output.note(*(f"{'missing to resume' if one.essential else 'not said'}: {one}" for one in missing))
+    output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:

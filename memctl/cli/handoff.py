@@ -122,7 +122,7 @@ _answering = options(
     metavar="§2.N",
     help="A section that you decline; it goes back to the giver. Repeatable.",
 )
-@click.option("--note", default="", metavar="TEXT", callback=said, help="What there is to say to it.")
+@click.option("--note", default="", metavar="TEXT", callback=said, help="A note to the giver.")
 @_answering
 def accept_command(ctx: click.Context, /, **given: Any) -> None:
     """Take a handoff over. Only who it is for does, or somebody for it with --force."""

@@ -66,7 +66,7 @@ def _read(sources: tuple[str, ...]) -> list[Session]:
         session = reader.read(data)
         if not session.events:
             hint = "it is to be one of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
-            raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
+            raise MemctlError(f"{source} is not a transcript: nothing in it can be read", hint)
         found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
     return found
 

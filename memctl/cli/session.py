@@ -264,7 +264,7 @@ session_command.add_command(session_probe.probe_command)
 
 
 def _to_end(memory: Memory, given: str) -> Running:
-    """Return the session that is to end; raises MemctlError if it is not under way, or if it can't be told which."""
+    """Return the session that is to end; raises MemctlError if it is not under way, or if several are."""
     under_way = active.all_running(memory)
     if not given and not memory.session and len(under_way) == 1:
         return under_way[0]
@@ -309,9 +309,9 @@ def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
 
 
 def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
-    """Return the proposals that --accept names, without those that are records already, which is told.
+    """Return the proposals that --accept names, without those that are records already; a note names these.
 
-    Raises MemctlError for a number that there is not.
+    Raises MemctlError for a number that no proposal has.
     """
     if accept == "all":
         return [one for one in proposed if not one.record]

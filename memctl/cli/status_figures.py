@@ -1,4 +1,4 @@
-"""Where a project stands, in figures: how far its sections are, what is open, who is at work, what a pack costs."""
+"""The state of a project in figures: how far its sections are, what is open, who is at work, what a pack costs."""
 
 from __future__ import annotations
 

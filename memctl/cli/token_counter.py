@@ -36,7 +36,7 @@ def model_of(given: str | None, memory: Memory | None) -> str:
 
 
 def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = None) -> Counter:
-    """Return the counter for a model; raises MemctlError for one that is not known."""
+    """Return the counter for a model; raises MemctlError for an unknown model."""
     if memory is None:
         return Counter(family_of(model), tokenizer=tokenizer)
     return count.of_memory(memory, model, tokenizer)

@@ -122,7 +122,7 @@ def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenCo
 
 
 def _target(seen: SeenConversation, model: str | None, window: int | None, memory: Memory | None) -> int:
-    """60 % of what fits, without what stands in the window beside the messages of a transcript."""
+    """Return 60 % of the usable window, less the tokens that a transcript reports beside its messages."""
     from memctl.tokens import model_windows
 
     _, usable = window_limit.settings(None, memory)
@@ -152,7 +152,7 @@ def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
 
 
 def _step_data(step: Step) -> dict[str, Any]:
-    """Return a step for a program; which blocks it changed stands in the audit of a manager."""
+    """Return a step as JSON data, without the blocks that it changed: a manager's audit log has those."""
     data: dict[str, Any] = msgspec.to_builtins(step)
     del data["changes"]
     return data

@@ -224,7 +224,7 @@ def _may_filter(attributes: Path) -> bool:
 
 
 def _refuse_ignored(prepared: Preparation) -> None:
-    """Committing what the user told Git to ignore would be going behind their back."""
+    """Refuse to commit files that the user made Git ignore."""
     if rule := prepared.ignored():
         where, _, path = rule.rpartition("\t")
         raise CommitPending(
@@ -391,7 +391,7 @@ class Preparation:
         return identities
 
     def ignored(self) -> str:
-        """Return the first of the paths that Git was told to ignore, with the rule; "" if there is none."""
+        """Return the first of the paths that Git ignores, with the rule; "" if there is none."""
         if self._ruled is None or not (self._is_ruled() or self._paths[_MANY:]):
             return ""
         asked = b"\0".join(os.fsencode(path) for path in self._paths)
@@ -436,7 +436,7 @@ _NOWHERE = "refs/memctl/unborn"  # the branch that `fast-import` takes a commit 
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A commit, and the one that it came after (None if nobody looked, "" for the first one)."""
+    """A commit, and its parent (None if nobody looked, "" for the first one)."""
 
     commit: str
     parent: str | None = None

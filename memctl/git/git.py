@@ -43,8 +43,10 @@ COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks wh
 
 
 class GitFailed(MemctlError):
-    """A git command that ended with an error: `code`, what it said on stderr, and `said`: that after what hooks of the
-    user's said on stdout, where a pre-push hook's words go."""
+    """A git command failed, with the exit code `code`.
+
+    `stderr` is its error output; `said` also has its standard output, where a pre-push hook writes its messages.
+    """
 
     kind = "git"
 

@@ -18,7 +18,7 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Tree
     committed.
 
     Those in folders with the name `without` are left out, at any depth; then Git need not print them. A path with a
-    merge conflict stands there once for each side, and is no regular file.
+    merge conflict stands there once for each side, and is not a regular file.
     """
     chosen = all_without(without) if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]

@@ -1,4 +1,4 @@
-"""Lock files of Git's: naming the one that keeps a command from its work, which a Git that was killed leaves behind.
+"""Lock files of Git's: finding the one that blocks a command. A git process that is killed leaves its lock behind.
 
 Git makes `X.lock` beside the file X that it is about to replace, and deletes it when it ends, unless it is killed by
 force. Every later command that needs X then fails until somebody deletes the lock (`refs/heads/main.lock`, `HEAD.lock`,

@@ -1,4 +1,4 @@
-"""Folders and files of memctl's own in the Git directory, which hold drafts of what people and agents said.
+"""memctl's own folders and files in the Git directory. They hold drafts with the words of people and agents.
 
 Nobody but the owner of the clone reads them: folders have mode 0700 and files 0600, whatever the umask. In a repository
 that Git shares with a group (`core.sharedRepository`), whose folders are set-group-ID and writable by the group, the

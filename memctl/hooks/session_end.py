@@ -22,7 +22,7 @@ _DONE = ("turns", "answers", "tool_calls")
 
 
 def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None:
-    """Write down what a session came to, if it came to anything; of one that was killed, if it did anything."""
+    """Record the summary of a session if it is worth keeping; of a killed session if it made any tool call."""
     draft = draft_page.read(folder)
     if draft is None:
         return

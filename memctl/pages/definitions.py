@@ -25,7 +25,7 @@ from memctl.pages.grammars import GRAMMARS, Grammar
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
-# Characters of code that are parsed at once, and brackets that may stand open in them. What it costs the parser to mend
+# Characters of code that are parsed at once, and brackets that may stand open in them. What the parser needs to repair
 # broken text grows with the square of both: of 20,000 texts made of one repeated pattern, some took 1.4 GB for 8,000
 # characters with 2,600 open brackets, and 0.4 GB for as many without.
 _PIECE, _BRACKETS = 8_000, 200
@@ -94,7 +94,7 @@ def in_piece(suffix: str, piece: ParsedCode) -> Iterator[tuple[int, int, str]]:
 
 
 def is_outlined(suffix: str) -> bool:
-    """Return whether it can be told what code with a suffix defines."""
+    """Return whether memctl can list the definitions in code with a suffix."""
     return suffix in code_lines.OUTLINED or has_parser(suffix)
 
 
@@ -118,7 +118,7 @@ def language(suffix: str) -> Language:
 
 
 def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
-    """Code with LF line ends, parsed in pieces that are small enough for whatever stands in them."""
+    """Code with LF line ends, parsed in pieces that are small enough for any content."""
     from tree_sitter import Parser
 
     parser = Parser(language(suffix))

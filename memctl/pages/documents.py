@@ -86,7 +86,7 @@ def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
 
 
 def found(snapshot: Snapshot, path: str) -> str | None:
-    """Return the text of a document as it is; None if there is none, "" if it is no text."""
+    """Return the text of a document as it is; None if there is none, "" if it is not text."""
     try:
         return snapshot.read(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What stands on each page, level by level: pages and records as values that the templates lay out.
+"""The content of each page, level by level: pages and records as values that the templates lay out.
 
 Contents and limits are in rules.md#levels-of-pages: of a decision level 1 has the title, level 2 a sentence of why,
 level 3 the whole reasoning, and the record itself is one link further. All texts are safe to be put into Markdown as
@@ -91,7 +91,7 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
 
 @lru_cache(maxsize=1)  # level 1 and the index have the same
 def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
-    """Return what stands in the way: critical and high issues, those that block something first, and what blocks a
+    """Return what blocks the work: critical and high issues, those that block something first, and what blocks a
     task."""
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
     found = [_entry(links, record, "" if record.severity == "critical" else "high") for record in issues]
@@ -326,7 +326,7 @@ def _items(links: Links, content: dict[str, str | list[str]], name: str) -> tupl
 
 
 def _beginning(page: Page) -> str:
-    """Return what stands above the first heading of a page."""
+    """Return the text of a page above its first heading."""
     parts = headings.split(page.body)
     return parts[0].text.strip("\n") if parts and not parts[0].heading else ""
 

@@ -68,6 +68,6 @@ def _of_own_file(snapshot: Snapshot, path: str) -> tuple[str, ...]:
 
 
 def _parent(snapshot: Snapshot, marker: str) -> str:
-    """Return the section that a page of details belongs to, "" if that can't be told."""
+    """Return the section that a page of details belongs to, "" if it is unknown."""
     page = snapshot.outline.find(marker)
     return (page.section or "") if page else ""

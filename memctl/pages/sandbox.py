@@ -303,7 +303,7 @@ class _Captured(list):  # type: ignore[type-arg]
 
 
 def weigh(value: Any, known: dict[int, int] | None = None) -> int:
-    """Return about how many characters a value has as text; what is no text, number or collection weighs little."""
+    """Return about how many characters a value has as text; what is not a text, number or collection weighs little."""
     if isinstance(value, (str, bytes)):
         return len(value)
     if isinstance(value, int):

@@ -1,7 +1,7 @@
-"""Level 4: the repository's own files that sections cover and pages refer to, with what is said of each.
+"""Level 4: the repository's own files that sections cover and pages refer to, with facts about each.
 
 That is its path, last change, size, purpose, and for a file of more than 5,000 tokens markers of what it contains
-(rules.md#levels-of-pages). The files change with every commit of code and the page does not: what it says of a file is
+(rules.md#levels-of-pages). The files change with every commit of code and the page does not: its facts about a file are
 as of the last rendering, and `made_from` tells whether it lists the files that the memory asks for.
 """
 

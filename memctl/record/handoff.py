@@ -56,7 +56,7 @@ class Handoff(msgspec.Struct, frozen=True):
 
 
 def read(text: str, path: str) -> Handoff:
-    """Read the file of a handoff; raises InvalidRecord for one that does not say from whom to whom."""
+    """Read the file of a handoff; raises InvalidRecord if it does not name the giver and the taker."""
     record, body = parse(text, path)
     values, _ = frontmatter.read(frontmatter.clean_newlines(text))
     try:

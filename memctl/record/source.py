@@ -49,7 +49,7 @@ class Texts(Protocol):
         """The model that the user has set for similarity of meaning; "" for none."""
 
     def remark(self, text: str) -> None:
-        """Have whoever asks be told something besides the answer, once."""
+        """Show the caller a remark besides the answer, once."""
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
         """Return what of some kinds has a text that matches a query, in no order. With `most` some may be missing, but
@@ -171,7 +171,7 @@ class Catalogue(Protocol):
         """Keep that the texts of some digests hold no credential."""
 
     def with_controls(self) -> list[str]:
-        """Return the paths of records in which a control character stands."""
+        """Return the paths of records that contain a control character."""
 
     def faults(self) -> list[Fault]:
         """Return what is wrong with the files that are no valid records."""
@@ -222,7 +222,7 @@ class Source(Protocol):
         ones."""
 
     def read(self, path: str) -> str:
-        """Return the text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is no text."""
+        """Return the text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is not text."""
 
     def names(self, folder: str) -> list[str]:
         """Return the paths of all files below a folder of the memory ("" for all of it)."""

@@ -179,7 +179,7 @@ def steps(
     in_progress: Iterable[str] = (),
     planned: Iterable[str] = (),
 ) -> tuple[Step, ...]:
-    """Return steps by their status, each once: one that is given twice is as far as it was said to be at most."""
+    """Return steps by their status, each once: of a step that is given twice the most advanced status counts."""
     found: dict[str, Step] = {}
     given: tuple[tuple[Status, Iterable[str]], ...] = (
         (DONE, done),

@@ -69,7 +69,7 @@ def of_window(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steps(lists: Mapping[str, list[str]]) -> list[dict[str, str]]:
-    """Return steps by their status, each once; of one that stands in two lists that which is farther counts."""
+    """Return steps by their status, each once: of a step in two lists the most advanced status counts."""
     found: dict[str, dict[str, str]] = {}
     for status in (DONE, CLAIMED, IN_PROGRESS, PLANNED):
         for text in lists.get(status, ()):

@@ -53,7 +53,7 @@ def _turns(events: Sequence[Event]) -> Iterator[Turn]:
 
 
 def commit_message(command: str) -> str:
-    """Return the message of the commit that a command makes, "" for one that makes none, or gives no message."""
+    """Return the message of the commit that a command makes, "" if it makes no commit or gives no message."""
     command = command[:_LONGEST]
     start = _COMMIT.search(command) if "commit" in command else None
     if start is None:

@@ -1,7 +1,7 @@
-"""What was said in a session that is worth keeping: decisions, issues, learnings, and where the work stands.
+"""Extraction of what is worth keeping from a session: decisions, issues, learnings, and the state of the work.
 
-The criteria are in rules.md#extraction. What has a label was meant to be found: it is `explicit`. The rest is known by
-how people put such things, and may be wrong; nothing becomes a record before somebody says so.
+The criteria are in rules.md#extraction. A labelled statement was meant to be found: it is `explicit`. The others are
+found by typical wording and may be wrong; nothing becomes a record before somebody accepts it.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ _SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.L
 _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
     ("next_actions", "substeps_remaining"), labels.NEXT
 )
-_SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
+_SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is not a list or table
 _LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
 _PLACEHOLDER = "[Evicted: "  # how what stands for an evicted message begins (rules.md#window-eviction)
 _MOST = 200_000  # characters of what is said; more is pasted
 
 
 class Extract(msgspec.Struct, frozen=True):
-    """Something found: which kind (one of the labels), in whose words, why, instead of what, and where.
+    """An extracted statement: its kind (one of the labels), its text, its reason, alternatives, and its place.
 
-    `source` is the kind of the event, and `line` where that stands in the transcript; what stands in code has its
-    `path`, what has a label its whole `statement`.
+    `source` is the kind of the event, and `line` the event's line in the transcript. A statement in code has its
+    `path`, a labelled one its whole `statement`.
     """
 
     label: str
@@ -114,7 +114,7 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
 
 
 def _without_placeholders(event: Event) -> Event:
-    """Return an event without what stands for messages that were evicted: those are known by their own events."""
+    """Return an event without placeholders of evicted messages, which have events of their own."""
     if _PLACEHOLDER not in event.text or event.kind == RESULT:
         return event
     return msgspec.structs.replace(event, text=re.sub(rf"{re.escape(_PLACEHOLDER)}[^\]]*\]", "", event.text))

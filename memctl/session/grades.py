@@ -82,8 +82,10 @@ def place_of(probe: Probe) -> str:
 
 
 def exact_replies(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
-    """Return the replies of a page with all its files: whether a path with its action stands there, or the words of a
-    fact where the page has such facts."""
+    """Return the replies that a page with all its files gives.
+
+    A page answers if it lists a path with its action, or has the words of a fact under the heading for such facts.
+    """
     actions = {row.path: row.action for rows in page.files.values() for row in rows}
     texts = {heading: "\n".join(f" {comparable(line)} " for line in lines) for heading, lines in page.lines.items()}
 

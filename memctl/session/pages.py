@@ -132,8 +132,7 @@ def title(identifier: str, form: str, files: int, turns: int) -> str:
 
 
 def replacement(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[list[Write], list[Delete]]:
-    """Return the files of a page in the place of those that there were; raises MemctlError for one that nobody could
-    read."""
+    """Return the writes and deletions that replace the files of a page; raises MemctlError if one is too large."""
     texts = new.texts
     for path, text in texts.items():
         if (size := len(text.encode())) > files.MAX_BYTES:
@@ -205,7 +204,7 @@ def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], Sess
     except InvalidRecord as error:
         page, faults = None, error.faults
     if faults:
-        hint = "mend the file, bring it back with Git, or move it away"
+        hint = "correct the file, restore it from Git, or move it away"
         raise MemctlError("\n".join(f"{memory.prefix}/{fault}" for fault in faults), hint)
     return texts, page
 

@@ -189,7 +189,7 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
 
 
 def tasks_of(events: Sequence[Event]) -> list[Step]:
-    """Return the tasks of the main agent as its lists have them, or else as a text last told them."""
+    """Return the tasks of the main agent from its task lists, or else from its last text that lists them."""
     made = Progress()
     for event in events:
         if event.kind == CALL and not event.agent and tasks.is_of_tasks(event.tool):

@@ -181,7 +181,7 @@ def _learning(found: Extract, where: str) -> Proposal:
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:
-    """Return where the work stands: one record, if the session said anything of it."""
+    """Return the state of the work as one record, if the session mentioned it."""
     steps = summary.next_steps
     told = next((one for one in reversed(summary.found) if one.statement and _is_task(one.statement)), None)
     said = _labelled(told)[0] if told else {}

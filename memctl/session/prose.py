@@ -1,10 +1,10 @@
-"""The prose of a summary, written by a language model where its user has one: what for, where it stands, why.
+"""The prose of a summary: purpose, state and reasons. A language model writes it if the user has set one.
 
-All facts stay those that were extracted: the model's words stand beside them and take nothing's place, so no path, id
-or decision can be lost by them (rules.md#session-summary). What a transcript says is data in the prompt, its
+The extracted facts stay as they are: the model's words are added to them and replace nothing, so no path, id or
+decision can be lost (rules.md#session-summary). What a transcript says is data in the prompt, its
 credentials redacted.
 
-A sentence that names something which stands nowhere in that record is left out.
+A sentence that names something which the session does not contain is left out.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "Tas
 
 
 def is_list(tool: str) -> bool:
-    """Return whether a call of a tool brings the whole list, so that what was told before counts no more."""
+    """Return whether a call of a tool gives the whole list of tasks, so that earlier lists no longer count."""
     return tool.lower().replace("_", "") in _WHOLE
 
 
@@ -62,7 +62,7 @@ def updated(event: Event) -> tuple[int, Status | Literal[""] | None]:
 
 
 def in_texts(events: Iterable[Event]) -> list[Step]:
-    """Return the steps of the task as a text last told them, with boxes or under labels."""
+    """Return the steps of the task from the last text that lists them, with boxes or under labels."""
     for event in reversed([*events]):
         if event.kind in (ANSWER, PROMPT, DIGEST) and not event.agent:
             for made in reversed(reader.read(event.text)):

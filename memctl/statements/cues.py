@@ -1,4 +1,4 @@
-"""The words by which decisions, rejected alternatives and lessons are told in free text.
+"""The words that mark decisions, rejected alternatives and lessons in free text.
 
 Each pattern is for people who speak of themselves: a planner that decides, and a server that rejects, state nothing.
 What they find is measured (`tests/statements/test_statements.py`). All but `NUMBERED` are for texts in small letters: a

@@ -85,7 +85,7 @@ def read(turns: Iterable[Turn]) -> list[FreeStatement]:
 
 
 class _DialogueReader:
-    """Takes turn after turn; holds what was said and done since the last prompt."""
+    """Takes turn after turn; holds the statements and actions since the last prompt."""
 
     def __init__(self) -> None:
         self._found: list[tuple[FreeStatement, Topic] | None] = []

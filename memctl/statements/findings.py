@@ -108,7 +108,7 @@ def open_issue(message: str) -> str:
 
 
 def _review_finding(message: str) -> str:
-    """Return the first thing that stands below a heading of what is wrong, in a text that is a review."""
+    """Return the first finding below a heading such as "Issues" in a review."""
     for unit in units.units(message[:_LOOKED_AT]):
         if unit.form == units.SENTENCE and _WRONG.search(unit.heading) and not _is_fine(unit.heading):
             text = units.without_marks(unit.text)
@@ -122,8 +122,8 @@ def _is_fine(text: str) -> bool:
 
 
 def _with_referent(said: Sequence[Unit], number: int) -> str:
-    """Return a sentence; one that begins with what it points back to, with the sentence before it, "" if
-    there is none."""
+    """Return a sentence. If it refers back ("This breaks …"), return it with the sentence before, "" if there is
+    none."""
     text = said[number].text
     if not units.points_back(text):
         return text
@@ -135,7 +135,7 @@ def _with_referent(said: Sequence[Unit], number: int) -> str:
 
 @lru_cache(maxsize=256)
 def report(message: str) -> str:
-    """Return what a message says was done, "" for one that says no more than that something was."""
+    """Return what a message reports as done, "" if it names nothing in particular."""
     if len(message) < _SUBSTANCE or not _NAME.search(message):
         return ""
     items = dict[int, str]()

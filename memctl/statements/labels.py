@@ -1,4 +1,4 @@
-"""The labels under which people and models state things, and which statement or field of one each stands for.
+"""The labels under which people and models state things, and the statement or field that each one means.
 
 Names of kinds and fields are those of rules.md#records; what has no record type of its own (a change of a file, an
 owner) has a kind of its own here. A label is looked up as it is written, in small letters and without marks, so that no
@@ -182,7 +182,7 @@ MODIFIED = "modified"
 
 @cache
 def _roles() -> dict[str, str]:
-    """Return what each label stands for, by its words."""
+    """Return the role of each label, by its words."""
     found = {phrase: role for role, phrases in _PHRASES.items() for phrase in phrases.split("|")}
     ends = ("decision", "decisions", "decision made", "decisions made", "decision taken", "decisions taken")
     found |= {before + end: DECISION for before in _BEFORE[DECISION] for end in ends}
@@ -192,7 +192,7 @@ def _roles() -> dict[str, str]:
 
 
 def look_up(name: str) -> tuple[str, str, str]:
-    """Return what a label stands for: its role ("" if it is none), the number of a bug or issue, and a severity.
+    """Return the meaning of a label: its role ("" if it is none), the number of a bug or issue, and a severity.
 
     `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
     """
@@ -213,6 +213,6 @@ def action_of(name: str) -> str:
 
 
 def phrases(kind: str) -> list[str]:
-    """Return the labels of a kind's fields, for naming the nearest to one that is not known."""
+    """Return the labels of a kind's fields, from which the nearest to an unknown one is suggested."""
     roles = {*FIELDS.get(kind, ()), *VALUES}
     return [phrase for phrase, role in _roles().items() if role in roles]

@@ -155,7 +155,7 @@ _LOOKED_AT = 120  # characters of a line in which a label ends
 
 
 class Label(NamedTuple):
-    """A label that a line begins with, as it is written, what it stands for ("": nobody knows), and the text behind."""
+    """A label at the beginning of a line: its words, its role ("" if unknown), and the text behind it."""
 
     name: str
     role: str
@@ -201,7 +201,7 @@ def is_labelled(line: str) -> bool:
 
 
 def role_of(line: str) -> str:
-    """Return what the label that a line begins with stands for, "" if there is none."""
+    """Return the role of the label at the beginning of a line, "" if there is none."""
     found = label_of(parse(1, line))
     return found.role if found else ""
 
@@ -260,5 +260,5 @@ def _may_follow(name: str) -> bool:
 
 
 def _is_prose(before: str) -> bool:
-    """Return whether what begins behind a text stands in no code span and no quotation."""
+    """Return whether the end of a text is outside of code spans and quotations."""
     return before.count("`") % 2 == 0 and before.count('"') % 2 == 0

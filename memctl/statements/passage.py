@@ -1,4 +1,4 @@
-"""What stands under a label: paragraphs, and items, of which a list ends where they are no further in than it."""
+"""The text under a label: paragraphs and list items. A list ends where the next line is indented no further."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Part(NamedTuple):
 
 
 class Passage:
-    """What stands under a label: paragraphs and items, each of lines."""
+    """The text under a label: paragraphs and items, each of lines."""
 
     def __init__(self, label: Label, line: Line, *, is_section: bool) -> None:
         self.label = label
@@ -33,7 +33,7 @@ class Passage:
 
     @property
     def is_below(self) -> bool:
-        """Whether nothing stands behind the label itself."""
+        """Whether there is no text on the label's own line."""
         return not self.label.rest
 
     @property
@@ -56,7 +56,7 @@ class Passage:
         self.has_gap, self.last = False, line.number
 
     def takes_text(self, line: Line) -> bool:
-        """Return whether a line without marks goes on with what stands here."""
+        """Return whether a line without marks continues this passage."""
         if not self.parts:
             return True
         if self.is_section:

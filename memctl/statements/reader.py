@@ -5,7 +5,7 @@ label was meant to be found: it is certain. What is stated in free words is anot
 
 A list ends where its items are no further in than its label, or at an empty line with text behind it. A statement ends
 with the next one, and at a line that belongs to none of its fields; one whose label is a heading, at the next heading
-of its level that is no field of it.
+of its level that is not a field of it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Reader:
         return self._found
 
     def _take_code(self, line: Line) -> None:
-        """Code belongs to the section that it stands in, and ends any other text."""
+        """Add code to the section that it is in; it ends any other text."""
         if self._field is not None and self._field.is_section and self._open is not None:
             self._field.add_text(line, line.raw)
             self._open.last = line.number
@@ -133,7 +133,7 @@ class _Reader:
         return field is None or field.label.role in (TASK, labels.PROGRESS, labels.STATUS) or not field.is_below
 
     def _take_heading(self, line: Line) -> None:
-        """A heading that stands for nothing ends the statement, or if it is below its heading, only the field."""
+        """Let a heading without a role end the statement, or only the field if the heading is below the statement's."""
         found = self._open
         if found is not None and found.level and line.level > found.level:
             self._take_unknown(found, Label(line.text, "", "", is_marked=True), line)
@@ -163,7 +163,7 @@ class _Reader:
         return True
 
     def _field_of(self, found: OpenStatement, label: Label, line: Line) -> str:
-        """Return the field of the open statement that a label stands for here, "" if it is none of its."""
+        """Return the field of the open statement that a label means here, "" if it means none."""
         is_other = label.role in OPENERS and label.role != found.kind
         if line.level and found.level and line.level < found.level + is_other:
             return ""

@@ -109,8 +109,7 @@ def finished(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
 
 
 def _title_and_text(title: Passage) -> tuple[str, Passage]:
-    """Return what a statement is called, and what else stands under its label: below a heading, all but the heading
-    itself."""
+    """Return the title of a statement and the rest of the text under its label (all of it below a heading)."""
     below = Passage(Label("", "", ""), Line(title.line, ""), is_section=True)
     below.last = title.last
     first, *rest = title.parts or [Part(False, [""], title.line)]
@@ -206,7 +205,7 @@ def _complete_state(found: OpenStatement, content: Content, values: Values) -> N
 
 
 def _path_and_reason(text: str) -> tuple[str, str]:
-    """Return a file, and what stands behind it: `src/a.py - adds retries`."""
+    """Return a file and the remark behind it: `src/a.py - adds retries`."""
     path, *why = _WHY.split(text, maxsplit=1)
     if not why and path.endswith(")") and " (" in path:
         path, _, reason = path.removesuffix(")").partition(" (")

@@ -1,6 +1,6 @@
 """What a user states in a prompt: what is to be, what never is, and which proposal of the agent's they agree to.
 
-A demand for the step at hand (commit, push, look) is no decision, nor is a question about how something is.
+A demand for the step at hand (commit, push, look) is not a decision, nor is a question about how something is.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def stated(prompt: str) -> Wish | None:
 
 @lru_cache(maxsize=1024)
 def reported(prompt: str) -> str:
-    """Return what a user says is wrong, "" for a prompt that does not: a symptom, told and not asked for."""
+    """Return the symptom that a user reports, "" if a prompt reports none."""
     if len(prompt) > _LONGEST_PROMPT:
         return ""
     for text in [unit.text for unit in units.sentences(prompt)][:3]:

@@ -75,7 +75,7 @@ def unlike_head(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
 
 
 def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """Return the files that differ from HEAD and that Git was told to take for unchanged, each with the option of `git
+    """Return the files that differ from HEAD and that Git was made to take for unchanged, each with the option of `git
     update-index` that lets Git look again.
 
     To commit them all the same would mean to change that mark, which is the user's.
@@ -117,7 +117,7 @@ def undone(memory: Memory) -> list[PendingEntry]:
 
 
 def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[PendingEntry, str]]:
-    """Return the state of each entry; Git is asked only if there is one that is written."""
+    """Return the state of each entry; Git is asked only if an entry is written."""
     written = [entry for entry in entries if entry.stage != WRITING]
     found = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
     if not written:
@@ -130,7 +130,7 @@ def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[Pendin
 
 
 def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bool = False) -> bool:
-    """Return whether a text has the change of a file from `old` to `text`; None stands for no file.
+    """Return whether a text has the change of a file from `old` to `text`; None means that there is no file.
 
     With `mostly` it must have at least half of the pairs of words that the change brought.
     """

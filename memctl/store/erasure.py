@@ -37,7 +37,7 @@ class Erasure(msgspec.Struct, frozen=True):
 def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool = False) -> Erasure:
     """Replace every text file below some folders by what `redact` makes of its text, and make each cache forget.
 
-    A file that is no text and has a secret in it is deleted: only what can be made again is kept in that form. `held`
+    A file that is not text and has a secret in it is deleted: only what can be made again is kept in that form. `held`
     is the lock that the caller holds; others are taken while a file beside them is rewritten.
     """
     done: list[Path] = []
@@ -85,7 +85,7 @@ def _erase_file(file: Path, redact: Redact, held: Path, dry_run: bool) -> bool:
 
 
 def _erased(file: Path, redact: Redact) -> str | None:
-    """Return the text of a file without secrets, "" if it is no text; None if there is no secret in it."""
+    """Return the text of a file without secrets, "" if it is not text; None if there is no secret in it."""
     data = file.read_bytes()
     text = data.decode("utf-8", "surrogateescape")
     if file.parent.name == _BACKUPS:

@@ -58,7 +58,7 @@ def get(file: Path, kind: type[T]) -> T | None:
 
 
 def entries_of_kind(folder: Path, kind: type[T]) -> list[tuple[Path, T]]:
-    """Return the entries in a folder, oldest first, each with its file; one that can't be read is passed over."""
+    """Return the entries in a folder, oldest first, each with its file; unreadable ones are skipped."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
     except (FileNotFoundError, PermissionError):  # somebody else's

@@ -33,7 +33,7 @@ def at_revision(memory: Memory, name: str) -> InGit:
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
-    """Return the memory of a commit or tree, told by its id and called `name`, of which some may be `known`."""
+    """Return the memory of a commit or tree by its id. Messages call it `name`; `known` entries are not read again."""
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known)
 
 

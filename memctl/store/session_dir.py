@@ -59,15 +59,15 @@ class SessionDir:
             return 0
 
     def is_first(self, what: str) -> bool:
-        """Note that something is said; whether it was not since the last compaction."""
+        """Note that a hint is given, and return whether it is the first time since the last compaction."""
         return self.is_new(f"{_SAID}{what}")
 
     def was_said(self, what: str) -> bool:
-        """Return whether something was said since the last compaction."""
+        """Return whether a hint was given since the last compaction."""
         return (self.path / f"{_SAID}{what}").exists()
 
     def is_new(self, name: str) -> bool:
-        """Make a file that stands for something; whether it was not there in this session."""
+        """Create an empty marker file, and return whether it did not exist yet in this session."""
         private.make_folder(self.path)
         try:
             os.close(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -122,7 +122,7 @@ class SessionDir:
             stream.write(str(offset))
 
     def said(self) -> list[str]:
-        """Return what was said since the last compaction."""
+        """Return the names of the hints that were given since the last compaction."""
         return sorted(file.name[len(_SAID) :] for file in self.path.glob(f"{_SAID}*"))
 
     def show(self, identifiers: Iterable[str]) -> None:
@@ -140,7 +140,7 @@ class SessionDir:
             file.unlink(missing_ok=True)
 
     def others(self) -> Iterator[SessionDir]:
-        """Yield the folders of all other sessions, the one that was touched last first."""
+        """Yield the folders of all other sessions, the most recently touched first."""
         for path in _by_age(self.path.parent):
             if path.name != self.key:
                 yield SessionDir(self.root, path.name)

@@ -67,7 +67,7 @@ def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[
     gone = set(map(key, dropped))
     for item in dropped:
         if key(item) not in known:
-            raise MemctlError(f"{item!r} is no step of the task", "`memctl checkpoint show` lists them", USAGE)
+            raise MemctlError(f"{item!r} is not a step of the task", "`memctl checkpoint show` lists them", USAGE)
     for step in given:
         old = known.get(key(step.text))
         if old and old.status == DONE and step.status != DONE and key(step.text) not in gone:
@@ -179,7 +179,7 @@ def after(before: str, action: str) -> str:
 
 
 def finish(state: TaskState) -> TaskState:
-    """Return the state of a task that is over: what was not done is no step of it any more, and nothing comes next."""
+    """Return the state of a task that is over: open steps are dropped, and there are no next actions."""
     done = tuple(step for step in state.steps if step.status == DONE)
     whole = Step(cut(state.goal, LONGEST_LINE), DONE, evidence=COMMAND)
     return msgspec.structs.replace(state, steps=done or (whole,), next_actions=("none",))

@@ -74,11 +74,11 @@ def update(
 
     Steps move as in a checkpoint, and next actions replace those of before; a field of the text that does not change
     stays to the letter. How far it is follows from its steps, unless `completion` (percent) is given. Raises
-    MemctlError for a record that is no state, and for a step that can't be moved.
+    MemctlError for a record that is not a state, and for a step that can't be moved.
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
-        raise MemctlError(f"{record.id} is no state", f"`memctl edit {record.id}` changes it", USAGE)
+        raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
     before = of_record(snapshot, record)
     made = before if saved is None else progress.merge(before, _progress_of(saved))
     made = progress.add(made, given)

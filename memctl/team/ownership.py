@@ -141,7 +141,7 @@ def section_id(text: str) -> str:
     marker = "§" + text.strip().removeprefix("§")
     if SECTION.fullmatch(marker) is None:
         raise MemctlError(
-            f"{text!r} is no section",
+            f"{text!r} is not a section",
             "give a marker such as §1.0, §2.1 or §3.2; code is owned with the section that covers it",
             USAGE,
         )

@@ -83,7 +83,7 @@ class InnerWords:
         return found.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
 
     def _take_apart(self, word: bytes) -> str:
-        """Return the parts of what stands in UTF-8 between two ASCII characters that belong to no word."""
+        """Return the words in the UTF-8 text between two ASCII characters that belong to no word."""
         parts = " ".join(part for whole in whole_words(word.decode()) for part in parts_of(whole))
         if parts:
             self._parts[word] = parts

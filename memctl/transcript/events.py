@@ -49,7 +49,7 @@ class Usage(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, read: Any, written: Any) -> Usage:
-        """Return what a transcript reports; what is no number counts for nothing."""
+        """Return what a transcript reports; what is not a number counts for nothing."""
         return cls(*(number if isinstance(number, int) else 0 for number in (read, written)))
 
     @classmethod
@@ -89,7 +89,7 @@ class Unanswered:
     """The calls whose results are still to come, by their ids, as events are taken in their order.
 
     An agent that goes on (it speaks, or calls again after a result) waits for no result any more: there was one that
-    the transcript does not have, or that is no text. A call without an id has none in any case.
+    the transcript does not have, or that is not text. A call without an id has none in any case.
     """
 
     def __init__(self) -> None:
@@ -172,6 +172,6 @@ def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
 
 
 def arguments_of(block: Block) -> dict[str, Any]:
-    """Return the arguments of a call by their names; a text that is no JSON object stands under `input`."""
+    """Return the arguments of a call by their names; a text that is not a JSON object stands under `input`."""
     given = decode_json(block.arguments) if isinstance(block.arguments, str) else block.arguments
     return given if isinstance(given, dict) else {"input": block.arguments}

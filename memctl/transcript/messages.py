@@ -76,7 +76,7 @@ def body_key(given: Any) -> str | None:
         if _are_messages(held) or (key == "input" and isinstance(held, str)):
             return key
     raise MemctlError(
-        "this is no conversation", "give a list of messages, or a request's body with `messages` or `input`"
+        "this is not a conversation", "give a list of messages, or a request's body with `messages` or `input`"
     )
 
 
@@ -211,11 +211,11 @@ def _has_item_part(content: Any) -> bool:
 
 
 def check_json(given: object, where: str = "") -> None:
-    """Raise MemctlError for what is no JSON: a tuple, bytes, or an object of a client's library."""
+    """Raise MemctlError for what is not JSON: a tuple, bytes, or an object of a client's library."""
     if not isinstance(given, _JSON):
         what = f"{where}: " if where else ""
         hint = "give dicts, lists and texts; objects of a client's library have model_dump()"
-        raise MemctlError(f"{what}{type(given).__name__} is no JSON", hint, USAGE)
+        raise MemctlError(f"{what}{type(given).__name__} is not JSON", hint, USAGE)
 
 
 def encode_json(given: Any, where: str = "") -> str:
@@ -230,11 +230,11 @@ def encode_json(given: Any, where: str = "") -> str:
         raise MemctlError(f"{where or 'it'} is nested too deep", exit_code=USAGE) from None
     except TypeError as error:
         place = f"{where}: " if where else ""
-        raise MemctlError(f"{place}it is no JSON: {error}", "give dicts, lists and texts", USAGE) from None
+        raise MemctlError(f"{place}it is not JSON: {error}", "give dicts, lists and texts", USAGE) from None
 
 
 def decode_json(text: str | bytes) -> Any:
-    """Return what a text of JSON says, with � for bytes that are no UTF-8; None for one that is no JSON."""
+    """Return what a text of JSON says, with � for bytes that are no UTF-8; None for one that is not JSON."""
     try:
         return msgspec.json.decode(text)
     except UnicodeError:
@@ -245,7 +245,7 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the documents of JSON Lines with their line numbers; None for a line that is no JSON."""
+    """Yield the documents of JSON Lines with their line numbers; None for a line that is not JSON."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield number, decode_json(line)

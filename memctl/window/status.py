@@ -81,7 +81,7 @@ class Status(msgspec.Struct, frozen=True):
 
 def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
     """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
-    that nobody names. Raises MemctlError for what is no conversation.
+    that nobody names. Raises MemctlError for anything that is not a conversation.
     """
     return of_loaded(reading.load(lines, name), counter_for)
 
@@ -230,7 +230,7 @@ class Follower:
         self._window = WindowReader()
 
     def look(self) -> SeenConversation | None:
-        """Return the window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or has
+        """Return the window now; None if a file is not a transcript. Raises MemctlError if it can't be read, or has
         no messages."""
         try:
             with open(self._file, "rb") as stream:

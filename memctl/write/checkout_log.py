@@ -23,9 +23,10 @@ _SHOWN = 10  # files that a message names
 
 
 class Move(msgspec.Struct, frozen=True):
-    """From which commit to which a branch goes, and why; `owned` are ownerships that follow to other numbers.
+    """A planned move of a branch from one commit to another, and why.
 
-    `told` are the lines that report it once it is done, `pushed` how many commits went to a remote before.
+    `owned` are ownerships whose sections get other numbers, `told` the lines that report the move once it is done, and
+    `pushed` is how many commits were pushed to a remote before.
     """
 
     branch: str

@@ -41,10 +41,10 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """One of those that go by a name or did once: its file, where it got the name, and what it is called from now on.
+    """A record, page or heading that has or had a name: its file, where it got the name, and its name from now on.
 
-    `now` is the name itself for the one that keeps it. `memory_id` is that of a record after the change. Who knew
-    what stands in `until`, knew that it goes by the name no longer.
+    `now` equals `name` if it keeps the name. `memory_id` is that of a record after the change. Whoever knew the origin
+    in `until` knew that it no longer has the name.
     """
 
     name: str

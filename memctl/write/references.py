@@ -174,7 +174,7 @@ class Rewriting:
         return meant
 
     def _linked(self, file: MemoryFile, found: Reference) -> list[Holder]:
-        """Whom a link means: those that link back to its record, or else the one that its writer can have meant."""
+        """Return the targets that a link may mean: those that link back to its record, else those its writer knew."""
         sharing, near = self._by_name[found.name], self._near[_writer(file, found), found.name]
         back = [(self._links_to(holder, OTHER_END[found.key], file), holder) for holder in sharing]
         surely = [holder for how, holder in back if how == _SURELY]

@@ -281,7 +281,7 @@ def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -
     page_of(repo, made).write_text("nothing")
     refused = probe(memctl, repo, "--json", code=1)
     assert (refused.out, "has no summary" in refused.err) == ("", True)
-    assert "mend the file" in probe(memctl, repo, made.session, code=1).err
+    assert "correct the file" in probe(memctl, repo, made.session, code=1).err
     assert "there is no summary" in probe(memctl, repo, "other", code=1).err
 
 

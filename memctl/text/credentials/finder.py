@@ -175,7 +175,7 @@ def _without_marks(flat: str) -> str:
 
 @cache
 def mark_pattern() -> re.Pattern[str]:
-    """Marks with a name that a rule has, or had: what stands in brackets of other words may be a credential."""
+    """Marks with the name of a rule, past or present; other words in brackets may be a credential."""
     names = {RANDOM, GIVEN, *(rule.name for rule in rules.table())}
     new = "|".join(map(re.escape, sorted(names)))
     return re.compile(rf"\\?\[(?:redacted: (?:{new})|blanked: [A-Za-z]{{2,12}}(?: [A-Za-z]{{2,12}}){{0,5}})\\?\]")

@@ -192,7 +192,7 @@ def is_mixed(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value stands for one that is not told: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`,
+    """Return whether a value is a stand-in for a secret: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`,
     `changeme`."""
     if _patterns()["placeholder"].fullmatch(value) or _patterns()["hint"].search(value):
         return True

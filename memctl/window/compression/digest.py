@@ -121,7 +121,7 @@ def _of_text(text: str) -> Digest:
 
 
 def _said(prompt: str) -> str:
-    """Return what a user said: in full if it is short, else what of it binds or names things, and how it begins."""
+    """Return a user's words: in full if they are short, else the beginning and what binds or names things."""
     text = one_line(prompt)
     if len(text) <= essentials.VERBATIM:
         return text
@@ -136,7 +136,7 @@ def _said(prompt: str) -> str:
 
 
 def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
-    """Return what the model said of what it found, sentence by sentence."""
+    """Return the sentences in which the model reported what it found."""
     for block in blocks:
         if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
             for unit in summary_units.units(block.content):

@@ -151,7 +151,7 @@ class EvictionEngine:
         self._scorer = scorer
 
     def set_policy(self, policy: EvictionPolicy | str) -> None:
-        """Evict by another policy from now on; raises MemctlError for one that is not known."""
+        """Evict by another policy from now on; raises MemctlError for an unknown policy."""
         self.policy = _member(EvictionPolicy, policy, "eviction policy", "policies")
         self._scorer = None
 

@@ -1,4 +1,4 @@
-"""The text in the place of an evicted block: what was there, what it said, and how to get it back.
+"""The text that replaces an evicted block: what the block was, what it said, and how to get it back.
 
 For example (rules.md#window-eviction):
 

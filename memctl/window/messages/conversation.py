@@ -86,7 +86,7 @@ class Conversation(msgspec.Struct, frozen=True):
         """Take a request's body or a list of messages apart; `counter` says whose tokens are counted.
 
         `lines` are for messages out of a transcript: for each message the line of each of its blocks, 0 for one
-        without. `keep` says what is to stay as it is. Raises MemctlError if `given` is no conversation.
+        without. `keep` says what is to stay as it is. Raises MemctlError if `given` is not a conversation.
         """
         key = body_key(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")

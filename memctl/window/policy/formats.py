@@ -64,11 +64,11 @@ _JSON_DEPTH = 20  # of values that are written out; deeper ones stay JSON
 def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
     """Return the blocks of a text; `name` is what a message calls it.
 
-    Raises MemctlError for what is no text, for one of more parts than anybody could read, and for XML with a DOCTYPE,
+    Raises MemctlError for what is not text, for one of more parts than anybody could read, and for XML with a DOCTYPE,
     whose entities could be made to explode.
     """
     if "\0" in text[:8_000]:
-        raise MemctlError(f"{name} is no text")
+        raise MemctlError(f"{name} is not text")
     parsed = _read(text, name)
     text = parsed.text
     blocks = [msgspec.structs.replace(block, tokens=count(block.source, parsed.kind)) for block in parsed.blocks]

@@ -177,10 +177,11 @@ def commits(
 
 def _taken_along(memory: Memory) -> dict[str, tuple[str, str]]:
     """Return the commits of the user's that had all files of a batch, each with the batch's base and last change."""
-    tip = latest(memory)
+    tip, head = latest(memory), memory.repository.branch()[1]
     if not tip:
         return {}
-    args = ["log", "--no-show-signature", "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", tip]
+    own = [tip, f"^{head}"] if head else [tip]  # the ref leads to all of the branch's history, too
+    args = ["log", "--no-show-signature", "-z", "--merges", "--grep=^Memctl-Commit: ", "--format=%B", *own]
     found = git.read(args, memory.repository.top).decode(errors="replace").split("\0")
     joins = [message.parse(one) for one in found if one]
     return {join.commit: (join.base, join.changes) for join in joins}

@@ -82,13 +82,13 @@ def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[
 
 
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """As many steps as a state holds; of those that are done the oldest go first."""
+    """Return as many steps as a state holds; of those that are done the oldest go first."""
     steps = tuple(steps)
     over = len(steps) - MOST_LINES
     if over <= 0:
         return steps
-    oldest = [number for number, step in enumerate(steps) if step.status == DONE][:over]
-    kept = [step for number, step in enumerate(steps) if number not in set(oldest)]
+    oldest = set([number for number, step in enumerate(steps) if step.status == DONE][:over])
+    kept = [step for number, step in enumerate(steps) if number not in oldest]
     return tuple(kept[:MOST_LINES])
 
 

@@ -17,6 +17,7 @@ UNDO = "undo"
 _ELSEWHERE = {REDACT: "it took a credential out", "handoff": "sections have changed hands with it", "sync": "it merged"}
 _RENDERED = "docs/"
 _SHORT = 10  # digits by which an undo names the commit that it takes back
+_FEW = 20  # commits among which the latest that is not undone mostly is: of each squash Git is asked by itself
 
 
 def undo(memory: Memory, revision: str | None) -> Change:
@@ -64,13 +65,14 @@ def _named(memory: Memory, revision: str) -> Commit:
 
 def _latest(memory: Memory) -> Commit:
     """Return the latest commit of the memory that is not undone: each undo goes one further back."""
-    undone: set[str] = set()
-    for commit in batches.commits(memory, [memory.prefix]):
-        if commit.commit[:_SHORT] in undone:
-            continue
-        if UNDO not in commit.trailers.ops:
-            return commit
-        undone.add(commit.subject.partition(f"{UNDO} ")[2][:_SHORT])
+    for most in (_FEW, None):
+        undone: set[str] = set()
+        for commit in batches.commits(memory, [memory.prefix], limit=most):
+            if commit.commit[:_SHORT] in undone:
+                continue
+            if UNDO not in commit.trailers.ops:
+                return commit
+            undone.add(commit.subject.partition(f"{UNDO} ")[2][:_SHORT])
     raise MemctlError("there is no change to undo", "`memctl log` lists the changes")
 
 

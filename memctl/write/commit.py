@@ -300,6 +300,7 @@ def settle(memory: Memory, **allowed: bool) -> Outcome | None:
     if open_batch is None:
         return None
     batch.put_back(memory, open_batch)
+    memory.asked = None  # what was asked before says that those files are as in HEAD
     return squash(memory, **allowed) if open_batch.base != head or not batch.is_wanted(memory) else None
 
 

@@ -184,6 +184,17 @@ def test_what_git_takes_back_is_there_again_after_the_next_write(batched: Path, 
     assert memctl("check").code == 0
 
 
+def test_the_squash_has_the_documents_of_what_was_put_back_too(batched: Path, memctl: Memctl) -> None:
+    memctl("install", "git")
+    memctl("learn", "Kept")
+    memctl("commit")
+    memctl("learn", "Taken back")
+    git(batched, "stash", "-u", "-q")
+    git(batched, "commit", "-q", "--allow-empty", "-m", "code")
+    assert ".memory/docs/INDEX.md" in git(batched, "show", "--name-only", "--format=", "HEAD").split("\n")
+    assert "MEM308" not in memctl("check").out
+
+
 def test_a_branch_may_have_a_name_below_that_of_one_that_is_gone(batched: Path, memctl: Memctl) -> None:
     git(batched, "switch", "-q", "-c", "pay")
     memctl("learn", "Before the new name")

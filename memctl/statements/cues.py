@@ -1,7 +1,7 @@
 """The words that mark decisions, rejected alternatives and lessons in free text.
 
 Each pattern is for people who speak of themselves: a planner that decides, and a server that rejects, state nothing.
-What they find is measured (`tests/statements/test_statements.py`). All but `NUMBERED` are for texts in small letters: a
+What they find is measured (`bench/statements.py`). All but `NUMBERED` are for texts in small letters: a
 pattern that ignores case takes more than twice as long to compile.
 """
 

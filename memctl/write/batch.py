@@ -154,12 +154,17 @@ def leave(memory: Memory, branch: str) -> None:
     batch = batches.of_branch(memory, branch)
     if batch is None:
         batches.note(memory, "")
-    elif here and head == batch.base and not memory.repository.tip(batches.ref(memory, here)):
+    elif _may_go_along(memory, batch, here, head):
         _take_along(memory, batch, here)
     else:
         _squash_elsewhere(memory, batch)
         _take_off(memory, batch)
         batches.note(memory, "")
+
+
+def _may_go_along(memory: Memory, batch: Batch, here: str, head: str) -> bool:
+    is_new = bool(here) and head == batch.base and not memory.repository.tip(batches.ref(memory, here))
+    return is_new and not memory.repository.is_checked_out(batch.branch)  # else another worktree goes on with it
 
 
 def _take_along(memory: Memory, batch: Batch, here: str) -> None:

@@ -289,6 +289,21 @@ def test_worktrees_have_batches_of_their_own(batched: Path, memctl: Memctl) -> N
     assert head(batched) == "docs(memory): learn LRN-2025-11-04-001 Of main"
 
 
+def test_a_batch_stays_with_its_branch_while_another_worktree_has_that(batched: Path, memctl: Memctl) -> None:
+    git(batched, "commit", "-q", "--allow-empty", "-m", "start")
+    memctl("learn", "First")
+    memctl("commit")
+    git(batched, "switch", "-q", "-c", "dev")
+    other = batched.parent / "other"
+    git(batched, "worktree", "add", "-q", str(other), "main")
+    memctl("learn", "Of main", where=other)
+    memctl("learn", "Of dev")
+    assert git(batched, "rev-parse", "--verify", "-q", REF)
+    assert any("Of main" in line for line in logged(memctl, where=other))
+    memctl("commit", where=other)
+    assert "Of main" in git(other, "log", "-1", "--format=%s")
+
+
 def test_two_branches_with_batches_merge_as_with_single_commits(batched: Path, memctl: Memctl) -> None:
     memctl("install", "git")
     for branch in ("one", "two"):

@@ -52,7 +52,6 @@ _KEPT = {"of": int, "kept": int}
 
 _RATES = ("utilization_pct", "velocity_tokens_per_turn", "forecast_tokens_per_turn", "usual_tokens_per_turn")
 _SHARES = ("utilization", "eviction_rate", "compression_ratio", "fidelity_score", "tool_result_bloat")
-_HEALTH = (*_SHARES, "burn_rate")
 
 KINDS: dict[str, Shape] = {
     "tokens": {

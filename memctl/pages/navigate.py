@@ -67,7 +67,7 @@ def refuse_broken(snapshot: Snapshot, marker: str) -> None:
     """Raise MemctlError if the page of a marker can't be read, so that it is not called missing."""
     if (fault := snapshot.outline.fault_of(marker)) is not None:
         message = f"{marker} can't be read: {snapshot.prefix}/{fault}"
-        raise MemctlError(message, "correct the file first; `memctl check` lists all faults")
+        raise MemctlError(message, "mend the file first; `memctl check` lists all faults")
 
 
 def refuse_doubled(snapshot: Snapshot, marker: str) -> None:

@@ -140,9 +140,9 @@ def test_two_agents_on_one_branch_share_a_workflow_only_if_they_ask_to(
 
 
 def test_a_step_given_for_two_lists_is_refused(memctl: Memctl) -> None:
-    assert "given more than once" in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
+    assert "is given for two" in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
     memctl(*FIRST)
-    assert "is not a step" in memctl(*SAVE, "--drop", "Unheard of", code=USAGE).err
+    assert "is no step" in memctl(*SAVE, "--drop", "Unheard of", code=USAGE).err
 
 
 def test_another_task_begins_with_empty_lists(memctl: Memctl) -> None:

@@ -62,7 +62,7 @@ def test_the_next_write_does_not_ask_what_the_last_one_changed(
 
     monkeypatch.setattr(plumbing, "_spawn", noted)
     memctl("decide", "Two")
-    assert set(asked) == {"check-ignore", "fast-import", "status", "update-index", "var"}
+    assert set(asked) == {"check-ignore", "config", "fast-import", "status", "update-index", "var"}
     assert is_right(repo)
 
 

@@ -44,6 +44,12 @@ def mode(memory: Memory) -> str:
     return value
 
 
+def is_wanted(memory: Memory) -> bool:
+    """Return whether the next change goes into a batch: that is asked for, and HEAD is a branch with a commit."""
+    branch, head = memory.repository.branch()
+    return bool(branch and head) and mode(memory) == BATCH
+
+
 def ref(memory: Memory, branch: str) -> str:
     """Return the ref of the changes of a branch; a memory that is not at the worktree's top has its own.
 

@@ -9,7 +9,6 @@ from memctl.errors import MemctlError
 from memctl.git import commits, differences, git, index, message, refs, trees
 from memctl.git.commits import AllPending, Preparation
 from memctl.record.change import Write
-from memctl.record.config import BATCH
 from memctl.store import batches, entry_state, files
 from memctl.store.batches import Batch
 from memctl.store.memory import Memory
@@ -18,12 +17,6 @@ from memctl.text.phrases import quantity, some
 from memctl.write import merge
 
 _SHOWN = 3  # files that a remark names
-
-
-def is_wanted(memory: Memory) -> bool:
-    """Return whether the next change goes into a batch: that is asked for, and HEAD is a branch with a commit."""
-    branch, head = memory.repository.branch()
-    return bool(branch and head) and batches.mode(memory) == BATCH
 
 
 def base(memory: Memory) -> str:

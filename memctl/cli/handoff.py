@@ -193,7 +193,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
         back = declined if status == ACCEPTED else answered.given.sections
-        moved = team_handoffs.moved_on(done.agreed.before, msgspec.structs.replace(answered.given, sections=back))
+        moved = team_handoffs.moved_on(done.agreed.before, answered.given, back)
         output.note(*(f"stays as it is: {held.told}" for held in moved))
         who = one.parties
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id

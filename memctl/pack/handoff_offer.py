@@ -92,7 +92,7 @@ def offer(
 
     def plan(state: State) -> Step:
         nonlocal given
-        unowned = handoffs.unowned(state, asked.sections, memory.now)
+        unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
         given = msgspec.structs.replace(given, handoff=ids.anew().take(HANDOFF, memory.now[:10])[0], unowned=unowned)
         return handoffs.offer(given)(state)
 

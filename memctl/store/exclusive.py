@@ -24,7 +24,7 @@ else:
     import fcntl
 
     def attempt(descriptor: int) -> bool:
-        """Lock the file that a descriptor is of, if no other process has; whether it is locked now."""
+        """Try to lock the file of an open descriptor, and return whether that worked; another process may hold it."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True

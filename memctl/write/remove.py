@@ -108,7 +108,7 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
     try:
         found = checkpoint.parse(text, version.path)
     except InvalidRecord as error:
-        raise MemctlError("it is no valid checkpoint there:\n" + str(error)) from None
+        raise MemctlError("it is not a valid checkpoint there:\n" + str(error)) from None
     writes = [Write(version.path, text)]
     with suppress(MemctlError):
         writes.append(Write(version.page, _file_at(memory, version.page, revision)))
@@ -154,7 +154,7 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     try:
         parse(text, path)
     except InvalidRecord as error:
-        raise MemctlError("it is no valid record there:\n" + str(error)) from None
+        raise MemctlError("it is not a valid record there:\n" + str(error)) from None
     return text
 
 
@@ -188,7 +188,7 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
     try:
         return files.decode(content, path)
     except InvalidRecord as error:
-        raise MemctlError("it is no text there:\n" + str(error)) from None
+        raise MemctlError("it is not text there:\n" + str(error)) from None
 
 
 _SHOWN = 200  # lines of a difference that a message shows

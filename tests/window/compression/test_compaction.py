@@ -168,3 +168,16 @@ def test_a_model_that_says_too_much_does_not_miss_a_target_that_rules_reach() ->
     assert step.conversation.tokens <= target
     assert step.result.metadata["provider"] == "what it says leaves more than the target"
     assert "and so on" in compaction.compact(before, COUNTER, by=Model(Wordy(kept))).result.compressed_content
+
+
+def test_a_digest_grows_by_what_is_new_and_not_by_its_own_headings() -> None:
+    talk = Talk("Migrate the services to fetch. Never touch legacy/.")
+    for number in range(6):
+        talk.call("Edit", {"file_path": f"src/part{number}.ts", "old_string": "a", "new_string": "b"}, "changed")
+        talk.say(
+            "Go on.", f"Decision: use wrapper{number} because of its retries.\n\nCRITICAL: call{number} is not atomic"
+        )
+        work(talk, f"file{number}_")
+        found = sections(compacted(talk))
+    assert found["Stated, oldest first"] == [f"CRITICAL: call{number} is not atomic" for number in range(6)]
+    assert len(found["Decisions"]) == len(found["Files changed"]) == 6

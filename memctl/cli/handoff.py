@@ -17,8 +17,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.budget_fill import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
-from memctl.pack.handoff_request import FIELDS, HandoffRequest
-from memctl.pack.handoff_scope import BUDGETS
+from memctl.pack.handoff_request import FIELDS, TYPES, HandoffRequest
 from memctl.pages.links import known_section
 from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
@@ -116,8 +115,13 @@ _answering = options(
     ("memctl handoff accept HND-2025-11-04-001", "Take it over; you are at work on its task from now on."),
     ("memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'", "But for one section."),
 )
-@click.option("--decline", multiple=True, metavar="§2.N", help="Not this section: it goes back. Repeatable.")
-@click.option("--note", default="", metavar="TEXT", callback=said, help="What there is to say to it.")
+@click.option(
+    "--decline",
+    multiple=True,
+    metavar="§2.N",
+    help="A section that you decline; it goes back to the giver. Repeatable.",
+)
+@click.option("--note", default="", metavar="TEXT", callback=said, help="A note to the giver.")
 @_answering
 def accept_command(ctx: click.Context, /, **given: Any) -> None:
     """Take a handoff over. Only who it is for does, or somebody for it with --force."""
@@ -187,8 +191,8 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     done, one = answered.done, answered.handoff
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
-        back = declined if status == ACCEPTED else answered.given.sections
-        moved = team_handoffs.moved_on(done.agreed.before, msgspec.structs.replace(answered.given, sections=back))
+        back = declined if status == ACCEPTED else answered.given.who.sections
+        moved = team_handoffs.moved_on(done.agreed.before, answered.given, back)
         output.note(*(f"stays as it is: {held.told}" for held in moved))
         who = one.parties
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
@@ -199,7 +203,7 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         from memctl.task import resume_text
 
         snapshot = memory_access.readable(memory, None)
-        state = handoff_scope.task_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
+        state = handoff_scope.resumed(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
         output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
 
 
@@ -252,8 +256,8 @@ _saying = text_options(
 @click.option("--from", "giver", default="", metavar="AGENT", help="Who gives, if it failed: for type emergency.")
 @click.option(
     "--type",
-    "kind",
-    type=click.Choice(list(BUDGETS)),
+    "handoff_type",
+    type=click.Choice(list(TYPES)),
     default="complete",
     show_default=True,
     help="The purpose; it decides what the package contains, and how much.",
@@ -264,7 +268,7 @@ _saying = text_options(
 )  # fmt: skip
 @click.option("--reason", default="", metavar="TEXT", help="Why it is handed over.")
 @_saying
-@packing_options(AUTO, budget=", ".join(f"{name} {budget}" for name, budget in BUDGETS.items()))
+@packing_options(AUTO, budget=", ".join(f"{name} {kind.budget}" for name, kind in TYPES.items()))
 @click.option("--remote", default="", metavar="NAME", help="Move ownership at a remote too: fetch, change, push.")
 @click.option("--dry-run", "-n", is_flag=True, help="Print the package; record nothing, move nothing.")
 @click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
@@ -292,7 +296,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     memory = memory_access.memory(ctx)
     lines = {one.name: given.pop(one.name) for one in FIELDS}
     lines["observation"] += given.pop("note")
-    about = {name: given.pop(name) for name in ("kind", "task", "summary")}
+    about = {name: given.pop(name) for name in ("handoff_type", "task", "summary")}
     named, packing = given.pop("sections"), Packing(**given)
     refuse_undeliverable(packing)
 
@@ -300,8 +304,8 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
         return memory_access.readable(memory, None)
 
     asked = HandoffRequest(
-        source=giver, target=taker, reason=flags["reason"], lines=lines, form=packing.form, budget=packing.budget or 0,
-        sections=tuple(known_section(read(), one) for one in named), **about,
+        from_agent_id=giver, to_agent_id=taker, reason=flags["reason"], lines=lines, form=packing.form,
+        budget=packing.budget or 0, sections=tuple(known_section(read(), one) for one in named), **about,
     )  # fmt: skip
     try:
         count = counter_of(memory, packing).tokens
@@ -326,9 +330,9 @@ def _print_offer(memory: Memory, offered: Offered, options: Packing, flags: dict
     more = {
         "id": name,
         "path": memory.tracked(change.writes[0].path),
-        "type": asked.kind,
-        "from": asked.source,
-        "to": asked.target,
+        "type": asked.handoff_type,
+        "from": asked.from_agent_id,
+        "to": asked.to_agent_id,
         "sections": list(asked.sections),
         "commit": done.written.commit or None,
         "coordination_commit": done.agreed.commit or None,
@@ -340,7 +344,7 @@ def _print_offer(memory: Memory, offered: Offered, options: Packing, flags: dict
     if not flags["dry_run"]:
         lists = ("inputs", "expected_outputs", "deliverables", "constraints")
         context = {"mission": asked.task or change.title, **{one: asked.lines[one] for one in lists}}
-        output.note(*events.note_handoff(memory, name, OFFERED, asked.target, asked.sections, **context))
+        output.note(*events.note_handoff(memory, name, OFFERED, asked.to_agent_id, asked.sections, **context))
     try:  # the handoff is recorded by now, whether or not the package can be delivered
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:
@@ -351,6 +355,6 @@ def _print_offer(memory: Memory, offered: Offered, options: Packing, flags: dict
             f"`memctl handoff show {name}` prints it",
         ) from None
     verb, be = ("would record", "would be") if flags["dry_run"] else ("recorded", "is")
-    moved = f", {', '.join(asked.sections)} {be} {asked.target}'s" if asked.sections else ""
+    moved = f", {', '.join(asked.sections)} {be} {asked.to_agent_id}'s" if asked.sections else ""
     output.note(*package.report.lines, f"{verb} {change.title}{moved}")
     output.warn(memory, snapshot)

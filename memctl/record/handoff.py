@@ -30,7 +30,7 @@ class Parties(msgspec.Struct, frozen=True, kw_only=True):
 
     from_agent_id: _Name
     to_agent_id: _Name
-    handoff_type: HandoffType
+    handoff_type: HandoffType = "complete"
     task: str = ""
     sections: tuple[_Marker, ...] = ()
     unowned: tuple[_Marker, ...] = ()

@@ -204,7 +204,7 @@ def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], Sess
     except InvalidRecord as error:
         page, faults = None, error.faults
     if faults:
-        hint = "mend the file, bring it back with Git, or move it away"
+        hint = "correct the file, restore it from Git, or move it away"
         raise MemctlError("\n".join(f"{memory.prefix}/{fault}" for fault in faults), hint)
     return texts, page
 

@@ -115,7 +115,7 @@ def _parents(folder: Path, path: str) -> list[Path]:
 
 
 def not_regular(path: str) -> NoPlainFile:
-    return NoPlainFile([Fault(path, 1, "", "this is no regular file but a link or the like, which is not followed")])
+    return NoPlainFile([Fault(path, 1, "", "this is not a regular file but a link or the like, which is not followed")])
 
 
 def too_large(path: str, size: int) -> InvalidRecord:
@@ -165,7 +165,7 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
     except OSError as error:
         raise MemctlError(
             f"{error.filename or folder} can't be replaced: {error.strerror}",
-            "mend that; the next write finishes this one",
+            "solve that; the next write finishes this one",
         ) from None
 
 

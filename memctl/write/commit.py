@@ -332,19 +332,25 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     if dry_run:
         return Outcome(change, pending="not committed yet")
     paths = batches.paths(memory, open_batch)
+    outcome = Outcome(change, by_hand=tuple(paths))
     try:
         commits.forbid_if_unsafe(memory.repository)
         _refuse_edited(memory, open_batch, paths, **allowed)
         rendered, warning = _render_all(memory)
         name = _commit_on_branch(memory, dict.fromkeys((*paths, *rendered)), text, least=paths)
         batch.close(memory, open_batch, name)
+        outcome = msgspec.structs.replace(outcome, commit=name, documents=rendered, warning=warning)
     except commits.CommitPending as error:
-        return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
+        outcome = msgspec.structs.replace(outcome, pending=error.why, hint=error.hint)
     except git.GitFailed as error:
-        return Outcome(change, pending=error.message, hint="`memctl commit` tries again", by_hand=tuple(paths))
+        outcome = msgspec.structs.replace(outcome, pending=error.message, hint="`memctl commit` tries again")
     finally:
         memory.asked = None
-    return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning) if name else None
+    if outcome.pending:
+        files.replace_private(batches.refusal_file(memory), f"{outcome.pending}\n")
+    else:
+        batches.refusal_file(memory).unlink(missing_ok=True)
+    return outcome if outcome.commit or outcome.pending else None
 
 
 def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:

@@ -44,7 +44,7 @@ def answer(
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, options, force, declined)
-    given = handoffs.transfer_of(one, memory.now, {record.id for record in snapshot.records})
+    given = handoffs.transfer_of(one, memory.now)
     if status == ACCEPTED:
         task = printable_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
         plan = handoffs.accept(given, task or one.record.title, declined)
@@ -84,7 +84,7 @@ def settle(memory: Memory, remote: str = "") -> Settled:
     found = handoff.found(load.disk(memory), everything=True)
     plan = handoffs.settle(found, memory.now)
     outcome = remote_state.update(memory, remote, plan, Terms()) if remote else ref_state.update(memory, plan, Terms())
-    return Settled(handoffs.describe(found, outcome.before, memory.now), outcome.lost)
+    return Settled(handoffs.settled(found, outcome.before, memory.now)[1], outcome.lost)
 
 
 def _refuse(

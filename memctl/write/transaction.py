@@ -135,7 +135,7 @@ def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
             try:
                 parse(write.text, write.path)
             except InvalidRecord as error:
-                raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
+                raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
     _refuse_controls(change)
     if not options.allow_secret:
         # What somebody put on the disk by hand is in no commit yet, and would come in with this one.

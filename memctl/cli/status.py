@@ -105,7 +105,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         data["interrupted"] = _interrupted(memory)
         data["handoffs"] = [
             {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
-            for one in (handoff.waiting(snapshot, memory.actor) if handoff.found(snapshot) else ())
+            for one in handoff.waiting(snapshot, memory.actor)
         ]
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["locks"] = _locks(memory)

@@ -15,7 +15,7 @@ from memctl.pack.handoff_request import CONTINUATION, EMERGENCY, FIELDS, TYPES, 
 from memctl.pack.handoff_scope import Subject
 from memctl.pages import access_filter
 from memctl.record.change import Change, Write, WriteOptions
-from memctl.record.handoff import KEYS, package_path
+from memctl.record.handoff import KEYS, OFFERED, package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.pages import code_path
 from memctl.record.record import TITLE_LIMIT, Record
@@ -23,6 +23,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.sources import recency
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
+from memctl.task import events
 from memctl.team import handoffs, ownership, read_access, ref_state
 from memctl.team.handoffs import Transfer
 from memctl.team.ref_state import StateOutcome, Step
@@ -46,11 +47,13 @@ class HandoffRefused(MemctlError):
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """A handoff that is recorded (or would be): as it was asked for, what was written and agreed, and the package."""
+    """A handoff that is recorded (or would be): as it was asked for, what was written and agreed, the package, and what
+    went wrong besides."""
 
     asked: HandoffRequest
     done: Done
     package: Package
+    warnings: tuple[str, ...] = ()
 
 
 def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
@@ -111,7 +114,15 @@ def offer(
     state = ref_state.read(memory).state
     make(StateOutcome(plan(state), state))  # nobody waits for that once the state changes
     done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
-    return Offered(made[0][1], done, made[0][2])
+    _, whole, package, change = made[0]
+    if options.dry_run:
+        return Offered(whole, done, package)
+    context = {name: whole.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
+    mission = whole.task or change.title
+    noted = events.note_handoff(
+        memory, whole.id, OFFERED, whole.to_agent_id, whole.sections, mission=mission, **context
+    )
+    return Offered(whole, done, package, tuple(noted))
 
 
 def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:

@@ -499,3 +499,29 @@ def test_an_archived_offer_says_how_it_can_be_answered(shop: Path, memctl: Memct
     memctl("archive", made)
     refused = bob("handoff", "accept", made, code=1).err
     assert f"{made} is archived\nhint: `memctl unarchive {made}` brings it back" in refused
+
+
+def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_own(
+    shop: Path, memctl: Memctl, bob: Memctl, tmp_path: Path
+) -> None:
+    memctl("install", "git")
+    git(shop, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--done", "Route", "--doing", "Rounding", "--next", "Go")
+    made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
+    text = memctl("handoff", "show", made).out
+    side = tmp_path / "side"
+    assert f"`memctl handoff accept {made}` brings it here" in bob("handoff", "list", where=side).err
+    assert bob("handoff", "show", made, where=side).out == text
+    tried = bob("handoff", "accept", made, "-n", where=side).out
+    assert "+status: accepted" in tried
+    out = bob("handoff", "accept", made, "--note", "Gladly", where=side).out
+    assert "TASK: Refunds by card" in out
+    assert "- Rounding" in out
+    assert bob("handoff", "show", made, where=side).out == text
+    assert git(side, "status", "--porcelain") == ""
+    bob("check", where=side)
+    assert f"{made} is accepted" in memctl("handoff", "accept", made, where=side, code=1).err
+    assert "was answered" in memctl("handoff", "withdraw", made, code=1).err  # the branch that offered it
+    git(shop, "merge", "-q", "--no-edit", "side")
+    assert memctl("handoff", "list", "--all", "--json").data["handoffs"][0]["record"]["status"] == "accepted"
+    assert memctl("handoff", "show", made).out == text

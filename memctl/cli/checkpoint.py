@@ -156,7 +156,9 @@ def list_command(
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
-    found, closed = versions.readable(snapshot, versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow)))
+    found, closed = versions.readable(
+        snapshot, versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    )
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:

@@ -78,8 +78,9 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
-    """Options that take a text each: flag, parameter and help. One whose help ends in "Repeatable." may come several
-    times; `check` is the callback of each.
+    """Return options that take a text each, from rows of flag, parameter and help.
+
+    An option whose help ends in "Repeatable." may occur several times; `check` is the callback of each.
     """
     return options(
         *(
@@ -96,7 +97,11 @@ def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None =
 def limit_option(default: int) -> Callable[[F], F]:
     """Add `--limit`: how many items a list prints."""
     return click.option(
-        "--limit", type=click.IntRange(min=0), default=default, show_default=True, help="How many at most; 0 for all."
+        "--limit",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        help="Show at most this many; 0 shows all.",
     )
 
 
@@ -185,7 +190,9 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             type=click.Choice([*KINDS, *more_types]),
             help="Only this type. Repeatable.",
         ),
-        click.option("--status", "statuses", multiple=True, type=click.Choice(statuses), help="Only this. Repeatable."),
+        click.option(
+            "--status", "statuses", multiple=True, type=click.Choice(statuses), help="Only this status. Repeatable."
+        ),
         click.option(
             "--severity",
             "severities",
@@ -200,10 +207,10 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="Only with this tag. Repeatable: all of them.",
+            help="Only with this tag. Repeatable: a record needs all.",
         ),
         click.option(
-            "--importance", type=click.IntRange(1, 10), default=None, help="Only of at least this importance."
+            "--importance", type=click.IntRange(1, 10), default=None, help="Only with at least this importance."
         ),
         click.option(
             "--section",
@@ -218,7 +225,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
         ),
         click.option("--until", default="", metavar="TIME", help="Only up to this time."),
         click.option("--archived", is_flag=True, help="Only archived records."),
-        click.option("--all", "everything", is_flag=True, help="Archived records too."),
+        click.option("--all", "everything", is_flag=True, help="Archived records, too."),
     )(function)
 
 

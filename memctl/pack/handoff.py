@@ -274,7 +274,7 @@ def _refuse_wordy(notes: Sequence[PackNote], asked: HandoffRequest, count: Count
         least = math.ceil(tokens / _SAID_SHARE)
         is_possible = least <= BUDGETS[asked.kind]
         hint = f"give a --budget of {least} or more" if is_possible else "put the long part into records"
-        raise MemctlError(f"what you say of the handoff takes {tokens:,} of {asked.budget:,} tokens", hint)
+        raise MemctlError(f"the texts given for the handoff take {tokens:,} of {asked.budget:,} tokens", hint)
 
 
 def _report(

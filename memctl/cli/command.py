@@ -105,18 +105,10 @@ def limit_option(default: int) -> Callable[[F], F]:
     )
 
 
-def json_option(function: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON: an envelope with schema, kind and data.")(
-        function
-    )
-
-
-def at_option(function: F) -> F:
-    return click.option("--at", "at", metavar="REV", help="Read the memory as it was at a commit, branch or tag.")(
-        function
-    )
-
-
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON: an envelope with schema, kind and data."
+)
+at_option = click.option("--at", "at", metavar="REV", help="Read the memory as it was at a commit, branch or tag.")
 # The options of every command that reads records.
 reading = options(at_option, json_option)
 
@@ -182,23 +174,17 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
     from memctl.record.kinds import KINDS, SEVERITIES
 
     statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))
+    choices = (
+        ("type", "types", [*KINDS, *more_types]),
+        ("status", "statuses", statuses),
+        ("severity", "severities", SEVERITIES),
+    )
     return options(
-        click.option(
-            "--type",
-            "types",
-            multiple=True,
-            type=click.Choice([*KINDS, *more_types]),
-            help="Only this type. Repeatable.",
-        ),
-        click.option(
-            "--status", "statuses", multiple=True, type=click.Choice(statuses), help="Only this status. Repeatable."
-        ),
-        click.option(
-            "--severity",
-            "severities",
-            multiple=True,
-            type=click.Choice(SEVERITIES),
-            help="Only this severity. Repeatable.",
+        *(
+            click.option(
+                f"--{name}", plural, multiple=True, type=click.Choice(among), help=f"Only this {name}. Repeatable."
+            )
+            for name, plural, among in choices
         ),
         click.option(
             "--tag",

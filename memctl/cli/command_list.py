@@ -29,7 +29,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("find", "List records."),
         "search": ("search", "Search records, pages and past sessions, best match first."),
         "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
-        "next": ("next_work", "Show what to work on next: work that nothing open blocks, best first."),
+        "next": ("next_work", "Show what to work on next: unblocked work, best first."),
         "index": ("navigate", "Show the navigation index: which § markers there are."),
         "why": ("why", "Show what explains a file or a line: sections, records, commits."),
         "impact": ("impact", "Show what a change of files touches, and which pages it makes stale."),

@@ -42,6 +42,8 @@ def memory(ctx: click.Context) -> Memory:
     if opened.has_jobs:
         _finish_jobs(ctx, opened)
     if not ctx.params.get("at"):
+        if os.path.lexists(opened.private / "batch"):
+            ctx.obj.leave_batch(opened, dry_run=ctx.params.get("dry_run"))
         _tell_not_checked_out(opened)
         if ctx.info_name in _READS:
             _tell_undone(opened)
@@ -91,7 +93,8 @@ def _tell_not_checked_out(opened: Memory) -> None:
 
 
 def _tell_undone(opened: Memory) -> None:
-    """Remark changes that Git undid before they were committed; Git is asked only if a waiting text is not on the disk."""
+    """Remark changes that Git undid before they were committed; Git is asked only if a waiting text is not on the
+    disk."""
     if not has_pending(opened):
         return
     from memctl.store import entry_state

@@ -27,7 +27,7 @@ _SHOWN = 3  # pieces of work that others have, by name
 @reading
 @click.pass_context
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
-    """Show what to work on next: work that nothing open blocks, best first.
+    """Show what to work on next: unblocked work, best first.
 
     Issues and states are work. The order: what you are working on or were assigned; critical issues; what continues the
     work of the last day; then importance, severity, and how much other work waits for it. Work that others own, work on

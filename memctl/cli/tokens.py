@@ -34,7 +34,8 @@ _RULE = (
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """A figure: the counted text, its kind, the tokens, and the source of the count (None for an addition by a rule)."""
+    """A figure: the counted text, its kind, the tokens, and the source of the count (None for an addition by a
+    rule)."""
 
     name: str
     kind: str

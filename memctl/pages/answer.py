@@ -1,4 +1,5 @@
-"""What `why` answers: the likeliest reason in one sentence, and records that may explain a file although none names it."""
+"""What `why` answers: the likeliest reason in one sentence, and records that may explain a file although none names
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Follow records' references to lines of a file, from the commit where they were recorded to the lines as they are now."""
+"""Follow records' references to lines of a file, from the commit where they were recorded to the lines as they are
+now."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def _followed(versions: _Versions, where: _Where, made: int | None) -> LineRefer
 
 
 class _History:
-    """The texts of a file and of some records by the commits that brought them; `all` has every commit, latest first."""
+    """The texts of a file and of some records by the commits that brought them; `all` has every commit, latest
+    first."""
 
     def __init__(self, memory: Memory, file: CurrentFile, records: Collection[str]) -> None:
         tracked = {memory.tracked(path): path for path in records}
@@ -178,7 +180,8 @@ class _Versions:
         return self._map(following, self.file.blob) if change is not None and change.brought(where.lines) else first
 
     def _following(self, record: Introduction, later: Introduction | None, before: str) -> str:
-        """Return the version of the file that a record's author may already have had on the disk; "" if there is none."""
+        """Return the version of the file that a record's author may already have had on the disk; "" if there is
+        none."""
         if later is None:
             in_head = self._blobs.get((self.file.start, self.file.path))
             is_soon = timestamps.to_epoch(self._memory.now) - record.seconds <= _SOON

@@ -89,7 +89,8 @@ class Links:
 
     @cached_property
     def _known(self) -> frozenset[str]:
-        """Return the files that pages referred to when they were written, since most references lead to one of these."""
+        """Return the files that pages referred to when they were written, since most references lead to one of
+        these."""
         return frozenset(path for page in self._snapshot.outline.pages for path in page.stamps)
 
     def prose(self, text: str) -> str:

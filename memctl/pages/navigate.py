@@ -26,7 +26,8 @@ _IS_MARKER = lazy_regex(r"§.+|[1-4](?:\.[0-9]+)+")
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The place that a marker names; `path` is relative to the worktree's top, `text` is the page as a model needs it."""
+    """The place that a marker names; `path` is relative to the worktree's top, `text` is the page as a model needs
+    it."""
 
     marker: str
     level: int

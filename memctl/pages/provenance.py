@@ -204,7 +204,8 @@ def line_count(text: str) -> int:
 
 
 def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[Record, ...]:
-    """Return the most important open decisions and learnings of some sections and pages, without those already known."""
+    """Return the most important open decisions and learnings of some sections and pages, without those already
+    known."""
     found: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):

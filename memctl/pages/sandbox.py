@@ -362,7 +362,8 @@ def _estimate(name: str, subject: Any, given: Sequence[Any]) -> int:
 
 
 def _filled(pattern: str, given: Any, is_dynamic: bool) -> int:
-    """Return the largest possible weight of a pattern with its fields filled in; `is_dynamic` if values may be widths."""
+    """Return the largest possible weight of a pattern with its fields filled in; `is_dynamic` if values may be
+    widths."""
     values = given if isinstance(given, (list, tuple)) else [given]
     if is_dynamic and any(isinstance(value, int) and abs(value) > _MAX_WIDTH for value in values):
         return _MAX_ESTIMATE + 1

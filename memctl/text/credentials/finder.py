@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import memctl.text.credentials.rules as rules
@@ -51,7 +51,8 @@ def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 @cache
 def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return three patterns: the end of a key; a line of a key in a quotation, a diff or JSON; and what every key has."""
+    """Return three patterns: the end of a key; a line of a key in a quotation, a diff or JSON; and what every key
+    has."""
     end = r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}"
     line = (
         r"(?:\\[nrt\\]|[\s\"'`>|,;+*#\\]){0,40}"
@@ -123,6 +124,7 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
     return _merged(flat, found) if found else []
 
 
+@lru_cache(maxsize=8)  # a new record is checked, and then stored with the answer
 def is_in(text: str) -> bool:
     """Return whether `find` would find a credential; it stops at the first one."""
     flat = _flat(text)

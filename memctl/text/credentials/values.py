@@ -212,7 +212,8 @@ def is_given(value: str, quoted: bool) -> bool:
 
 
 def is_word(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a password that is a word, such as `sommer`, and not a description, name or code."""
+    """Return whether a value may be a password that is a word, such as `sommer`, and not a description, name or
+    code."""
     value = _judged(value, quoted).strip("*")
     if len(value) < _LEAST_WORD or value.isdigit() or not _may_be_secret(value, quoted):
         return False

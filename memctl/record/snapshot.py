@@ -38,7 +38,7 @@ class Snapshot:
 
     @cached_property
     def open_records(self) -> tuple[Record, ...]:
-        """The records that still take part, in the order of their paths; in an old memory the smaller part."""
+        """The open records, in the order of their paths; in an old memory they are the smaller part."""
         if "_read" in vars(self):
             return tuple(record for record in self.records if record.is_open)
         return tuple(self._source.records(only_open=True)[0])

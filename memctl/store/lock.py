@@ -38,8 +38,8 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
             raise
         raise MemctlError(
             f"{file} can't be written: {error.strerror}",
-            "memctl writes in Git's folder, which sandboxes of agents may close. After `memctl install codex` it may"
-            " leave Codex's as a command of its own, in no pipe or chain; or let the agent write there"
+            "memctl writes in Git's folder, which an agent's sandbox may forbid. After `memctl install codex` it may"
+            " leave Codex's sandbox if it is a command of its own, not in a pipe or chain; or let the agent write there"
             " (`codex --add-dir .git`)",
         ) from None
     try:

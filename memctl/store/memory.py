@@ -186,7 +186,7 @@ def fixed_now(environ: Mapping[str, str]) -> str | None:
     except ValueError:
         raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {timestamps.ALLOWED}", USAGE) from None
     if timestamps.to_epoch(moment) < 0:
-        raise MemctlError(f"MEMCTL_NOW: {value!r} is before 1970, and Git dates no commit so", None, USAGE)
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is before 1970, and Git can't date a commit so", None, USAGE)
     return moment
 
 

@@ -164,8 +164,8 @@ def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
     unsaved = gone & set(entry_state.uncommitted(memory, ignored=True))
     if unsaved:
         raise MemctlError(
-            f"{memory.tracked(sorted(unsaved)[0])} has changes that are in no commit, and they would be lost",
-            "`memctl commit` first, or let them go with --discard",
+            f"{memory.tracked(sorted(unsaved)[0])} has uncommitted changes, which would be lost",
+            "`memctl commit` first, or discard them with --discard",
         )
 
 

@@ -148,7 +148,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
         if change.op == HANDOFF.verb:
             taken = sequence.take(HANDOFF, change.ids[0][4:14])
             if taken != [change.ids[0]]:
-                raise MemctlError(f"{change.ids[0]} was given out meanwhile", "try again")
+                raise MemctlError(f"{change.ids[0]} was taken by another process meanwhile", "try again")
         return _rebased(memory, change)
 
     try:
@@ -163,7 +163,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
     _take_back(memory, back)
     file.unlink(missing_ok=True)
     raise MemctlError(
-        f"nothing has changed hands, the record can't be committed: {why}", hint or "fix that, then try again"
+        f"no section was handed over, because the record can't be committed: {why}", hint or "fix that, then try again"
     )
 
 
@@ -260,4 +260,4 @@ def _refuse_unsafe(memory: Memory) -> None:
     try:
         commits.forbid_if_unsafe(memory.repository)
     except commits.CommitPending as error:
-        raise MemctlError(f"nothing can change hands now: {error.why}", "try again once that is over") from None
+        raise MemctlError(f"sections can't be handed over now: {error.why}", "try again once that is over") from None

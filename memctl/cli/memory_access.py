@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl import agent_view
+import memctl.agent_view as agent_view
 from memctl.cli import output
 from memctl.errors import MemctlError
 from memctl.git import git, trust

@@ -15,7 +15,7 @@ from memctl.errors import MemctlError
 from memctl.record import timestamps
 from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
-from memctl.store.memory import Memory, fixed_now
+from memctl.store.memory import Memory
 from memctl.tokens import count
 from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
@@ -87,7 +87,7 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
 
     memory = memory_access.memory(ctx) if at is not None else memory_access.memory_if_any(ctx)
     if memory is None:
-        now = fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
+        now = timestamps.fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
         return Surroundings(counter(model_of(model, None), None), now, Over({}, frozenset()), None, None)
     snapshot = memory_access.snapshot(memory, at)
     output.warn(memory, snapshot)

@@ -17,7 +17,7 @@ from memctl.errors import MemctlError
 from memctl.git import commits, refs
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import entry_state, files, interrupts, journal, lock
+from memctl.store import entry_state, files, journal, lock
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
@@ -72,7 +72,7 @@ def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: W
                 intent = Intent(outcome.commit, remote, tried[0].change)
                 noted.append((_begin(memory, intent), intent))
 
-        with interrupts.hold_interrupts(memory.remarks) as done:
+        with lock.hold_interrupts(memory.remarks) as done:
             try:
                 agreed = _agree(memory, plan, terms, remote, prepare)
             except remote_state.Unfinished as error:  # what is noted stays: the remote has it, or may have it

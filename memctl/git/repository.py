@@ -89,6 +89,10 @@ class Repository:
         """Where memctl keeps what belongs to this worktree and is nobody's source: caches, pending commits."""
         return self.git_dir / "memctl"
 
+    def private_of(self, prefix: str) -> Path:
+        """Return the folder in there of the memory that Git knows as `prefix`."""
+        return self.private / prefix.replace("%", "%25").replace("/", "%2F")
+
     @cached_property
     def shared(self) -> Path:
         """Where memctl keeps what all worktrees share: the lock, the sequence of ids, access counts."""

@@ -125,7 +125,7 @@ class Memory:
     @cached_property
     def private(self) -> Path:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
-        return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
+        return self.repository.private_of(self.prefix)
 
     @cached_property
     def hooks(self) -> Path:
@@ -140,7 +140,7 @@ class Memory:
     def ask(self) -> StatusProcess:
         """Return what differs from HEAD: as asked ahead, but that answer serves only once."""
         asked, self.asked = self.asked, None
-        return asked or StatusProcess(self.repository.top, self.prefix)
+        return asked or StatusProcess(self.repository, self.prefix)
 
     def tracked(self, path: str) -> str:
         """Return the path that Git has for a path below `.memory/`."""

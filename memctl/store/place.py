@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git.repository import find_top
+from memctl.git.repository import find_top, open_repository
 
 if TYPE_CHECKING:
     from memctl.git.status import StatusProcess
@@ -44,7 +44,7 @@ def ask(start: Path) -> StatusProcess:
     from memctl.git.status import StatusProcess
 
     top, memory = find(start)
-    return StatusProcess(top, memory.relative_to(top).as_posix())
+    return StatusProcess(open_repository(top), memory.relative_to(top).as_posix())
 
 
 def refuse_link(folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +16,8 @@ from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     from memctl.git.coprocess import AnsweringProcess
+    from memctl.git.git import Process
     from memctl.git.objects import Objects
-    from memctl.git.process import Process
 
 # Files of the Git directory while an operation is under way in which a commit of ours would be an accident.
 _UNDER_WAY = {
@@ -30,7 +30,7 @@ _UNDER_WAY = {
     "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
 UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until such an operation is over
-_COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 # Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
 _FOLLOWING = "^(branch|remote)[.]"  # settings of which branch goes with which, and where remotes are
@@ -63,6 +63,7 @@ class Repository:
         self.common_dir = common_dir
         self._settings: dict[str, str] | None = None
         self._listing: Process | None = None  # of the settings
+        self.variables: Callable[[], object] | None = None  # waits for another command that says them, and learns them
 
     @cached_property
     def objects(self) -> Objects:
@@ -264,6 +265,8 @@ class Repository:
 
     def settings(self) -> dict[str, str]:
         """Return the settings of Git that a commit depends on, keys in lower case; read once."""
+        if self._settings is None and self._listing is None and self.variables:
+            self.variables()
         self.ask_settings()
         if self._settings is None:
             assert self._listing is not None
@@ -328,10 +331,10 @@ class Repository:
         configured = self.settings().get("core.hookspath")
         return self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
 
-    def commit_hooks(self, *, others: bool = False) -> list[Path]:
-        """Return the hooks that a commit runs; with `others` those too that come with it in every lane."""
-        folder, names = self.hooks_folder(), (*_COMMIT_HOOKS, *(_OTHER_HOOKS if others else ()))
-        return [folder / name for name in names if os.access(folder / name, os.X_OK)]
+    def hooks_of_commit(self) -> list[Path]:
+        """Return the hooks that run for a commit: `COMMIT_HOOKS`, and those that come with it in every lane."""
+        folder = self.hooks_folder()
+        return [folder / name for name in (*COMMIT_HOOKS, *_OTHER_HOOKS) if os.access(folder / name, os.X_OK)]
 
 
 def _is_commit(name: str) -> bool:

@@ -37,9 +37,8 @@ class StatusProcess:
 
     def commit(self) -> str:
         """Return the commit that HEAD is, "" before the first one."""
-        told = [item for item in self._said if item.startswith(_COMMIT)]
-        name = told[0].removeprefix(_COMMIT).decode() if told else ""
-        return name if name.isalnum() else ""
+        name = next((item.removeprefix(_COMMIT) for item in self._said if item.startswith(_COMMIT)), b"")
+        return name.decode() if name.isalnum() else ""
 
     def has_upstream(self) -> bool:
         """Return whether the branch follows another one."""

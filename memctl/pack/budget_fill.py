@@ -32,6 +32,7 @@ _WIDTHS = (0, 60, 45, 36)  # characters of the titles in those lines, 0 for all,
 _LEAD_SHARE = 0.3  # of the items' tokens: with the frame a quarter of the pack; rules.md#quality
 _NO_WEIGHT = 100  # more than anything weighs
 _LEAD = PackPart("critical", "Most important")
+_PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
 _CHECK = PackPart("check", "Check before use")  # what may not hold any more: its code has changed
 TOO_LARGE = "too large"
 _NAMED = 3  # things too large for a budget whose titles come before all that is not
@@ -285,8 +286,9 @@ class _Filling:
         left: list[Left] = []
         if frame.has_parts:
             leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
-            within = self._by_part(keys - {item.key for item in (*leading, *changed)}, kept)
-            parts = [(_LEAD, leading), *within, (_CHECK, changed)]
+            proposed = [item for item in kept if item.is_proposed and not item.has_changed]
+            within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, kept)
+            parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
             left = self.left_out(kept)[len(large) :]
         totals = self._totals - Counter((item.section, _left(item).kind) for item in large)
         sizes = Counter[str]()

@@ -105,6 +105,14 @@ def test_a_text_that_is_there_already_comes_after_all_that_is_new(memctl: Memctl
     assert len(whole) == 2
 
 
+@pytest.mark.parametrize("form", ["markdown", *slow("event", "xml", "yaml", "tokens")])
+def test_a_proposed_decision_stands_below_all_that_holds(memctl: Memctl, form: str) -> None:
+    memctl("decide", "Everything in Rust", "--rationale", "Fast", "--status", "proposed", "-i", "10")
+    memctl("decide", "Small files", "--rationale", "They are read", "-i", "2")
+    out = memctl("rehydrate", "--format", form).out
+    assert out.index("Small files") < out.index("Everything in Rust")
+
+
 def test_what_comes_whole_weighs_no_less_than_what_is_a_line(memctl: Memctl, imported: list[dict[str, Any]]) -> None:
     whole, lines, _ = places(imported, memctl("rehydrate").out)
     weights = {record["id"]: record["importance"] for record in imported}

@@ -14,7 +14,7 @@ from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, message, trust
-from memctl.git.repository import StatusProcess
+from memctl.git.status import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot

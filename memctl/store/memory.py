@@ -11,7 +11,8 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import trust
 from memctl.git.git import GitFailed
-from memctl.git.repository import Repository, StatusProcess, open_repository
+from memctl.git.repository import Repository, open_repository
+from memctl.git.status import StatusProcess
 from memctl.record import config as configuration
 from memctl.record import ids
 from memctl.record.config import Config
@@ -136,7 +137,7 @@ class Memory:
     @cached_property
     def private(self) -> Path:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
-        return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
+        return self.repository.private_of(self.prefix)
 
     @cached_property
     def pending(self) -> Path:
@@ -156,7 +157,7 @@ class Memory:
     def ask(self) -> StatusProcess:
         """Return what differs from HEAD: as asked ahead, but that answer serves only once."""
         asked, self.asked = self.asked, None
-        return asked or StatusProcess(self.repository.top, self.prefix)
+        return asked or StatusProcess(self.repository, self.prefix)
 
     def tracked(self, path: str) -> str:
         """Return the path that Git has for a path below `.memory/`."""

@@ -359,17 +359,16 @@ class Memory:
         memory, and nothing changes hands. What is not said is taken from the memory, as `memctl handoff` does.
         """
         from memctl.pack import handoff_offer
-        from memctl.pack.handoff_request import HandoffRequest
-        from memctl.pack.handoff_scope import BUDGETS
+        from memctl.pack.handoff_request import TYPES, HandoffRequest
         from memctl.pages.links import known_section
         from memctl.record.change import WriteOptions
 
-        _require("kind", kind, BUDGETS)
+        _require("kind", kind, TYPES)
         snapshot = self._read(None)
         asked = HandoffRequest(
-            source="",
-            target=taker,
-            kind=kind,
+            from_agent_id="",
+            to_agent_id=taker,
+            handoff_type=kind,  # type: ignore[arg-type]  # it is one of TYPES
             sections=tuple(known_section(snapshot, one) for one in sections),
             reason=reason,
             summary=summary,

@@ -22,7 +22,7 @@ _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 
 
 def readable(subject: Subject) -> Iterator[Finding]:
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
-    for fault in (*subject.snapshot.faults, *handoff.faults(subject.snapshot)):
+    for fault in (*subject.snapshot.faults, *handoff.read_all(subject.snapshot)[1]):
         message = f"{fault.field}: {fault.message}" if fault.field else fault.message
         yield Finding(codes.get(fault.about, "MEM101"), fault.path, fault.line, message)
 

@@ -156,7 +156,9 @@ def list_command(
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
-    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, _workflow(memory, snapshot, workflow)))
+    found, closed = versions.readable(
+        snapshot, versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    )
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
@@ -208,7 +210,7 @@ for member in (save_command, list_command, show_command, resume_command):
 
 
 def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
-    return events.workflow(memory, given) if given else versions.workflow_for(memory, snapshot)
+    return events.workflow(memory, given) if given else versions.to_resume(memory, snapshot)
 
 
 def _note_missing(missing: Sequence[Missing]) -> None:

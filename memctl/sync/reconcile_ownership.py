@@ -100,7 +100,7 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
 
     @cache
     def handoffs() -> list[Handoff]:
-        return handoff.found(load.near_worktree(memory, done.commit), everything=True)
+        return handoff.read_all(load.near_worktree(memory, done.commit))[0]
 
     def plan(state: State) -> Step:
         step = team_handoffs.settle(handoffs(), memory.now)(state) if team_handoffs.concerns(state) else None

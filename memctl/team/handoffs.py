@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
+from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, Parties
 from memctl.team import agents
 from memctl.team.ref_state import Plan, Step
 from memctl.team.state import Ownership, State, Work, agent_name
@@ -25,20 +25,25 @@ from memctl.team.state import Ownership, State, Work, agent_name
 _REASON = re.compile(r"(?:Handoff|Transfer back: handoff) (HND-[\d-]+)(?: from .*)?")
 
 
-class Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """What changes hands: which handoff (its id), from whom to whom, which sections, and when.
+class Transfer(msgspec.Struct, frozen=True):
+    """What changes hands: which handoff (its id), between whom, which sections, and when.
 
-    `unowned` are those of the sections that nobody owned before. `aliases` are ids that the handoff had when ownership
-    moved, before another clone turned out to have given them out too.
+    `aliases` are ids that the handoff had when ownership moved, before another clone turned out to have given them out
+    too.
     """
 
     handoff: str
-    aliases: tuple[str, ...] = ()
-    giver: str
-    taker: str
-    sections: tuple[str, ...]
+    who: Parties
     now: str
-    unowned: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def giver(self) -> str:
+        return self.who.from_agent_id
+
+    @property
+    def taker(self) -> str:
+        return self.who.to_agent_id
 
     @property
     def why(self) -> str:
@@ -60,7 +65,7 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
 
     def _is_reason(self, held: Ownership, why: str) -> bool:
         reasons = (why.replace(self.handoff, name, 1) for name in (self.handoff, *self.aliases))
-        return held.section_id in self.sections and held.lock_reason in reasons
+        return held.section_id in self.who.sections and held.lock_reason in reasons
 
     def work(self, state: State) -> dict[str, Work]:
         """Return what the taker is at work on by this handoff, by the id under which the state has it.
@@ -72,7 +77,7 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
         return {
             name: work
             for name, work in found.items()
-            if work and (name == self.handoff or set(work.sections) & set(self.sections))
+            if work and (name == self.handoff or set(work.sections) & set(self.who.sections))
         }
 
 
@@ -84,16 +89,7 @@ def handoff_in(reason: str) -> str:
 
 def transfer_of(one: Handoff, now: str) -> Transfer:
     """Return what changes hands by the handoff of a record."""
-    who = one.parties
-    return Transfer(
-        handoff=one.record.id,
-        aliases=tuple(one.record.aliases),
-        giver=who.from_agent_id,
-        taker=who.to_agent_id,
-        sections=who.sections,
-        now=now,
-        unowned=who.unowned,
-    )
+    return Transfer(one.record.id, one.parties, now, tuple(one.record.aliases))
 
 
 def offer(given: Transfer) -> Plan:
@@ -104,15 +100,15 @@ def offer(given: Transfer) -> Plan:
     taker = agent_name(given.taker)
 
     def plan(state: State) -> Step:
-        live = [held for section in given.sections if (held := state.live(section, given.now))]
+        live = [held for section in given.who.sections if (held := state.live(section, given.now))]
         if foreign := [held for held in live if held.owner_agent_id != given.giver]:
             owners = ", ".join(dict.fromkeys(held.owner_agent_id for held in foreign))
             hint = f"only {owners} can hand that over: leave it out, or ask for it"
             raise MemctlError("\n".join(held.told for held in foreign), hint)
-        unowned = {name: Ownership(section_id=name, owner_agent_id=given.giver) for name in given.sections}
+        unowned = {name: Ownership(section_id=name, owner_agent_id=given.giver) for name in given.who.sections}
         owned = {**unowned, **{held.section_id: held for held in live}}
         moved = {name: held.passed(taker, given.now, given.why) for name, held in owned.items()}
-        title = f"{given.handoff} from {given.giver} to {taker}: {', '.join(given.sections) or 'no section'}"
+        title = f"{given.handoff} from {given.giver} to {taker}: {', '.join(given.who.sections) or 'no section'}"
         return Step(state.with_(section_ownership_map={**state.section_ownership_map, **moved}), "handoff", title)
 
     return plan
@@ -127,10 +123,10 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
 
     def plan(state: State) -> Step:
         owned = state.section_ownership_map
-        if back := [name for name in given.sections if name in owned and given.is_back(owned[name])]:
+        if back := [name for name in given.who.sections if name in owned and given.is_back(owned[name])]:
             raise _answered(given, f"{', '.join(back)} went back to {given.giver}")
         state = join(give_back_sections(state, given, declined)).state
-        accepted = tuple(s for s in given.sections if (held := state.live(s, given.now)) and given.is_by(held))
+        accepted = tuple(s for s in given.who.sections if (held := state.live(s, given.now)) and given.is_by(held))
         state = agents.only_working(state, accepted, taker)
         active = state.active_agents[taker]
         work = Work(since=given.now, task=active.task, sections=accepted)
@@ -150,7 +146,7 @@ def give_back(given: Transfer, op: str) -> Plan:
     def plan(state: State) -> Step:
         if given.work(state):
             raise _answered(given, f"{given.taker} is at work by it")
-        return Step(give_back_sections(state, given, given.sections), op, given.handoff)
+        return Step(give_back_sections(state, given, given.who.sections), op, given.handoff)
 
     return plan
 
@@ -178,7 +174,7 @@ def give_back_sections(state: State, given: Transfer, sections: Collection[str])
         if section in owned and given.is_by(owned[section]):
             held = owned[section].passed(given.giver, given.now, given.why_back)
             is_free = {"ownership_type": "exclusive", "expires_at": given.now, "agents_with_read_access": None}
-            owned[section] = msgspec.structs.replace(held, **(is_free if section in given.unowned else {}))
+            owned[section] = msgspec.structs.replace(held, **(is_free if section in given.who.unowned else {}))
     return state.with_(section_ownership_map=owned)
 
 
@@ -242,7 +238,7 @@ def _renamed(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State
     for one in _distinct(handoffs):
         given, before = transfer_of(one, now), state
         owned = dict(state.section_ownership_map)
-        for section in {*given.sections} & {*owned}:
+        for section in {*given.who.sections} & {*owned}:
             for why, is_so in ((given.why, given.is_by), (given.why_back, given.is_back)):
                 if is_so(owned[section]):
                     owned[section] = msgspec.structs.replace(owned[section], lock_reason=why)
@@ -268,7 +264,7 @@ def _of_answer(one: Handoff, given: Transfer, state: State) -> Iterator[Contradi
         held = state.section_ownership_map.get(section)
         if held is None:
             continue
-        is_declined, is_free = section in who.declined, section in given.unowned
+        is_declined, is_free = section in who.declined, section in given.who.unowned
         is_taken, is_live = status == ACCEPTED and not is_declined, held.is_live(given.now)
         answer = f" without {section}" if status == ACCEPTED and is_declined else ""
         if not is_taken and given.is_by(held) and is_live:

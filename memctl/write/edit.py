@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -205,7 +206,9 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
     """Raise MemctlError if one is a handoff that waits for its answer: its sections would stay the taker's for good."""
     for record in records:
         if record.memory_type == "handoff" and record.is_open:
-            sections = handoff.sections_of(snapshot, record)
+            sections: tuple[str, ...] = ()
+            with suppress(MemctlError):  # what can't be read gives nothing
+                sections = handoff.of(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
                     f"{record.id} is offered, and {', '.join(sections)} with it: nobody could answer it then",

@@ -112,11 +112,7 @@ def is_markdown(source: str, text: str) -> bool:
     """Return whether a source of records is Markdown and not JSON Lines, by its name, or by what is in it."""
     if source.lower().endswith((".md", ".markdown")):
         return True
-    return (
-        not source.lower().endswith((".json", ".jsonl"))
-        and not text.lstrip().startswith("{")
-        and bool(_statements(text))
-    )
+    return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")
 
 
 def _statements(text: str) -> list[tuple[Statement, RecordValues]]:

@@ -407,7 +407,7 @@ class Memory:
             raise MemctlError("a title is missing")
         own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
         for name in fields.keys() - {*own, *RecordFields.__annotations__}:
-            raise MemctlError(f"{name!r} is no field of a {kind}", f"fields are {', '.join(own)}")
+            raise MemctlError(f"{name!r} is not a field of a {kind}", f"fields are {', '.join(own)}")
         draft = create.Draft(kind=KINDS[kind], values={})
         given = {name: value if isinstance(value, str | int) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **given})
@@ -476,7 +476,7 @@ def _texts(given: Mapping[str, object]) -> list[tuple[str, str]]:
         elif isinstance(value, Iterable):
             pairs.append((name, (",".join if name in LISTS else _items)(map(str, value))))
         else:
-            raise MemctlError(f"{name}: {value!r} is no text, number or list of texts")
+            raise MemctlError(f"{name}: {value!r} is not a text, number or list of texts")
     return pairs
 
 

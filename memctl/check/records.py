@@ -68,7 +68,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
         if (meant := subject.snapshot.meant_under_alias(record, identifier, other_end)) is not None:
-            hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` mends the link"
+            hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` corrects the link"
         yield Finding("MEM107", record.path, line, message, hint)
 
 

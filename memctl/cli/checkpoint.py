@@ -45,8 +45,12 @@ _saying = options(
         ("--constraint", "constraints", "What binds, or none. Repeatable."),
         check=said,
     ),
-    click.option("--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."),
-    click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
+    click.option(
+        "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the shared context slice."
+    ),
+    click.option(
+        "--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the agent's working set."
+    ),
     click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
     click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
 )
@@ -212,7 +216,7 @@ def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
 
 def _note_missing(missing: Sequence[Missing]) -> None:
     """Say what a checkpoint lacks: what nobody can go on without, and what only `resume --strict` insists on."""
-    output.note(*(f"{'missing to resume' if one.essential else 'not said'}: {one}" for one in missing))
+    output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
 
 
 def _note_rest(memory: Memory, shown: Sequence[Checkpoint], closed: int = 0) -> None:

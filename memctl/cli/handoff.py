@@ -116,8 +116,13 @@ _answering = options(
     ("memctl handoff accept HND-2025-11-04-001", "Take it over; you are at work on its task from now on."),
     ("memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'", "But for one section."),
 )
-@click.option("--decline", multiple=True, metavar="§2.N", help="Not this section: it goes back. Repeatable.")
-@click.option("--note", default="", metavar="TEXT", callback=said, help="What there is to say to it.")
+@click.option(
+    "--decline",
+    multiple=True,
+    metavar="§2.N",
+    help="A section that you decline; it goes back to the giver. Repeatable.",
+)
+@click.option("--note", default="", metavar="TEXT", callback=said, help="A note to the giver.")
 @_answering
 def accept_command(ctx: click.Context, /, **given: Any) -> None:
     """Take a handoff over. Only who it is for does, or somebody for it with --force."""

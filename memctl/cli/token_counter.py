@@ -50,8 +50,8 @@ def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter
             return counter(named, memory)
         except MemctlError:  # the file may come from anywhere
             output.note(
-                f"warning: the tokens of {named!r} are not known here: counted as those of {default}; "
-                "--model says whose to count"
+                f"warning: memctl knows no tokenizer for the model {named!r}, and counts with that of {default}; "
+                "choose another with --model"
             )
     return counter(default, memory)
 

@@ -142,7 +142,7 @@ def _counted(source: str, counter: Counter, as_messages: bool) -> list[_Row]:
         count = counter.count(part.text, part.kind)
         rows.append(_Row(f"{source}: {place}, {part.what}", part.kind, count.tokens, count))
     for name, number in conversation.uncounted.items():
-        output.note(f"warning: {source}: {number} of {name} not counted: it is no text")
+        output.note(f"warning: {source}: {number} of {name} not counted: it is not text")
     calls = phrases.quantity(conversation.tool_calls, "tool call")
     beside = f"{conversation.messages} messages and {calls}, beside their text"
     return [*rows, _Row(f"{source}: {beside}", "", conversation.overhead, None)]

@@ -59,11 +59,12 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
     """Return the steps after a command gave some of them and dropped others; raises MemctlError."""
     if twice := conflicting(given):
-        raise MemctlError(f"{twice[0]!r} is given for two of {', '.join(PROGRESS)}", exit_code=USAGE)
+        hint = f"give each step to one of {', '.join(PROGRESS)}"
+        raise MemctlError(f"the step {twice[0]!r} is given more than once", hint, USAGE)
     found = _by_key(before)
     for item in {key(item): item for item in dropped}.values():
         if found.pop(key(item), None) is None:
-            raise MemctlError(f"{item!r} is no step of the task", "`memctl checkpoint show` lists them", USAGE)
+            raise MemctlError(f"{item!r} is not a step of the task", "`memctl checkpoint show` lists them", USAGE)
     for step in given:
         old = found.pop(key(step.text), None)
         is_done = old is not None and old.status == DONE

@@ -140,9 +140,9 @@ def test_two_agents_on_one_branch_share_a_workflow_only_if_they_ask_to(
 
 
 def test_a_step_given_for_two_lists_is_refused(memctl: Memctl) -> None:
-    assert "is given for two" in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
+    assert "given more than once" in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
     memctl(*FIRST)
-    assert "is no step" in memctl(*SAVE, "--drop", "Unheard of", code=USAGE).err
+    assert "is not a step" in memctl(*SAVE, "--drop", "Unheard of", code=USAGE).err
 
 
 def test_another_task_begins_with_empty_lists(memctl: Memctl) -> None:
@@ -335,11 +335,11 @@ def test_without_a_next_step_or_a_task_nothing_can_be_resumed(repo: Path, memctl
 def test_a_broken_newest_checkpoint_is_not_passed_over(repo: Path, memctl: Memctl) -> None:
     first = memctl(*FIRST).id
     (repo / ".memory/checkpoints/main/w1-v2-0a0a0a.json").write_text("{")
-    assert "no JSON" in memctl("checkpoint", "resume", code=1).err
-    assert "no JSON" in memctl(*SAVE, code=1).err
+    assert "not JSON" in memctl("checkpoint", "resume", code=1).err
+    assert "not JSON" in memctl(*SAVE, code=1).err
     assert "MEM505" in memctl("check", code=1).out
     result = memctl("checkpoint", "list", code=1)
-    assert (first in result.out, "no JSON" in result.err) == (True, True)
+    assert (first in result.out, "not JSON" in result.err) == (True, True)
     assert "TASK:" in memctl("checkpoint", "resume", first, "--allow-stale").out
 
 

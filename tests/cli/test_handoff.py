@@ -194,7 +194,7 @@ class TestRefused:
             (("handoff", "--to", "bob", "--section", "2.9"), "no section"),
             (("handoff", "--to", "bob", "--budget", "30000"), "at most 25,000"),
             (("handoff", "--to", "bob", "--from", "carol", "--reason", "gone"), "--type emergency"),
-            (("handoff", "--to", " "), "no name"),
+            (("handoff", "--to", " "), "not a valid name"),
             (("handoff", "--to", "bob", "list"), "does not go with"),
             (("handoff", "lst"), "lst"),
             (("handoff", "show", "STA-2025-11-04-001"), "not a handoff"),

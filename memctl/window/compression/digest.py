@@ -18,7 +18,7 @@ from memctl.pack import summary_rules
 from memctl.record.task_state import DONE, PROGRESS, READ, Step, TaskState, TouchedFile
 from memctl.session import progress
 from memctl.session.progress import Progress
-from memctl.statements import labels, sentences
+from memctl.statements import labels, reader, sentences
 from memctl.statements import units as summary_units
 from memctl.task.progress import newest
 from memctl.text.fit import cut_at_word
@@ -101,7 +101,8 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
         issues=newest(old.issues, map(one_line, happened.open_issues)),
         summary=tuple(map(one_line, happened.having(labels.STATE)[-3:])) or old.summary,
     )
-    return Digest(state, before.stated, newest(before.findings, _findings(blocks)))
+    stated = tuple(line for line in before.stated if all(made.kind != labels.STATE for made in reader.read(line)))
+    return Digest(state, stated, newest(before.findings, _findings(blocks)))
 
 
 def _of_text(text: str) -> Digest:

@@ -24,6 +24,7 @@ _LABELS = (
 )
 _TIME = r"(?:\[[^\]]{4,40}\] ?|\d{4}-\d\d-\d\d\S{0,30} |\d\d:\d\d\S{0,20} )"
 _BEFORE = rf"[\s>|*_+#\u25cf\u2022-]{{0,40}}(?:\d{{1,3}}[.)] )?(?:{_TIME}[*_\s]{{0,4}}){{0,2}}[*_\s]{{0,4}}"
+_REPLACED = "Next"  # of lines with this label the last counts: the ones before it are over
 _LABELLED = re.compile(rf"{_BEFORE}((?:{_LABELS})[*_]{{0,2}}:[*_]{{0,2}}\s+\S|(?:BUG|ISSUE)-\d)")
 _SHORT = 500  # characters of a message of the user
 _RESULTS = 10  # the last ones, in which lines with errors are looked for
@@ -91,11 +92,15 @@ def _event(block: ContentBlock) -> Event | None:
 
 def _entries(events: Sequence[Event]) -> Iterator[Entry]:
     failed = {event.call for event in events if event.kind == RESULT and event.is_error}
+    labelled = [line for event in events if event.kind in (PROMPT, ANSWER, DIGEST) for line in _labelled(event.text)]
+    steps = [line for line in labelled if line.startswith(_REPLACED)]
+    for line in labelled:
+        if line not in steps[:-1]:
+            words = line.partition(":")[2].strip(_END)
+            yield Entry(LINE, words if len(words) >= _ENOUGH else line)
     for event in events:
-        if event.kind in (PROMPT, ANSWER, DIGEST):
-            if event.kind == PROMPT and len(event.text) < _SHORT and event.text.strip():
-                yield Entry(MESSAGE, _plain(event.text))
-            yield from (Entry(LINE, line) for line in _labelled(event.text))
+        if event.kind == PROMPT and len(event.text) < _SHORT and event.text.strip():
+            yield Entry(MESSAGE, _plain(event.text))
         elif event.kind == CALL and event.call not in failed and _EDITS.search(event.tool):
             yield from (Entry(PATH, path) for path in _edited(event))
     for event in [event for event in events if event.kind == RESULT][-_RESULTS:]:
@@ -103,12 +108,10 @@ def _entries(events: Sequence[Event]) -> Iterator[Entry]:
 
 
 def _labelled(text: str) -> Iterator[str]:
-    """Yield what the lines say that begin with a label: the words behind it, of few words the label too."""
+    """Yield the lines that begin with a label, from the label on."""
     for line in text.split("\n"):
         if match := _LABELLED.match(line):
-            whole = _plain(line[match.start(1) :]).strip(_END)
-            words = whole.partition(":")[2].strip(_END)
-            yield words if len(words) >= _ENOUGH else whole
+            yield _plain(line[match.start(1) :]).strip(_END)
 
 
 def _edited(call: Event) -> Iterator[str]:

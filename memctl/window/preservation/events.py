@@ -103,8 +103,17 @@ def of_known(events: list[Event]) -> Happened:
         failures=(*_left_open(events, earlier), *failures.of_events(events)),
         tasks=tuple(progress.tasks_of(events)),
         said=tuple(line for parts in earlier for line in parts.get(SAID, ())),
-        statements=tuple(made for event in events if event.kind in _SPOKEN for made in reader.read(event.text)),
+        statements=tuple(made for event in events if event.kind in _SPOKEN for made in reader.read(_stated(event))),
     )
+
+
+def _stated(event: Event) -> str:
+    """Return what of an event may have labels of its own: of a digest that rules made the statements that it lists.
+
+    Its own headings are no labels: a section of it that grows would else have to survive as it was, too.
+    """
+    is_ours = event.kind == DIGEST and event.text.startswith(HEAD)
+    return "\n".join(sections(event.text).get(LABELLED, ())) if is_ours else event.text
 
 
 def part_of(events: Iterable[Event]) -> tuple[Happened, Part]:

@@ -168,3 +168,31 @@ def test_a_model_that_says_too_much_does_not_miss_a_target_that_rules_reach() ->
     assert step.conversation.tokens <= target
     assert step.result.metadata["provider"] == "what it says leaves more than the target"
     assert "and so on" in compaction.compact(before, COUNTER, by=Model(Wordy(kept))).result.compressed_content
+
+
+def test_a_digest_grows_by_what_is_new_and_not_by_its_own_headings() -> None:
+    talk = Talk("Migrate the services to fetch. Never touch legacy/.")
+    for number in range(6):
+        talk.call("Edit", {"file_path": f"src/part{number}.ts", "old_string": "a", "new_string": "b"}, "changed")
+        talk.say(
+            "Go on.", f"Decision: use wrapper{number} because of its retries.\n\nCRITICAL: call{number} is not atomic"
+        )
+        work(talk, f"file{number}_")
+        found = sections(compacted(talk))
+    assert found["Stated, oldest first"] == [f"CRITICAL: call{number} is not atomic" for number in range(6)]
+    assert len(found["Decisions"]) == len(found["Files changed"]) == 6
+
+
+def test_of_next_steps_and_changed_files_a_digest_has_the_latest() -> None:
+    talk = Talk("Migrate the services to fetch.")
+    for number in range(60):
+        path = f"src/part{number}.ts"
+        talk.call("Edit", {"file_path": path, "old_string": "a", "new_string": "b"}, "changed")
+        talk.say("Go on.", f"Next: migrate src/part{number + 1}.ts to fetch, and its tests.")
+        if number % 20 == 19:
+            work(talk, f"file{number}_")
+            step = compacted(talk)
+    assert step.result.compressed_content.count("and its tests") <= 2
+    assert sections(step)["Next"] == ["migrate src/part60.ts to fetch, and its tests"]
+    assert sections(step)["Files changed"][-1] == "src/part59.ts (modified)"
+    assert len(sections(step)["Files changed"]) + len(sections(step).get("Paths named", ())) <= 50

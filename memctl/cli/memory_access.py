@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
 _SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
 # They take no lock, and say what was undone: `status` lists such changes, and writes say it.
-_READS = ("list", "show", "search", "index", "why", "rehydrate")
+_READS = ("list", "show", "search", "index", "why", "rehydrate", "resume")
 _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 

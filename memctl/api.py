@@ -359,17 +359,16 @@ class Memory:
         memory, and nothing changes hands. What is not said is taken from the memory, as `memctl handoff` does.
         """
         from memctl.pack import handoff_offer
-        from memctl.pack.handoff_request import HandoffRequest
-        from memctl.pack.handoff_scope import BUDGETS
+        from memctl.pack.handoff_request import TYPES, HandoffRequest
         from memctl.pages.links import known_section
         from memctl.record.change import WriteOptions
 
-        _require("kind", kind, BUDGETS)
+        _require("kind", kind, TYPES)
         snapshot = self._read(None)
         asked = HandoffRequest(
-            source="",
-            target=taker,
-            kind=kind,
+            from_agent_id="",
+            to_agent_id=taker,
+            handoff_type=kind,  # type: ignore[arg-type]  # it is one of TYPES
             sections=tuple(known_section(snapshot, one) for one in sections),
             reason=reason,
             summary=summary,
@@ -408,7 +407,7 @@ class Memory:
             raise MemctlError("a title is missing")
         own = [*(field.name for field in KINDS[kind].fields), *KINDS[kind].defaults]
         for name in fields.keys() - {*own, *RecordFields.__annotations__}:
-            raise MemctlError(f"{name!r} is no field of a {kind}", f"fields are {', '.join(own)}")
+            raise MemctlError(f"{name!r} is not a field of a {kind}", f"fields are {', '.join(own)}")
         draft = create.Draft(kind=KINDS[kind], values={})
         given = {name: value if isinstance(value, str | int) else tuple(value) for name, value in fields.items()}
         draft.take({"title": title, **given})
@@ -477,7 +476,7 @@ def _texts(given: Mapping[str, object]) -> list[tuple[str, str]]:
         elif isinstance(value, Iterable):
             pairs.append((name, (",".join if name in LISTS else _items)(map(str, value))))
         else:
-            raise MemctlError(f"{name}: {value!r} is no text, number or list of texts")
+            raise MemctlError(f"{name}: {value!r} is not a text, number or list of texts")
     return pairs
 
 

@@ -13,7 +13,7 @@ from memctl.pack.draft import Item, PackDraft
 from memctl.record import frontmatter
 from memctl.record.config import Config
 from memctl.record.kinds import BY_FOLDER, KINDS, Kind
-from memctl.record.parser import build
+from memctl.record.parser import parse
 from memctl.record.record import ORDER, Record
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import Hit
@@ -136,7 +136,7 @@ def memory(*files: tuple[dict[str, Any], str], config: Config | None = None) -> 
         values = values_of(KINDS[changes.get("memory_type", "decision")], number, changes)
         path = f"{KINDS[values['memory_type']].folder}/2025-11/{values['id']}-{number}.md"
         texts[path] = frontmatter.compose({name: values.get(name) for name in ORDER}, body)
-        records.append(build(values, path))
+        records.append(parse(texts[path], path)[0])
     return Memory(records, texts, config or Config(format=1, project="shop"))
 
 

@@ -65,8 +65,8 @@ WINDOW = (
     "compression",
     "state",
 )
-# Two start Git; the other the program that a user has named as theirs to ask.
-PROCESSES = (PACKAGE / "git" / "git.py", PACKAGE / "git" / "process.py", PACKAGE / "providers" / "program.py")
+# One starts Git; the other the program that a user has named as theirs to ask.
+PROCESSES = (PACKAGE / "git" / "git.py", PACKAGE / "providers" / "program.py")
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 NAMES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path

@@ -39,7 +39,7 @@ def secrets(subject: Subject) -> Iterator[Finding]:
                 yield Finding("MEM113", path, error.faults[0].line, error.faults[0].message, hint)
             continue
         except OSError:
-            continue  # its name is no text, or it may not be read
+            continue  # its name is not text, or it may not be read
         key = digest(text, "credentials")
         if is_record or not catalogue.is_clean(key):
             found = list(_findings(path, text))

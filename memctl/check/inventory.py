@@ -61,7 +61,7 @@ def special(subject: Subject, path: str) -> Iterator[Finding]:
     except NoPlainFile as error:
         yield Finding("MEM502", path, 1, error.faults[0].message)
     except (InvalidRecord, OSError):
-        return  # another rule says so, or its name is no text, or it may not be read
+        return  # another rule says so, or its name is not text, or it may not be read
 
 
 def _hint(path: str) -> str:

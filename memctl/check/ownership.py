@@ -30,8 +30,7 @@ def answered(subject: Subject) -> Iterator[Finding]:
     state = subject.agreed
     if state is None or not team_handoffs.concerns(state):
         return
-    handoffs = handoff.found(subject.snapshot, everything=True)
-    for one in team_handoffs.contradictions(handoffs, state, subject.now):
+    for one in team_handoffs.contradictions(handoff.read_all(subject.snapshot)[0], state, subject.now):
         path = one.handoff.record.path
         hint = "`memctl handoff recover` sets it as the record says, with `--remote NAME` at a remote too"
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.problem, hint)

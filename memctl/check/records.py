@@ -22,7 +22,7 @@ _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 
 
 def readable(subject: Subject) -> Iterator[Finding]:
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
-    for fault in (*subject.snapshot.faults, *handoff.faults(subject.snapshot)):
+    for fault in (*subject.snapshot.faults, *handoff.read_all(subject.snapshot)[1]):
         message = f"{fault.field}: {fault.message}" if fault.field else fault.message
         yield Finding(codes.get(fault.about, "MEM101"), fault.path, fault.line, message)
 
@@ -68,7 +68,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
         if (meant := subject.snapshot.meant_under_alias(record, identifier, other_end)) is not None:
-            hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` mends the link"
+            hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` corrects the link"
         yield Finding("MEM107", record.path, line, message, hint)
 
 

@@ -101,10 +101,8 @@ def edit_command(
     old = before.read(record.path)
     text = read(source) if source else open_editor(old)
     if source and not text.startswith("---"):
-        hint = (
-            f"it has to begin with front matter, as `memctl show {record.id}` prints it; options change single fields"
-        )
-        raise MemctlError(f"{source} is no whole record", hint, USAGE)
+        hint = f"begin it with front matter, as `memctl show {record.id}` prints it; options change single fields"
+        raise MemctlError(f"{source} is not a complete record", hint, USAGE)
 
     def change(snapshot: Snapshot) -> Change:
         if snapshot.read(record.path) != old:

@@ -16,8 +16,8 @@ from memctl.check.run import Report
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, complete
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import git, hook_commits
-from memctl.store import load
+from memctl.git import git
+from memctl.store import batches, load, settings
 from memctl.store.memory import Memory
 from memctl.write import documents
 
@@ -100,7 +100,8 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
         raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
     snapshot = load.index(memory) if staged else memory_access.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
-    if staged and (git.committing() or not subject.is_touched(memory)):
+    # So has a commit of the user's of single files of a batch, after which the rest is squashed.
+    if staged and (git.committing() or batches.branch_here(memory) or not subject.is_touched(memory)):
         ignore = (*ignore, *DOCUMENTS)
     _tell_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
@@ -110,10 +111,8 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 
 
 def _tell_of_settings(memory: Memory) -> None:
-    """Say if a setting of this clone means nothing: it is no file of the memory, and so no finding."""
-    try:
-        hook_commits.mode(memory.repository)
-    except hook_commits.UnknownValue as error:
+    """Say if a setting means nothing in this clone: that is no fault of a file of the memory, and so no finding."""
+    for error in settings.faults(memory):
         output.note(f"warning: {error.message}\nhint: {error.hint}")
 
 

@@ -45,8 +45,12 @@ _saying = options(
         ("--constraint", "constraints", "What binds, or none. Repeatable."),
         check=said,
     ),
-    click.option("--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."),
-    click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
+    click.option(
+        "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the shared context slice."
+    ),
+    click.option(
+        "--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the agent's working set."
+    ),
     click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
     click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
 )
@@ -152,7 +156,9 @@ def list_command(
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
-    found, closed = versions.readable(snapshot, versions.resolve(snapshot, id, _workflow(memory, snapshot, workflow)))
+    found, closed = versions.readable(
+        snapshot, versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    )
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
@@ -204,12 +210,12 @@ for member in (save_command, list_command, show_command, resume_command):
 
 
 def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
-    return events.workflow(memory, given) if given else versions.workflow_for(memory, snapshot)
+    return events.workflow(memory, given) if given else versions.to_resume(memory, snapshot)
 
 
 def _note_missing(missing: Sequence[Missing]) -> None:
     """Say what a checkpoint lacks: what nobody can go on without, and what only `resume --strict` insists on."""
-    output.note(*(f"{'missing to resume' if one.essential else 'not said'}: {one}" for one in missing))
+    output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:

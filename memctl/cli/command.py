@@ -210,7 +210,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             default="",
             callback=section_named,
             shell_complete=complete("section"),
-            help="Only of this section, such as 2.1 or its name, or below it.",
+            help="Only of this section (2.1, or its name) and the sections below it.",
         ),
         click.option("--agent", default="", help="Only by this agent."),
         click.option(

@@ -61,7 +61,7 @@ def _params(kind: Kind) -> list[click.Parameter]:
             ["--parent", "parent_memory_id"],
             metavar="ID",
             shell_complete=complete_id,
-            help="The record that it is part of.",
+            help="The record that this one is part of.",
         ),
         click.Option(
             ["--file", "-f"],

@@ -193,8 +193,8 @@ def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
         numbers = some([str(number) for number in stream.broken], _SHOWN)
         output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
-        output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints have what matters of it")
+        output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints keep what matters in it")
     waiting = task_events.since_checkpoint(stream.events, workflow)
     if task_events.is_due(waiting):
         output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: one is due")
-        output.note("hint: `memctl checkpoint save` takes them up")
+        output.note("hint: `memctl checkpoint save` saves one that includes them")

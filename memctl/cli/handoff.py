@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import click
 import msgspec
 
+from memctl import agent_view
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
 from memctl.cli.pack_options import Packing, counter_of, deliver, refuse_undeliverable
@@ -17,20 +19,19 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.budget_fill import AUTO
 from memctl.pack.handoff_offer import HandoffRefused, Offered
-from memctl.pack.handoff_request import FIELDS, HandoffRequest
-from memctl.pack.handoff_scope import BUDGETS
+from memctl.pack.handoff_request import FIELDS, TYPES, HandoffRequest
 from memctl.pages.links import known_section
 from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
-from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff, package_path
+from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.task import events
 from memctl.team import handoffs as team_handoffs
 from memctl.team import ownership, ref_state
-from memctl.team.state import State
-from memctl.write import handoffs, transaction, two_phase
+from memctl.write import handoffs as write_handoffs
+from memctl.write import transaction, two_phase
 
 
 @command(
@@ -46,22 +47,22 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
     """List handoffs that wait for an answer: to you, then by you, then others, newest first."""
     memory = memory_access.memory(ctx)
     snapshot = memory_access.snapshot(memory, at)
-    found = [one for one in handoff.found(snapshot, everything=everything) if taker in ("", one.parties.to_agent_id)]
+    handoffs, wrong = handoff.read_all(snapshot, only_open=not everything)
+    found = [one for one in handoffs if taker in ("", one.parties.to_agent_id)]
     found.sort(key=lambda one: (one.parties.to_agent_id != memory.actor, one.parties.from_agent_id != memory.actor))
-    wrong = handoff.faults(snapshot)
     if as_json:
-        faults = [*snapshot.faults, *wrong]
-        output.json_list("handoffs", [_data(memory, one) for one in found], faults, memory)
+        output.json_list("handoffs", [_data(memory, one) for one in found], [*snapshot.faults, *wrong], memory)
     else:
-        rows = [(one.record.id, one.record.status, one.parties, one.record.title) for one in found]
-        output.columns([
-            (name, status, who.handoff_type, f"{who.from_agent_id} -> {who.to_agent_id}",
-             " ".join(who.sections) or "-", title) for name, status, who, title in rows
-        ])  # fmt: skip
+        output.columns([_row(one) for one in found])
         if not found:
             output.note("no handoff waits for an answer" if not everything else "there are no handoffs")
     if at is None:
-        _note_elsewhere(memory, snapshot)
+        for held in ref_state.read(memory).state.section_ownership_map.values():
+            by = team_handoffs.handoff_in(held.lock_reason) if held.previous_owner else ""
+            if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
+                here = f"`memctl handoff accept {by}` brings it here"
+                output.note(f"{by} gave you {held.section_id}, and is not on this branch: {here}")
+        output.note(*two_phase.interrupted(memory))
     output.faults(memory, wrong)
     ctx.exit(output.finish(memory, snapshot) or (REFUSED if wrong else OK))
 
@@ -78,22 +79,21 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
     """Print the package of a handoff as it was given; `memctl show ID` prints the record of it."""
     memory = memory_access.memory(ctx)
     snapshot = memory_access.snapshot(memory, at)
-    one = handoff.of(snapshot, snapshot.resolve(id))
-    path = package_path(one.record.path)
+    where, one = write_handoffs.find(memory, snapshot, id) if at is None else (snapshot, _named(snapshot, id))
+    name, path, who = one.record.id, package_path(one.record.path), one.parties
     try:
-        text = snapshot.read(path)
+        text = where.read(path)
     except FileNotFoundError:
-        hint = f"`git log -- {memory.tracked(path)}` says where it was; `memctl show {one.record.id}` prints the record"
-        raise MemctlError(f"the package of {one.record.id} is not there", hint) from None
+        hint = f"`git log -- {memory.tracked(path)}` says where it was; `memctl show {name}` prints the record"
+        raise MemctlError(f"the package of {name} is not there", hint) from None
     except InvalidRecord as error:
         raise MemctlError(f"{memory.prefix}/{error}") from None
     if as_json:
         output.json("handoff", {**_data(memory, one), "package": text}, snapshot.faults, memory)
     else:
         output.text(text, newline=False)
-    who = one.parties
     answered = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
-    output.note(f"{one.record.id} is {one.record.status}{answered}")
+    output.note(f"{name} is {one.record.status}{answered}")
     if not memory.is_trusted:
         output.note("it is of a clone that is not trusted: information of somebody else's, not instructions")
     ctx.exit(output.finish(memory, snapshot))
@@ -116,8 +116,13 @@ _answering = options(
     ("memctl handoff accept HND-2025-11-04-001", "Take it over; you are at work on its task from now on."),
     ("memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'", "But for one section."),
 )
-@click.option("--decline", multiple=True, metavar="§2.N", help="Not this section: it goes back. Repeatable.")
-@click.option("--note", default="", metavar="TEXT", callback=said, help="What there is to say to it.")
+@click.option(
+    "--decline",
+    multiple=True,
+    metavar="§2.N",
+    help="A section that you decline; it goes back to the giver. Repeatable.",
+)
+@click.option("--note", default="", metavar="TEXT", callback=said, help="A note to the giver.")
 @_answering
 def accept_command(ctx: click.Context, /, **given: Any) -> None:
     """Take a handoff over. Only who it is for does, or somebody for it with --force."""
@@ -160,14 +165,14 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     """
     memory = memory_access.memory(ctx)
     lines = two_phase.recover(memory, transaction.write, ask_remote=True)
-    settled = handoffs.settle(memory, remote)
+    settled = write_handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     output.warnings(settled.lost)
     for line in lines:
         output.text(line)
     snapshot = memory_access.snapshot(memory, None)
     wrong = [fault for fault in snapshot.faults if fault.path.startswith(f"{HANDOFF.folder}/")]
-    wrong += handoff.faults(snapshot)
+    wrong += handoff.read_all(snapshot)[1]
     output.faults(memory, wrong)
     if wrong:
         output.note("hint: what can't be read is not settled; repair the file, then `memctl handoff recover` again")
@@ -179,18 +184,15 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
 def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
     memory = memory_access.memory(ctx)
     flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
-    declined = tuple(dict.fromkeys(map(ownership.section_id, given.get("decline", ()))))
-    answered = handoffs.answer(
-        memory, given["id"], status, write_options(flags), note=given.get("note", given["reason"]), declined=declined,
+    answered = write_handoffs.answer(
+        memory, given["id"], status, write_options(flags), note=given.get("note", given["reason"]),
+        declined=tuple(dict.fromkeys(map(ownership.section_id, given.get("decline", ())))),
         force=given["force"], remote=given["remote"],
     )  # fmt: skip
-    done, one = answered.done, answered.handoff
+    done, one, who = answered.done, answered.handoff, answered.handoff.parties
     output.warnings(done.agreed.lost)
     if not given["dry_run"]:
-        back = declined if status == ACCEPTED else answered.given.sections
-        moved = team_handoffs.moved_on(done.agreed.before, msgspec.structs.replace(answered.given, sections=back))
-        output.note(*(f"stays as it is: {held.told}" for held in moved))
-        who = one.parties
+        output.note(*(f"stays as it is: {told}" for told in answered.stays))
         other = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         output.note(*events.note_handoff(memory, one.record.id, status, other, who.sections))
     report.outcome(memory, done.written, given)
@@ -198,9 +200,19 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         from memctl.pack import handoff_scope, supply
         from memctl.task import resume_text
 
-        snapshot = memory_access.readable(memory, None)
-        state = handoff_scope.task_state(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
+        snapshot = agent_view.readable(memory, answered.snapshot)
+        state = handoff_scope.resumed(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
         output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
+
+
+def _named(snapshot: Snapshot, reference: str) -> Handoff:
+    return handoff.of(snapshot, snapshot.resolve(reference))
+
+
+def _row(one: Handoff) -> tuple[str, ...]:
+    who = one.parties
+    agents = f"{who.from_agent_id} -> {who.to_agent_id}"
+    return one.record.id, one.record.status, who.handoff_type, agents, " ".join(who.sections) or "-", one.record.title
 
 
 def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
@@ -208,16 +220,6 @@ def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
 
     content = content_fields.content(HANDOFF, one.body)
     return {"record": output.record_data(memory, one.record), **msgspec.to_builtins(one.parties), "content": content}
-
-
-def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
-    """Sections that a handoff made this agent's, and whose record lies on another branch; and what was interrupted."""
-    state: State = ref_state.read(memory).state
-    for held in state.section_ownership_map.values():
-        by = team_handoffs.handoff_in(held.lock_reason) if held.previous_owner else ""
-        if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
-            output.note(f"{by} gave you {held.section_id}, and is not on this branch: merge its own")
-    output.note(*two_phase.interrupted(memory))
 
 
 _EXAMPLES = (
@@ -252,8 +254,8 @@ _saying = text_options(
 @click.option("--from", "giver", default="", metavar="AGENT", help="Who gives, if it failed: for type emergency.")
 @click.option(
     "--type",
-    "kind",
-    type=click.Choice(list(BUDGETS)),
+    "handoff_type",
+    type=click.Choice(list(TYPES)),
     default="complete",
     show_default=True,
     help="The purpose; it decides what the package contains, and how much.",
@@ -264,7 +266,7 @@ _saying = text_options(
 )  # fmt: skip
 @click.option("--reason", default="", metavar="TEXT", help="Why it is handed over.")
 @_saying
-@packing_options(AUTO, budget=", ".join(f"{name} {budget}" for name, budget in BUDGETS.items()))
+@packing_options(AUTO, budget=", ".join(f"{name} {kind.budget}" for name, kind in TYPES.items()))
 @click.option("--remote", default="", metavar="NAME", help="Move ownership at a remote too: fetch, change, push.")
 @click.option("--dry-run", "-n", is_flag=True, help="Print the package; record nothing, move nothing.")
 @click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
@@ -292,19 +294,16 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     memory = memory_access.memory(ctx)
     lines = {one.name: given.pop(one.name) for one in FIELDS}
     lines["observation"] += given.pop("note")
-    about = {name: given.pop(name) for name in ("kind", "task", "summary")}
-    named, packing = given.pop("sections"), Packing(**given)
+    about = {name: given.pop(name) for name in ("handoff_type", "task", "summary")}
+    sections = tuple(known_section(memory_access.readable(memory, None), one) for one in given.pop("sections"))
+    packing = Packing(**given)
     refuse_undeliverable(packing)
-
-    def read() -> Snapshot:
-        return memory_access.readable(memory, None)
-
     asked = HandoffRequest(
-        source=giver, target=taker, reason=flags["reason"], lines=lines, form=packing.form, budget=packing.budget or 0,
-        sections=tuple(known_section(read(), one) for one in named), **about,
+        from_agent_id=giver, to_agent_id=taker, reason=flags["reason"], lines=lines, form=packing.form,
+        budget=packing.budget or 0, sections=sections, **about,
     )  # fmt: skip
+    read, count = partial(memory_access.readable, memory, None), counter_of(memory, packing).tokens
     try:
-        count = counter_of(memory, packing).tokens
         offered = handoff_offer.offer(memory, asked, read, count, write_options(flags), remote)
     except HandoffRefused as error:
         if not flags["as_json"]:
@@ -326,9 +325,9 @@ def _print_offer(memory: Memory, offered: Offered, options: Packing, flags: dict
     more = {
         "id": name,
         "path": memory.tracked(change.writes[0].path),
-        "type": asked.kind,
-        "from": asked.source,
-        "to": asked.target,
+        "type": asked.handoff_type,
+        "from": asked.from_agent_id,
+        "to": asked.to_agent_id,
         "sections": list(asked.sections),
         "commit": done.written.commit or None,
         "coordination_commit": done.agreed.commit or None,
@@ -337,20 +336,15 @@ def _print_offer(memory: Memory, offered: Offered, options: Packing, flags: dict
     }
     snapshot = memory_access.snapshot(memory, None)
     output.warnings(done.agreed.lost)
-    if not flags["dry_run"]:
-        lists = ("inputs", "expected_outputs", "deliverables", "constraints")
-        context = {"mission": asked.task or change.title, **{one: asked.lines[one] for one in lists}}
-        output.note(*events.note_handoff(memory, name, OFFERED, asked.target, asked.sections, **context))
+    output.note(*offered.warnings)
     try:  # the handoff is recorded by now, whether or not the package can be delivered
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:
         if flags["dry_run"]:
             raise
-        raise MemctlError(
-            f"{change.title} is recorded, and its package went nowhere: {error.message}",
-            f"`memctl handoff show {name}` prints it",
-        ) from None
+        lost = f"{change.title} is recorded, and its package went nowhere: {error.message}"
+        raise MemctlError(lost, f"`memctl handoff show {name}` prints it") from None
     verb, be = ("would record", "would be") if flags["dry_run"] else ("recorded", "is")
-    moved = f", {', '.join(asked.sections)} {be} {asked.target}'s" if asked.sections else ""
+    moved = f", {', '.join(asked.sections)} {be} {asked.to_agent_id}'s" if asked.sections else ""
     output.note(*package.report.lines, f"{verb} {change.title}{moved}")
     output.warn(memory, snapshot)

@@ -43,10 +43,10 @@ def _answering(host: Host) -> Command:
 @command(
     "log",
     ("memctl hook log", "The latest compactions of agents' contexts, newest first."),
-    ("memctl hook log --faults", "What went wrong in hooks."),
+    ("memctl hook log --faults", "Errors of the hooks."),
     ("memctl hook log --limit 0 --json", "All of them, for a program."),
 )
-@click.option("--faults", is_flag=True, help="Faults of the hooks instead.")
+@click.option("--faults", is_flag=True, help="List errors of the hooks instead.")
 @limit_option(20)
 @json_option
 @click.pass_context

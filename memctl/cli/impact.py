@@ -150,7 +150,9 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
         _print_stale(memory, item)
     unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
     if unsought:
-        output.note(f"hint: what has become of the last {unsought:,} of these was not looked for; mend the first ones")
+        output.note(
+            f"hint: no new paths were looked for of the last {unsought:,} of these; correct the others and try again"
+        )
 
 
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
@@ -179,7 +181,7 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
         where = f" (line {broken.line})" if broken.line else ""
         likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates or ())
         output.text(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
-    first = f"mend {memory.tracked(item.page.path)}, then " if item.broken else "once it is right again: "
+    first = f"correct {memory.tracked(item.page.path)}, then " if item.broken else "once it is right again: "
     output.text(f"    {first}`memctl review {item.page.id}`")
 
 

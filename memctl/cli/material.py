@@ -66,7 +66,7 @@ def _read(sources: tuple[str, ...]) -> list[Session]:
         session = reader.read(data)
         if not session.events:
             hint = "it is to be one of Claude Code, Codex or Gemini CLI, messages as JSON, or text"
-            raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
+            raise MemctlError(f"{source} is not a transcript: nothing in it can be read", hint)
         found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
     return found
 
@@ -136,5 +136,5 @@ def judged(
         found = grades.judged_replies(made, text, judge)
         return found, grades.instructions(session, text, judge) if session is not None else None
     except MemctlError as error:
-        output.note(f"warning: no judge: {error.with_hint}")
+        output.note(f"warning: no model judges the answers: {error.with_hint}")
         return made, None

@@ -40,6 +40,8 @@ def memory(ctx: click.Context) -> Memory:
     if opened.has_jobs:
         _finish_jobs(ctx, opened)
     if not ctx.params.get("at"):
+        if os.path.lexists(opened.private / "batch"):
+            ctx.obj.leave_batch(opened, dry_run=ctx.params.get("dry_run"))
         _tell_not_checked_out(opened)
         if ctx.info_name in _READS:
             _tell_undone(opened)

@@ -81,7 +81,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
 @reading
 @click.pass_context
 def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: str | None) -> None:
-    """Show the navigation index: which § markers there are, what stands there, and where to find what."""
+    """Show the navigation index: which § markers there are, what is on each page, and where to find what."""
     from memctl.pages import links
 
     memory, snapshot = memory_access.read(ctx, at)

@@ -217,7 +217,8 @@ def commit_command(
     that has changed meanwhile; if that can't be merged, it shows the conflict and writes nothing.
     """
     if (again and drop) or (ids and not (again or drop)):
-        raise MemctlError("ids go with either --again or --drop", "`memctl commit -h` has examples", USAGE)
+        hint = "without ids it commits all that waits; `git commit -- FILE` commits single files"
+        raise MemctlError("ids go with either --again or --drop", hint, USAGE)
     memory = memory_access.memory(ctx)
     if batch:
         squashed = commit.end_batch(memory, only_if_moved=True)

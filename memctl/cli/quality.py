@@ -84,7 +84,7 @@ def _performance(transcript: str) -> Performance:
     with lines(transcript) as found:
         window = reading.load(found, transcript).transcript
     if window is None:
-        raise MemctlError(f"{transcript} is no transcript of Claude Code", "its times and results are needed", USAGE)
+        raise MemctlError(f"{transcript} is not a transcript of Claude Code", "its times and results are needed", USAGE)
     return performance.measure(window)
 
 

@@ -55,7 +55,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     report.outcome(memory, result, flags, _lines(made))
     for one in made.unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
-        output.note(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now")
+        output.note(f"unclear: {place}: {one.name} is not rewritten, and now means {one.taken_for!r}")
     for path, lost in made.lost:
         output.note(f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} gave way to {lost.kept!r}")
     output.note(*_owned(memory, made), *done.settled)

@@ -50,7 +50,7 @@ def said(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Return the value of an option or argument, or its values if it may be repeated; raises MemctlError if one is a
     stand-in such as "TODO"."""
     name = param.opts[0] if isinstance(param, click.Option) else str(param.human_readable_name)
-    for text in value if isinstance(value, tuple) else (value or "",):
+    for text in filter(None, value if isinstance(value, tuple) else (value,)):
         refuse_stand_in(text, name)
     return value
 

@@ -43,7 +43,7 @@ def schema_command(kind: str | None, out: Path | None) -> None:
     else:
         near = nearest(kind, names)
         hint = f"did you mean {near[0]}?" if near else "`memctl schema` lists the kinds"
-        raise MemctlError(f"there is no answer of kind {kind!r}", hint, USAGE)
+        raise MemctlError(f"unknown kind of JSON answer: {kind!r}", hint, USAGE)
 
 
 def _text(schema: dict[str, Any]) -> str:

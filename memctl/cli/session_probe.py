@@ -104,7 +104,7 @@ def _page(
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     found, faults = session_pages.read(snapshot, path, text)
     if found is None or faults:
-        raise MemctlError(f"{memory.prefix}/{faults[0]}", "mend the file first")
+        raise MemctlError(f"{memory.prefix}/{faults[0]}", "correct the file first")
     return found, text
 
 

@@ -64,7 +64,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
             given.pop("path", None)  # an exported record has one; this will be another record
             return draft_of(given, kind), []
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise MemctlError(f"{source} is no JSON object: {error}") from None
+            raise MemctlError(f"{source} is not a JSON object: {error}") from None
     values: dict[str, Any] = {}
     if text.startswith(frontmatter.FENCE + "\n"):
         try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import MemctlError
 
 if TYPE_CHECKING:
-    from memctl.git.status import StatusProcess
+    from memctl.git.repository import StatusProcess
     from memctl.store.memory import Memory
 
 # Commands that need no answer of Git's about the files of the memory.
@@ -63,6 +63,26 @@ class Start:
         from memctl.hooks import jobs  # reading commands import no hooks
 
         return jobs.settle_all(root, os.environ)
+
+    @staticmethod
+    def leave_batch(opened: Memory, *, dry_run: bool) -> None:
+        """Part from a batch of changes of a branch that HEAD is no longer on, as Git's hooks would have: its files are
+        not this branch's."""
+        from memctl.git import git
+        from memctl.store import batches
+        from memctl.write import commit  # reading commands write nothing else
+
+        branch = batches.branch_here(opened)
+        if branch == opened.repository.branch()[0] or "GIT_INDEX_FILE" in os.environ or git.committing():
+            return
+        if dry_run:
+            name = branch.removeprefix("refs/heads/")
+            opened.remarks.append(f"files here are of {name}'s batch of changes: the next command puts them there")
+            return
+        try:
+            commit.end_batch(opened, only_if_moved=True)
+        except (MemctlError, OSError) as error:  # as in a folder that we may not write to
+            opened.remarks.append(f"warning: {error}")
 
 
 def _open_what_is_closed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -13,11 +14,11 @@ from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, message, trust
-from memctl.git.status import StatusProcess
+from memctl.git.repository import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
-from memctl.store import batches, entry_state, files, journal
+from memctl.store import batches, entry_state, files, journal, settings
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity, some
 
@@ -73,8 +74,11 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
     data |= status_figures.of(memory, snapshot)
     if asked is not None:
         data["at_work"] = status_figures.at_work(memory)
-        data["trusted"] = memory.is_trusted
-        data["hook_commits"], data["fault_of_settings"] = _hook_commits(memory)
+        data["trusted"], data["hook_commits"] = memory.is_trusted, None
+        faults = settings.faults(memory)
+        with suppress(hook_commits.UnknownValue):
+            data["hook_commits"] = hook_commits.mode(memory.repository) or None
+        data["fault_of_settings"] = "; ".join(f"{one.message}; {one.hint}" for one in faults) or None
         waiting = entry_state.outstanding(memory)
         overdue = entry_state.overdue(memory, waiting)
         data["pending"] = [
@@ -95,10 +99,13 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
         batch = batches.current(memory)
         data["batched"] = len(batches.changes(memory, batch.base, batch.tip)) if batch else 0
+        data["batch_refused"] = None
+        with suppress(OSError):
+            data["batch_refused"] = " ".join(batches.refusal_file(memory).read_text(errors="replace").split()) or None
         data["interrupted"] = _interrupted(memory)
         data["handoffs"] = [
             {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
-            for one in (handoff.waiting(snapshot, memory.actor) if handoff.found(snapshot) else ())
+            for one in handoff.waiting(snapshot, memory.actor)
         ]
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["locks"] = _locks(memory)
@@ -126,14 +133,6 @@ def _interrupted(memory: Memory) -> list[str]:
     move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
     return [*moving, *two_phase.interrupted(memory)]
-
-
-def _hook_commits(memory: Memory) -> tuple[str | None, str | None]:
-    """Return what hooks of agents commit (None: not decided yet), and what is wrong with the setting that says so."""
-    try:
-        return hook_commits.mode(memory.repository) or None, None
-    except hook_commits.UnknownValue as error:
-        return None, f"{error.message}; {error.hint}"
 
 
 def _change_data(commit: history.Commit) -> dict[str, Any]:
@@ -170,7 +169,7 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
     if not data.get("trusted", True):
         output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
     if fault := data.get("fault_of_settings"):
-        output.one_line(f"hooks of agents commit nothing: {fault}")
+        output.painted(fault, "yellow")
     status_figures.print_figures(data, bars)
     if last := data["last_change"]:
         output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
@@ -195,6 +194,8 @@ def _wrong(data: dict[str, Any]) -> Iterator[str]:
     for one in data.get("handoffs", ()):
         yield f"{one['id']} from {one['from']} waits for your answer: {one['title']}"
     yield from (f"uncommitted: {path}" for path in data.get("uncommitted", ()))
+    if why := data.get("batch_refused"):
+        yield f"the commit of the batch was refused: {why}; `memctl commit` tries again"
     if data.get("commits_blocked_by"):
         yield f"no commits now: {data['commits_blocked_by']} is under way"
     upstream = data.get("upstream")

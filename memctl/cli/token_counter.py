@@ -59,8 +59,8 @@ def counter_for(
             return of(named)
         except MemctlError:  # the file may come from anywhere
             output.note(
-                f"warning: the tokens of {named!r} are not known here: counted as those of {default}; "
-                "--model says whose to count"
+                f"warning: memctl knows no tokenizer for the model {named!r}, and counts with that of {default}; "
+                "choose another with --model"
             )
     return of(default)
 

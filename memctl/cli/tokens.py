@@ -152,7 +152,7 @@ def _of_request(source: str, request: messages.Conversation, counter: Counter) -
         count = counter.count(part.text, part.kind)
         rows.append(_Row(f"{source}: {place}, {part.what}", part.kind, count.tokens, count))
     for name, number in request.uncounted.items():
-        output.note(f"warning: {source}: {number} of {name} not counted: it is no text")
+        output.note(f"warning: {source}: {number} of {name} not counted: it is not text")
     calls = phrases.quantity(request.tool_calls, "tool call")
     beside = f"{request.messages} messages and {calls}, beside their text"
     return [*rows, _Row(f"{source}: {beside}", "", request.overhead, None)]

@@ -127,7 +127,9 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> N
         output.note(
             f"which commit brought line {asked.line} is not known: this is a partial clone, and nothing is fetched"
         )
-        output.note(f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches what it takes")
+        output.note(
+            f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches the objects that are missing"
+        )
     elif origin is not None and not origin.commit:
         output.note(f"line {asked.line} is not committed yet")
     elif origin is not None and origin.commit in memory.repository.shallow():

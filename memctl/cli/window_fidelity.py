@@ -83,7 +83,7 @@ def _judged(before: str, after: str, questions: Sequence[Question], provider: Pr
         try:
             return fidelity.evaluate(before, after, questions, fidelity.asked_of(provider))
         except ProviderFailed as error:
-            output.note(f"warning: no judge: {error.with_hint}")
+            output.note(f"warning: no model judges the answers: {error.with_hint}")
     return fidelity.evaluate(before, after, questions)
 
 

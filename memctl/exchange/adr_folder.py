@@ -143,7 +143,7 @@ def write_folder(memory: Memory, folder: Path, exported: Sequence[Exported]) -> 
     try:
         files.replace_all(folder, files.prepare(folder, writes), ())
     except MemctlError as error:  # no write of the memory's, which the next one would finish
-        raise MemctlError(error.message, "mend that, and export again") from None
+        raise MemctlError(error.message, "solve that, then export again") from None
     now = {f"{folder}/{item.file}": adr_text.digest_of(item.text) for item in exported}
     files.replace_private(memory.private / _EXPORTS, msgspec.json.encode(_last_exports(memory) | now).decode())
 
@@ -259,7 +259,7 @@ def import_folder(
         wrong += faults
         sound += [] if faults else [item]
     if is_strict or not sound:
-        batch.refuse(wrong, "mend the files")
+        batch.refuse(wrong, "correct the files")
     found = sound
     decisions = Decisions(snapshot, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
@@ -439,10 +439,10 @@ def _read(folder: Path, names: Iterable[str], links: LinkRebase | None = None) -
     wrong: list[str] = []
     for name in names:
         try:
-            files.read(folder, name)  # refuses what is no regular file, too large, or not UTF-8
+            files.read(folder, name)  # refuses what is not a regular file, too large, or not UTF-8
             text = (folder / name).read_bytes().decode()
             if "\0" in text:
-                raise Malformed(text.count("\n", 0, text.index("\0")) + 1, "", "a NUL character stands here")
+                raise Malformed(text.count("\n", 0, text.index("\0")) + 1, "", "a NUL character is here")
             origin, body = adr_text.take_apart(name, text)
             said = adr_status.statement_of(origin, body)
             if links is not None:

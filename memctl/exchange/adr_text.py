@@ -60,7 +60,7 @@ _SECTIONS: dict[Form, dict[str, str]] = {
 }
 _BELOW_OUTCOME = ("expected_impact", "validation_criteria")  # MADR has them as parts of the outcome
 _FIELDS = {field.name: field for field in DECISION.fields}
-_NOT_READ = frozenset([labels.DESCRIPTION, labels.STATUS])  # a summary is no decision, and the status no content
+_NOT_READ = frozenset([labels.DESCRIPTION, labels.STATUS])  # a summary is not a decision, and the status no content
 _ONLY_MADR = {"context and problem statement", "decision drivers", "considered options", "decision outcome"}
 _ONLY_NYGARD = {STATUS, "context", "decision", "consequences"}
 

@@ -72,7 +72,7 @@ class Batch:
                     self.problems.wrong.append(
                         f"{one.place}: there is a record {one.record.id} already, and it is not the same"
                     )
-        refuse(self.problems.wrong, "mend the lines, or leave out `id` and `memory_id` to get new ones")
+        refuse(self.problems.wrong, "correct the lines, or leave out `id` and `memory_id` to get new ones")
         writes += [rewrite(self._snapshot, record, values) for record, values in changed]
         change = Change(
             op="import",

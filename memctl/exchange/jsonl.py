@@ -97,7 +97,7 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
         try:
             values = msgspec.json.decode(line)
             if not isinstance(values, dict):
-                raise MemctlError("this is no JSON object")
+                raise MemctlError("this is not a JSON object")
             identity = _identity(values)
             rows.append(row(memory, f"line {number}", draft_of(_with_source_id(values)), identity))
         except (msgspec.MsgspecError, MemctlError, RecursionError) as error:

@@ -14,13 +14,14 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, locks
-from memctl.git.repository import UNDER_WAY, Repository
+from memctl.git.repository import COMMIT_HOOKS, UNDER_WAY, Repository
 from memctl.text.lazy_regex import lazy_regex
 
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
@@ -72,20 +73,21 @@ def _commit(
     repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation, *, by_agent: bool
 ) -> Made:
     branch, parent = repository.branch()
-    identities = _admitted(repository, prepared, parent, by_agent=by_agent)
+    hooks = repository.hooks_of_commit()
+    identities = _admitted(repository, prepared, parent, hooks, by_agent=by_agent)
     paths = list(files)
-    if branch and not _needs_git_commit(repository, files):
+    if branch and not _needs_git_commit(repository, files, hooks):
         importer = prepared.importer
         importer.give(branch, parent, files, message, identities)  # it makes the commit while the index is written
         update_index(repository, paths)
         try:
-            made = Made(importer.finish(), parent)
+            made = Made(importer.finish(), branch, parent)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
             raise _failure(repository, error) from None
         _collect_garbage(repository)
         return made
-    return Made(_commit_only(repository, files, message, prepared.dates))
+    return Made(_commit_only(repository, files, message, prepared.variables.dates), branch)
 
 
 def commit_on_ref(
@@ -104,7 +106,8 @@ def commit_on_ref(
     """
     (ref, parent), importer = place, prepared.importer
     try:
-        identities = _admitted(repository, prepared, repository.branch()[1], by_agent=by_agent)
+        hooks = repository.hooks_of_commit()
+        identities = _admitted(repository, prepared, repository.branch()[1], hooks, by_agent=by_agent)
         if _filtered(repository, files) or any(content is not None and b"\r" in content for content in files.values()):
             files = {path: _as_stored(repository, path, content) for path, content in files.items()}
         importer.give(ref, parent, files, message, identities)
@@ -126,25 +129,26 @@ def _as_stored(repository: Repository, path: str, content: bytes | None) -> byte
     return git.read(["cat-file", "blob", blob], repository.top)
 
 
-def _admitted(repository: Repository, prepared: Preparation, head: str, *, by_agent: bool) -> list[str]:
+def _admitted(
+    repository: Repository, prepared: Preparation, head: str, hooks: Sequence[Path], *, by_agent: bool
+) -> list[str]:
     """Return author and committer for a commit that can be made now; raises CommitPending otherwise."""
     forbid_if_unsafe(repository)
     try:
-        identities = prepared.identities()
+        identities = prepared.variables.identities()
     except NoIdentity:
         raise AllPending(
             "Git does not know who you are",
             "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
         ) from None
     _refuse_ignored(prepared)
-    _look_at_hooks(repository, head, by_agent=by_agent)
+    if hooks:
+        _look_at_hooks(repository, head, by_agent=by_agent)
     return identities
 
 
 def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
     """Raise CommitPending if a commit for an agent would run an edited hook; note what a person's commit runs."""
-    if not repository.commit_hooks(others=True):
-        return
     from memctl.git import edited_hooks  # seldom needed
 
     if not by_agent:
@@ -158,19 +162,17 @@ def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None
 
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending while a commit of ours would be an accident."""
-    if "GIT_INDEX_FILE" in os.environ or git.committing():
+    if "GIT_INDEX_FILE" in os.environ or (git.COMMITTING in os.environ and git.committing()):
         raise AllPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
         raise AllPending(operation + UNDER_WAY)
 
 
-def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
-    if (
-        repository.flag("commit.gpgsign")
-        or repository.settings().get("i18n.commitencoding", "utf-8").lower() != "utf-8"
-    ):
+def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None], hooks: Sequence[Path]) -> bool:
+    encoding = repository.settings().get("i18n.commitencoding", "utf-8")
+    if repository.flag("commit.gpgsign") or encoding.lower() != "utf-8":
         return True
-    if repository.flag("memctl.verify", default=True) and _others_have_hooks(repository):
+    if hooks and repository.flag("memctl.verify", default=True) and _others_have_hooks(repository, hooks):
         return True
     # The fast lane writes plain files. A record that somebody made executable stays so.
     if any(content is not None and os.access(repository.top / path, os.X_OK) for path, content in files.items()):
@@ -181,15 +183,12 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None])
     return _filtered(repository, files)
 
 
-def _others_have_hooks(repository: Repository) -> bool:
+def _others_have_hooks(repository: Repository, files: Sequence[Path]) -> bool:
     """Return whether a commit runs hooks other than memctl's own, which would only look at what memctl itself has
     written."""
-    files = repository.commit_hooks()
-    if not files:
-        return False
     from memctl.git import hooks  # seldom needed
 
-    return not all(hooks.is_ours_alone(repository, file) for file in files)
+    return not all(hooks.is_ours_alone(repository, file) for file in files if file.name in COMMIT_HOOKS)
 
 
 def _filtered(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
@@ -292,14 +291,14 @@ def _commit_only(
             if _MOVED.search(error.stderr):
                 raise Overtaken from None
             raise CommitPending(*_refusal(repository, error)) from None
-    if verified and any(file.name == "pre-commit" for file in repository.commit_hooks()):
+    if verified and any(file.name == "pre-commit" for file in repository.hooks_of_commit()):
         # What such a hook formats and adds is in the index of this commit alone, and the user's would take it back.
         _forget_in_index(repository, list(files))
     return repository.resolve("HEAD")
 
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
-    hooks = [file.name for file in repository.commit_hooks()]
+    hooks = [file.name for file in repository.hooks_of_commit() if file.name in COMMIT_HOOKS]
     hint = "fix what it complains about, then run `memctl commit`"
     if hooks and repository.flag("memctl.verify", default=True):
         hint += "; `git config memctl.verify false` makes memctl commit without your hooks"
@@ -356,43 +355,72 @@ class NoIdentity(Exception):
     """Git does not know who makes the commit."""
 
 
+class Variables:
+    """What `git var -l` says while Python goes on: all settings, and who makes commits. `close` ends it."""
+
+    def __init__(self, repository: Repository, moment: int | None = None) -> None:
+        """Begin; `moment` (Unix seconds) fixes the dates of the commits."""
+        self.dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in _ROLES}
+        self._repository = repository
+        self._process = git.start(_VARIABLES, repository.top, self.dates)
+        repository.variables = lambda: self._values
+
+    def identities(self) -> list[str]:
+        """Author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
+        settings = self._repository.settings()
+        return [self._identity(settings, role, f"GIT_{role}_IDENT") for role in _ROLES]
+
+    def _identity(self, settings: Mapping[str, str], role: str, name: str) -> str:
+        parts = ("name", "email")
+        # `git var -l` makes up what it does not know, and asked for one thing it refuses to.
+        if all(os.environ.get(f"GIT_{role}_{part.upper()}") or settings.get(f"user.{part}") for part in parts):
+            with suppress(KeyError):
+                return self._values[name]
+        try:
+            return os.fsdecode(git.read(["var", name], self._repository.top, extra=self.dates)).strip()
+        except git.GitFailed:
+            raise NoIdentity from None
+
+    def close(self) -> None:
+        self._repository.variables = None
+        if self._process.returncode is None:
+            git.end(self._process)
+
+    @cached_property
+    def _values(self) -> dict[str, str]:
+        try:
+            lines = os.fsdecode(git.finish(self._process, _VARIABLES)).split("\n")
+        except git.GitFailed:
+            return {}
+        found = dict(line.split("=", 1) for line in lines if "=" in line)
+        if found:
+            self._repository.learn(found)
+        return found
+
+
 class Preparation:
     """Git commands under way: what the settings and identities are, whether paths are ignored, and what may make the
     commit."""
 
-    def __init__(self, repository: Repository, paths: Sequence[str], moment: int | None = None) -> None:
-        """Begin. `paths` are to be committed; `moment` (Unix seconds) fixes the dates."""
-        self.dates: dict[str, str] = {}
-        if moment is not None:
-            self.dates = {f"GIT_{role}_DATE": f"{moment} +0000" for role in _ROLES}
+    def __init__(self, repository: Repository, paths: Sequence[str], variables: Variables) -> None:
+        """Begin. `paths` are to be committed."""
+        self.variables = variables
         self._repository = repository
         self._paths = tuple(paths)
-        self._variables = git.start(_VARIABLES, repository.top, self.dates)
         # Without the index Git answers in half the time, and mostly there is no rule at all.
         self._ruled_args = ["check-ignore", "--no-index", "--", *paths[:_MANY]]
         # This one knows only one way to take paths, and complains of the other.
         self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
         self.importer = Importer(repository)
 
-    def identities(self) -> list[str]:
-        """Author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
-        try:
-            lines = os.fsdecode(git.finish(self._variables, _VARIABLES)).split("\n")
-        except git.GitFailed:
-            lines = []
-        found = dict(line.split("=", 1) for line in lines if "=" in line)
-        if found:
-            self._repository.learn(found)
-        identities = []
-        for role in _ROLES:
-            name = f"GIT_{role}_IDENT"
-            # `git var -l` makes up what it does not know, and asked for one thing it refuses to.
-            identities.append(found[name] if name in found and self._is_told(role) else self._strictly(name))
-        return identities
-
     def ignored(self) -> str:
         """Return the first of the paths that Git ignores, with the rule; "" if there is none."""
-        if self._ruled is None or not (self._is_ruled() or self._paths[_MANY:]):
+        if self._ruled is None:
+            return ""
+        complaint = self._ruled.communicate()[1]
+        if self._ruled.returncode not in (0, 1):
+            raise git.GitFailed(self._ruled_args, self._ruled.returncode, complaint.decode(errors="replace"))
+        if self._ruled.returncode == 1 and not self._paths[_MANY:]:  # no rule is about them
             return ""
         asked = b"\0".join(os.fsencode(path) for path in self._paths)
         try:
@@ -407,38 +435,17 @@ class Preparation:
                 return f"{source}:{line}:{pattern}\t{path}"
         return ""
 
-    def _is_ruled(self) -> bool:
-        """Return whether a rule is about one of the first paths, even if Git has that already."""
-        assert self._ruled is not None
-        try:
-            git.finish(self._ruled, self._ruled_args)
-        except git.GitFailed as error:
-            if error.code == 1:
-                return False
-            raise
-        return True
-
-    def _is_told(self, role: str) -> bool:
-        settings = self._repository.settings()
-        return all(
-            os.environ.get(f"GIT_{role}_{part.upper()}") or settings.get(f"user.{part}") for part in ("name", "email")
-        )
-
-    def _strictly(self, name: str) -> str:
-        try:
-            return os.fsdecode(git.read(["var", name], self._repository.top, extra=self.dates)).strip()
-        except git.GitFailed:
-            raise NoIdentity from None
-
 
 _COMMAND = ("fast-import", "--quiet", "--date-format=raw")
 _NOWHERE = "refs/memctl/unborn"  # the branch that `fast-import` takes a commit for; it is never written
 
 
 class Made(msgspec.Struct, frozen=True):
-    """A commit, and its parent (None if nobody looked, "" for the first one)."""
+    """A commit, the branch that it is on ("" if HEAD is detached), and its parent (None if nobody looked, "" for the
+    first one)."""
 
     commit: str
+    branch: str
     parent: str | None = None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from memctl.git import git
-from memctl.git.process import Process
+from memctl.git.git import Process
 
 _AT_ONCE = 4096  # bytes of questions: no pipe is smaller, so that neither side waits for the other for ever
 T = TypeVar("T")

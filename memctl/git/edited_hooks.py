@@ -76,7 +76,6 @@ def accept(repository: Repository, head: str) -> None:
         return
     with suppress(OSError):  # of a disk that takes nothing: an agent's commit waits for the next of a person's
         file = repository.shared / _ACCEPTED
-        private.make_folder(file.parent)
         with open(private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             json.dump(unlike, stream)
 
@@ -98,7 +97,7 @@ def _blobs(repository: Repository, head: str, paths: Sequence[str]) -> tuple[dic
 def _run_from_worktree(repository: Repository, names: Collection[str] = ()) -> Iterator[str]:
     """Yield the files of the worktree that are a hook (of some names, if any are given), lie beside one, configure one
     or are named in one of these, the hooks themselves first."""
-    found = [file for file in repository.commit_hooks(others=True) if not names or file.name in names]
+    found = [file for file in repository.hooks_of_commit() if not names or file.name in names]
     found = [file for file in found if not hooks.is_ours_alone(repository, file)]
     if not found:
         return

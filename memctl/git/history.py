@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 import msgspec
@@ -21,6 +21,8 @@ from memctl.record import timestamps
 # Git shows nothing of what a merge changed by default. Of a file that a merge changed in its own way, so that no
 # parent has it as the merge does, the difference from the first parent is enough.
 _AS_ONE = "--diff-merges=first-parent"
+_LOG = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%P%x00%ct%x00%an%x00%B%x00")
+_START = "(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)"  # of a commit in what _LOG prints
 
 
 class Commit(msgspec.Struct, frozen=True):
@@ -32,6 +34,7 @@ class Commit(msgspec.Struct, frozen=True):
     subject: str
     trailers: message.Trailers
     paths: tuple[str, ...]
+    parent: str = ""  # the first one; "" of a repository's first commit
 
 
 def commits(
@@ -55,13 +58,24 @@ def commits(
     tips = _tips(repository, revision, beside)
     if not tips:
         return []
-    args = ["log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00"]
+    args = [*_LOG]
     if limit is not None:
         args.append(f"--max-count={limit}")
     args += ["--full-history", "--simplify-merges", "--date-order"] if given_up else []
     args += ["--first-parent", "--no-merges"] if is_line else []
     out = git.read([*args, *tips, "--", *paths], repository.top).decode(errors="backslashreplace")
-    return [_commit(part) for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out) if part]
+    return [_commit(part) for part in re.split(_START, out) if part]
+
+
+def line_commits(repository: Repository, tips: Iterable[str], until: Iterable[str], path: str) -> dict[str, Commit]:
+    """Return by id the commits, but for merges, that touched a path and lead to one of `tips` and to none of `until`.
+
+    One question to Git, however many commits are named.
+    """
+    named = "".join(f"{name}\n" for name in (*tips, *(f"^{name}" for name in until)))
+    out = git.read([*_LOG, "--no-merges", "--stdin", "--", path], repository.top, named.encode())
+    found = [_commit(part) for part in re.split(_START, out.decode(errors="backslashreplace")) if part]
+    return {one.commit: one for one in found}
 
 
 def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
@@ -84,7 +98,7 @@ def has_given_up(repository: Repository, path: str, revision: str, limit: int) -
 
 
 def _commit(text: str) -> Commit:
-    name, seconds, author, body, names = text.split("\0", 4)
+    name, parents, seconds, author, body, names = text.split("\0", 5)
     return Commit(
         commit=name,
         author=author,
@@ -92,6 +106,7 @@ def _commit(text: str) -> Commit:
         subject=body.partition("\n")[0],
         trailers=message.parse(body),
         paths=tuple(path for path in names.strip("\0\n").split("\0") if path),
+        parent=parents.partition(" ")[0],
     )
 
 

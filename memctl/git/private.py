@@ -1,4 +1,5 @@
-"""memctl's own folders and files in the Git directory. They hold drafts with the words of people and agents.
+"""memctl's own folders and files in the Git directory, and locks on them. They hold drafts with the words of people and
+agents.
 
 Nobody but the owner of the clone reads them: folders have mode 0700 and files 0600, whatever the umask. In a repository
 that Git shares with a group (`core.sharedRepository`), whose folders are set-group-ID and writable by the group, the
@@ -26,9 +27,15 @@ def make_folder(folder: Path) -> None:
 
 
 def open_file(file: Path, flags: int) -> int:
-    """Return a descriptor of a file, which is made if `flags` say so. Raises OSError."""
+    """Return a descriptor of a file, which is made with the folders above it if `flags` say so. Raises OSError."""
     is_new = bool(flags & os.O_CREAT) and not os.path.lexists(file)
-    descriptor = os.open(file, flags, 0o600)
+    try:
+        descriptor = os.open(file, flags, 0o600)
+    except FileNotFoundError:
+        if not is_new:
+            raise
+        make_folder(file.parent)
+        descriptor = os.open(file, flags, 0o600)
     if is_new and hasattr(os, "fchmod"):
         os.fchmod(descriptor, _folder_mode(file.parent) & 0o660)
     return descriptor
@@ -36,7 +43,6 @@ def open_file(file: Path, flags: int) -> int:
 
 def make_file(file: Path) -> None:
     """Make an empty file, and the folders above it, unless it is there. Raises OSError."""
-    make_folder(file.parent)
     if not file.exists():
         os.close(open_file(file, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)))
 
@@ -55,3 +61,27 @@ def _folder_mode(parent: Path) -> int:
     """Return the mode of a folder below another: open to a group if that one is."""
     is_shared = parent.stat().st_mode & _GROUP == _GROUP
     return stat.S_ISGID | 0o770 if is_shared else 0o700
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock the file of an open descriptor; returns False if another process has it locked.
+
+    The system ends the lock when the process ends, or when the descriptor is closed.
+    """
+    if os.name == "nt":  # pragma: no cover  # not run by the suite, which has no such machine
+        import msvcrt
+
+        try:
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            return True
+        except OSError:
+            return False
+    import fcntl  # which Windows has not
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False

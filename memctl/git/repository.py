@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +17,8 @@ from memctl.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     from memctl.git.coprocess import AnsweringProcess
+    from memctl.git.git import Process
     from memctl.git.objects import Objects
-    from memctl.git.process import Process
 
 # Files of the Git directory while an operation is under way in which a commit of ours would be an accident.
 _UNDER_WAY = {
@@ -30,7 +31,7 @@ _UNDER_WAY = {
     "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
 UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until such an operation is over
-_COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 # Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
 _FOLLOWING = "^(branch|remote)[.]"  # settings of which branch goes with which, and where remotes are
@@ -48,6 +49,11 @@ _OWN = "memctl."  # how the names of memctl's own settings begin
 _PROMISED = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
 _PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN]).replace(".", "[.]")
 _LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
+_STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind")
+_ALL = ("--untracked-files=all", "--ignored", "--no-renames", "--")
+_COMMIT = b"# branch.oid "
+_UPSTREAM = b"# branch.upstream "
+_FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
 
@@ -63,6 +69,7 @@ class Repository:
         self.common_dir = common_dir
         self._settings: dict[str, str] | None = None
         self._listing: Process | None = None  # of the settings
+        self.variables: Callable[[], object] | None = None  # waits for another command that says them, and learns them
 
     @cached_property
     def objects(self) -> Objects:
@@ -260,6 +267,8 @@ class Repository:
 
     def settings(self) -> dict[str, str]:
         """Return the settings of Git that a commit depends on, keys in lower case; read once."""
+        if self._settings is None and self._listing is None and self.variables:
+            self.variables()
         self.ask_settings()
         if self._settings is None:
             assert self._listing is not None
@@ -324,10 +333,44 @@ class Repository:
         configured = self.settings().get("core.hookspath")
         return self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
 
-    def commit_hooks(self, *, others: bool = False) -> list[Path]:
-        """Return the hooks that a commit runs; with `others` those too that come with it in every lane."""
-        folder, names = self.hooks_folder(), (*_COMMIT_HOOKS, *(_OTHER_HOOKS if others else ()))
-        return [folder / name for name in names if os.access(folder / name, os.X_OK)]
+    def hooks_of_commit(self) -> list[Path]:
+        """Return the hooks that run for a commit: `COMMIT_HOOKS`, and those that come with it in every lane."""
+        folder = self.hooks_folder()
+        return [folder / name for name in (*COMMIT_HOOKS, *_OTHER_HOOKS) if os.access(folder / name, os.X_OK)]
+
+
+class StatusProcess:
+    """A git command under way: which commit HEAD is, and which files below a folder differ from it."""
+
+    def __init__(self, top: Path, prefix: str) -> None:
+        self.started = time.time_ns()
+        self._args = [*_STATUS, *_ALL, prefix]
+        self._process = git.start(self._args, top)
+
+    def commit(self) -> str:
+        """Return the commit that HEAD is, "" before the first one."""
+        told = [item for item in self._said if item.startswith(_COMMIT)]
+        name = told[0].removeprefix(_COMMIT).decode() if told else ""
+        return name if name.isalnum() else ""
+
+    def has_upstream(self) -> bool:
+        """Return whether the branch follows another one."""
+        return any(item.startswith(_UPSTREAM) for item in self._said)
+
+    def differing(self, *, ignored: bool = True) -> list[str]:
+        """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""
+        found = []
+        for item in self._said:
+            if not ignored and item[:1] == b"!":
+                continue
+            count = _FIELDS_BEFORE_PATH.get(item[:1])
+            if count is not None:
+                found.append(git.name(item.split(b" ", count)[count]))
+        return found
+
+    @cached_property
+    def _said(self) -> list[bytes]:
+        return git.finish(self._process, self._args).split(b"\0")
 
 
 def _is_commit(name: str) -> bool:

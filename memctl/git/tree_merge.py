@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git
-from memctl.git.process import Process
+from memctl.git.git import Process
 from memctl.git.repository import Repository
 
 # Who makes the commits that only `git merge-tree` sees, and when: nobody, at any time.

@@ -292,7 +292,7 @@ def _content(file: Path, name: str) -> bytes | None:
     try:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode):
-            raise MemctlError(f"{name} is no plain file", "move it away first")
+            raise MemctlError(f"{name} is not a regular file", "move it away first")
         if status.st_size > _MOST_BYTES:
             raise MemctlError(f"{name} has {status.st_size:,} bytes", "that is no such file as memctl changes")
         return file.read_bytes()

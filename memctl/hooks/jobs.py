@@ -107,11 +107,13 @@ def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patien
 
 def _end_killed(memory: Memory, one: SessionDir) -> None:
     from memctl.hooks import session_end
+    from memctl.write import commit
 
     found, is_old = live_sessions.read(one), draft_page.is_old(one, memory.config.session_pause)
     if found is not None and found.host in HOSTS:
         summarize.take_in(memory, HOSTS[found.host], found.transcript, one, is_over=True)
     session_end.end(memory, one, was_killed=True)
+    commit.end_batch(memory)
     live_sessions.end(one)
     if is_old:  # until then it may be taken up again
         draft_page.drop(one)

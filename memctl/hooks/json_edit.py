@@ -40,7 +40,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
         where = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise MemctlError(f"{name}{where} is not JSON: {getattr(error, 'msg', error)}", "nothing was changed") from None
     if not isinstance(found, dict):
-        raise MemctlError(f"{name} is no JSON object", "nothing was changed")
+        raise MemctlError(f"{name} is not a JSON object", "nothing was changed")
     return found
 
 
@@ -183,4 +183,4 @@ def _skip(text: str, at: int) -> int:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")

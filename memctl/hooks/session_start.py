@@ -107,7 +107,8 @@ def _before_compaction(memory: Memory, state: SessionState | None) -> str:
 
 
 def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) -> str:
-    """Return the state of the task that an earlier session has left on this branch; "" if there is none.
+    """Return the state of the task that an earlier session has left on this branch, or on the one that this was made
+    from; "" if there is none.
 
     The session goes on with it within the pause that a session may make (`session_pause_hours`), or if its host says
     that it is continued. A task that another session is at, which has not ended, is that one's.
@@ -119,7 +120,7 @@ def _of_earlier_session(memory: Memory, payload: Payload, folder: SessionDir) ->
     from memctl.pack import last_work
     from memctl.task import versions
 
-    saved = versions.newest_of(snapshot, versions.workflow_for(memory, snapshot))
+    saved = versions.newest_of(snapshot, versions.to_resume(memory, snapshot))
     if saved is None or not last_work.is_pending(saved, last_work.sessions(snapshot)):
         return ""
     seconds = timestamps.days_between(saved.saved_at, memory.now) * 86_400

@@ -32,6 +32,7 @@ _WIDTHS = (0, 60, 45, 36)  # characters of the titles in those lines, 0 for all,
 _LEAD_SHARE = 0.3  # of the items' tokens: with the frame a quarter of the pack; rules.md#quality
 _NO_WEIGHT = 100  # more than anything weighs
 _LEAD = PackPart("critical", "Most important")
+_PROPOSED = PackPart("proposed", "Proposed, not accepted yet")
 _CHECK = PackPart("check", "Check before use")  # what may not hold any more: its code has changed
 TOO_LARGE = "too large"
 _NAMED = 3  # things too large for a budget whose titles come before all that is not
@@ -175,14 +176,15 @@ class _Filling:
         return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
-        """Whole items, as long as they fit beside the frame and the list."""
+        """Whole items, as long as they fit beside the frame and the list, none with the text of another."""
         room = self._budget - self.cost(frame, []) - self._share()
         rooms = {part.name: part.limit for part in self.draft.parts if part.limit}
         limited = {item.key: part.name for part in self.draft.parts if part.limit for item in part.items}
         kept: list[Item] = []
+        bodies = set[str]()
         for item in self._in_turn():
             cost, part = self._costs[item.key], limited.get(item.key, "")
-            if cost <= min(room, rooms.get(part, room)):
+            if cost <= min(room, rooms.get(part, room)) and _is_new(item, bodies):
                 room -= cost
                 kept.append(item)
                 if part:
@@ -192,14 +194,14 @@ class _Filling:
             if room < _ITEM or misses >= _MISSES:
                 break
             misses += 1
-            if self._costs[item.key] <= room:
+            if self._costs[item.key] <= room and _is_new(item, bodies):
                 room -= self._costs[item.key]
                 kept.append(item)
                 misses = 0
         return kept
 
     def _filled_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
-        """With what has room beside the lines of the rest, which may take less than was kept for them."""
+        """With what has room beside the lines of the rest, be it a text that is there already."""
         room, keys = self._budget - self.cost(frame, kept, *self._most_lines(frame, kept)), {item.key for item in kept}
         keys |= {item.key for part in self.draft.parts if part.limit for item in part.items}
         for item in (*self.draft.items(), *self._made):
@@ -249,18 +251,32 @@ class _Filling:
         asked = id(frame), [item.key for item in kept]
         if self._lines_of[0] == asked:
             return self._lines_of[1]
-        sample = [f"- {each.id} {each.title}\n" for each in left[:_SAMPLE]]
-        line = max(1.0, self._count("".join(sample)) / max(1, len(sample)))
-        guess = int((self._budget - self.cost(frame, kept)) / line)
+        least = min(len(left), self.draft.least_lines)
         lines = 0, 0
         for width in _WIDTHS:
-            cost = partial(self.cost, frame, kept, width=width)
-            lines = _most(cost, self._budget, min(len(left), 2 + self._budget // _LINE), guess, line), width
-            guess = lines[0] + 1
-            if lines[0] >= min(len(left), self.draft.least_lines):
+            most, line = self._line_limit(left, width, least, alone=not kept)
+            guess = lines[0] + 1 if lines[0] else int((self._budget - self.cost(frame, kept)) / line)
+            lines = _most(partial(self.cost, frame, kept, width=width), self._budget, most, guess, line), width
+            if lines[0] >= least:
                 break
         self._lines_of = asked, lines
         return lines
+
+    def _line_limit(self, left: Sequence[Left], width: int, least: int, *, alone: bool) -> tuple[int, float]:
+        """Return how many lines their share of the budget holds, at least `least`, and the tokens of one by a sample.
+
+        Without a whole item beside them the lines are all there is, and may take what they need.
+        """
+        most = min(len(left), 2 + self._budget // _LINE)
+
+        def cost(number: int) -> int:
+            return self._count("".join(f"- {each.id} {_shortened(each, width).line}\n" for each in left[:number]))
+
+        line = max(1.0, cost(_SAMPLE) / max(1, min(_SAMPLE, len(left))))
+        if alone:
+            return most, line
+        share = int(self._budget * self.draft.lines)
+        return max(least, _most(cost, share, most, int(share / line), line)), line
 
     def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
         """Return the pack with some of the items, and as many lines of what is left out."""
@@ -270,8 +286,9 @@ class _Filling:
         left: list[Left] = []
         if frame.has_parts:
             leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
-            within = self._by_part(keys - {item.key for item in (*leading, *changed)}, kept)
-            parts = [(_LEAD, leading), *within, (_CHECK, changed)]
+            proposed = [item for item in kept if item.is_proposed and not item.has_changed]
+            within = self._by_part(keys - {item.key for item in (*leading, *proposed, *changed)}, kept)
+            parts = [(_LEAD, leading), *within, (_PROPOSED, proposed), (_CHECK, changed)]
             left = self.left_out(kept)[len(large) :]
         totals = self._totals - Counter((item.section, _left(item).kind) for item in large)
         sizes = Counter[str]()
@@ -323,6 +340,13 @@ class _Filling:
         """Return what is left out, with why if it is for its size."""
         is_large = self._costs[item.key] > self._largest
         return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
+
+
+def _is_new(item: Item, bodies: set[str]) -> bool:
+    """Note the text of an item among those of a pack; return whether it is the first with it, or has none."""
+    is_new = not item.body or item.body not in bodies
+    bodies.add(item.body)
+    return is_new
 
 
 def _most(cost: Callable[[int], int], limit: int, most: int, guess: int, each: float) -> int:

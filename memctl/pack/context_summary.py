@@ -177,7 +177,8 @@ def _units(text: str) -> list[Unit]:
     found = list(islice(units(text), _MOST + 1))
     if len(found) > _MOST:
         raise MemctlError(
-            f"the text has more than {_MOST:,} sentences and blocks", "let the sub-agent say less, or give a part of it"
+            f"the text has more than {_MOST:,} sentences and blocks",
+            "ask the sub-agent for a shorter text, or give only a part of this one",
         )
     return found
 

@@ -11,6 +11,8 @@ from memctl.record.notices import FOREIGN_NOTICE, NOTICE
 from memctl.text import headings, markdown
 from memctl.text.lazy_regex import lazy_regex
 
+PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
+
 # Control characters but tab and line end, other ends of lines, marks of direction, invisible tags.
 _STEERING = lazy_regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
@@ -41,6 +43,11 @@ class Item(msgspec.Struct, frozen=True):
     weight: int = 0
     has_changed: bool = False
     section: str = ""
+
+    @property
+    def is_proposed(self) -> bool:
+        """Whether it is a decision that nobody has accepted yet."""
+        return ("status", PROPOSED) in self.facts
 
     def fields(self) -> list[ItemField]:
         """Return the body by its headings; text before the first heading has none."""

@@ -11,7 +11,7 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -19,8 +19,17 @@ from memctl.errors import MemctlError
 from memctl.pack import compaction, items
 from memctl.pack.budget_fill import CountTokens, Pack, fill
 from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
-from memctl.pack.handoff_request import COMPLETE, CONTINUATION, EMERGENCY, FIELDS, HandoffRequest
-from memctl.pack.handoff_scope import AIMS, BUDGETS, CHANGED, LEAST, RELEVANT, SECTION, TASK, Scope
+from memctl.pack.handoff_request import (
+    CHANGED,
+    EMERGENCY,
+    FIELDS,
+    RELEVANT,
+    SECTION,
+    TASK,
+    TYPES,
+    HandoffRequest,
+)
+from memctl.pack.handoff_scope import Scope
 from memctl.pack.items import Sources
 from memctl.pack.last_work import PRIOR
 from memctl.record.checkpoint import Checkpoint
@@ -33,24 +42,30 @@ from memctl.text.phrases import quantity, some
 from memctl.text.words import stems
 
 _SKILLS = 8  # tags that say what a piece of work asks for
-_SAID_SHARE = 0.6  # of the budget at most for what is said, so that there is room for the context
 _LINES_SHARE = 0.5  # of the budget at most for the titles of what must stay and has no room
 # What weighs how much: the task first, then what bears on it or must stay, by its own weight or rank, then pages.
 _OF_TASK, _OF_REST, _LEADING = 40, 30, 10
 _SHOWN = 5  # of what is missing, by name
 _ESCAPED_END = re.compile(r"\\[nrt]")  # as quoted text in YAML has it
 _WORD = re.compile(r"[A-Za-z0-9_./,-]+")
-_TITLES = {
-    "current_task_state": "In progress",
-    "changed_since": "Changed since the task was written down",
-    "blocking_dependencies": "Blocking",
-    "critical_decisions": "Critical decisions",
-    "open_issues": "Open issues",
-    "not_started": "Other work",
-    "completed": "Completed",
-    "observations": "Learned",
-    "other": "Besides",
-}
+# The parts of a package: their titles, the records of each, and their order. A record is in the first that takes it.
+_PARTS: dict[str, tuple[str, Callable[[Record, Scope, str], bool], str]] = {
+    "current_task_state": ("In progress", lambda r, scope, _: r in scope.subject.tasks, "task"),
+    "changed_since": ("Changed since the task was written down", lambda r, scope, _: scope.keeps.get(r.path) == CHANGED,
+                      "date"),
+    "blocking_dependencies": ("Blocking", lambda r, *_: _is_open(r, "issue") and bool(
+        r.blocks or r.severity == "critical"), "severity"),
+    "critical_decisions": ("Critical decisions", lambda r, *_: _is_open(r, "decision"), "importance"),
+    "open_issues": ("Open issues", lambda r, *_: _is_open(r, "issue"), "severity"),
+    "not_started": ("Other work", lambda r, *_: _is_open(r, "state"), "date"),
+    "completed": ("Completed", lambda r, _, giver: r.agent_id == giver and r.status in ("done", "resolved"), "date"),
+    "observations": ("Learned", lambda r, *_: _is_open(r, "learning"), "importance"),
+    "other": ("Besides", lambda *_: True, "date"),
+}  # fmt: skip
+
+
+def _is_open(record: Record, name: str) -> bool:
+    return record.memory_type == name and record.is_open
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -115,69 +130,58 @@ def package(
     """Return the package of a handoff, in at most as many tokens as were asked for.
 
     It has what must stay: whole, the weightiest first, or by id and title where there is no room. Raises MemctlError if
-    any of that is missing from sections handed over, unless it is an emergency, or if what the giver says is too long.
+    any of that is missing from sections handed over, unless it is an emergency, or if what is said has no room.
     """
-    parts = _groups(scope, asked)
-    expertise = _expertise(snapshot, scope.records, asked.target)
-    opening, closing = _opening(asked, expertise, scope), tuple(_closing(asked))
-    _refuse_wordy([*opening, *closing], asked, count)
+    groups = _groups(scope, asked)
+    expertise = _expertise(snapshot, scope.records, asked.to_agent_id)
     written = _items(snapshot, scope, sources)
     must = [item for key, item in written.items() if key in scope.keeps]
     named = count("".join(f"- {item.id} {item.title}\n" for item in must))
     draft = PackDraft(
         project=snapshot.config.project,
-        parts=tuple(_parts(parts, scope, written)),
+        parts=tuple(_parts(groups, scope, written)),
         title="Handoff of {project}",
         root="agent_handoff",
-        opening=opening,
-        closing=closing,
+        opening=_opening(asked, expertise, scope),
+        closing=_closing(asked),
         others=scope.left,
         lines=min(_LINES_SHARE, max(0.15, named / asked.budget)),
         least_lines=len(must),
         leading=_LEADING,
         made=now,
-        source=asked.source,
-        target=asked.target,
+        source=asked.from_agent_id,
+        target=asked.to_agent_id,
         keeps_notes=True,
     )
     pack = fill(draft, asked.form, asked.budget, count, inter_agent=True)
     report = _report(asked, pack, scope, written, count)
-    if report.is_chosen and asked.sections and asked.kind != EMERGENCY:
+    if report.is_chosen and asked.sections and asked.handoff_type != EMERGENCY:
         lacking = [f"- {check}" for check in report.checks if check.missing]
+        is_small = asked.budget < TYPES[asked.handoff_type].budget
+        larger = "give a larger --budget" if is_small else "as a type with a larger budget"
         raise MemctlError(
             "\n".join(["the package would lack what must stay:", *lacking]),
-            "hand over fewer sections (--section), or "
-            + ("give a larger --budget" if asked.budget < BUDGETS[asked.kind] else "as a type with a larger budget"),
+            f"hand over fewer sections (--section), or {larger}",
         )
-    return Package(pack, parts, expertise, report)
+    return Package(pack, groups, expertise, report)
 
 
 def _groups(scope: Scope, asked: HandoffRequest) -> dict[str, list[Record]]:
-    """Return the records of a handoff by part, most important first; each is in one part.
+    """Return the records of a handoff by part, most important first.
 
     For a specialist they stay in the order in which they bear on the task.
     """
-    records, agent = scope.records, asked.source
-    has_rank = RELEVANT in scope.keeps.values()
-    newest = sorted(records, key=ORDERS["date"][0], reverse=True)
-    weighty = list(records) if has_rank else sorted(records, key=ORDERS["importance"][0], reverse=True)
-    issues = [r for r in records if r.memory_type == "issue" and r.is_open]
-    issues = issues if has_rank else sorted(issues, key=ORDERS["severity"][0])
-    groups = {
-        "current_task_state": [r for r in scope.tasks if r in records],
-        "changed_since": [r for r in newest if scope.keeps.get(r.path) == CHANGED],
-        "blocking_dependencies": [r for r in issues if r.blocks or r.severity == "critical"],
-        "critical_decisions": [r for r in weighty if r.memory_type == "decision" and r.is_open],
-        "open_issues": issues,
-        "not_started": [r for r in newest if r.memory_type == "state" and r.is_open],
-        "completed": [r for r in newest if r.agent_id == agent and r.status in ("done", "resolved")],
-        "observations": [r for r in weighty if r.memory_type == "learning" and r.is_open],
-        "other": newest,
-    }
-    taken: set[str] = set()
-    for name, found in groups.items():
-        groups[name] = [record for record in found if record.path not in taken]
-        taken |= {record.path for record in found}
+    groups: dict[str, list[Record]] = {name: [] for name in _PARTS}
+    for record in scope.records:
+        groups[
+            next(name for name, (_, takes, _) in _PARTS.items() if takes(record, scope, asked.from_agent_id))
+        ].append(record)
+    for name, (_, _, order) in _PARTS.items():
+        if order == "task":
+            groups[name].sort(key=scope.subject.tasks.index)
+        elif order == "date" or RELEVANT not in scope.keeps.values():
+            key, is_descending = ORDERS[order]
+            groups[name].sort(key=key, reverse=is_descending)
     return groups
 
 
@@ -186,35 +190,28 @@ def _items(snapshot: Snapshot, scope: Scope, sources: Sources) -> dict[str, Item
     origins = sources.origins(list(scope.records))
     ranks = {path: rank for rank, path in enumerate(scope.keeps)}
     found = {page.key: msgspec.structs.replace(page, weight=_LEADING) for page in scope.pages}
-    if isinstance(scope.state, Checkpoint) and scope.state.checkpoint_id in scope.keeps:
-        found[scope.state.checkpoint_id] = _of_checkpoint(snapshot, scope.state)
+    state = scope.subject.state
+    if isinstance(state, Checkpoint) and state.checkpoint_id in scope.keeps:
+        body = items.screened(snapshot, resume_text.write(state).text)  # the text with which work goes on from there
+        facts = (("date", state.saved_at), ("by", state.saved_by))
+        name, title = state.checkpoint_id, f"Checkpoint of {state.workflow_id}"
+        found[name] = Item("checkpoint", name, title, body, facts, name, _OF_TASK)
     for record in scope.records:
         item, why = items.of_record(snapshot, record, origins), scope.keeps.get(record.path)
-        if why is None:
-            item = msgspec.structs.replace(item, body=compaction.shortened(item.body), weight=0)
-        elif why == TASK:
-            item = msgspec.structs.replace(item, weight=_OF_TASK)
-        else:
-            item = msgspec.structs.replace(item, weight=max(_LEADING + 1, _OF_REST - ranks[record.path]))
-        found[record.path] = item
+        rank = _OF_TASK if why == TASK else max(_LEADING + 1, _OF_REST - ranks.get(record.path, 0)) if why else 0
+        body = item.body if why else compaction.shortened(item.body)
+        found[record.path] = msgspec.structs.replace(item, body=body, weight=rank)
     return found
 
 
-def _of_checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
-    """Return the state of a task that a checkpoint has, as the text with which work goes on from there."""
-    facts = (("date", saved.saved_at), ("by", saved.saved_by))
-    body = items.screened(snapshot, resume_text.write(saved).text)
-    title = f"Checkpoint of {saved.workflow_id}"
-    return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id, _OF_TASK)
-
-
 def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Item]) -> Iterator[PackPart]:
-    saved = tuple(item for item in written.values() if item.kind == "checkpoint")
-    for name, found in groups.items():
-        first = saved if name == "current_task_state" else ()
-        yield PackPart(name, _TITLES[name], (*first, *(written[record.path] for record in found)))
-        if name == "current_task_state":
-            title = "Sections handed over" if SECTION in scope.keeps.values() else "Pages"
+    saved = [item for item in written.values() if item.kind == "checkpoint"]
+    title = "Sections handed over" if SECTION in scope.keeps.values() else "Pages"
+    for name, records in groups.items():
+        is_first = name == "current_task_state"
+        found = [written[record.path] for record in records]
+        yield PackPart(name, _PARTS[name][0], (*(saved if is_first else ()), *found))
+        if is_first:
             yield PackPart("sections", title, tuple(written[page.key] for page in scope.pages))
     yield msgspec.structs.replace(PRIOR, items=scope.prior)
 
@@ -231,15 +228,21 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
         return f"{asked}; {agent} has {', '.join(map(one_line, profile.skills))}."
     known = stems(" ".join(profile.skills))
     held = [tag for tag in required if stems(tag) & known]
-    score = len(held) / len(required)
-    return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'} ({score:.0%})."
+    names = ", ".join(map(one_line, held)) or "none of them"
+    return f"{asked}; {agent} has {names} ({len(held) / len(required):.0%})."
 
 
 def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:
-    head = f"{asked.id} from {one_line(asked.source)} to {one_line(asked.target)}, {asked.kind}"
+    """Return what the package begins with: what it is, for whom and why, and where the work stands."""
+    head = f"{asked.id} from {one_line(asked.from_agent_id)} to {one_line(asked.to_agent_id)}, {asked.handoff_type}"
     head += f", {', '.join(asked.sections)}" if asked.sections else ""
+    head += f". `memctl handoff accept {asked.id}` takes it over."
+    more = sum(record not in scope.records for record in scope.subject.known)
+    if TYPES[asked.handoff_type].is_narrow and more:
+        commands = "; ".join(f"`memctl list --section {one[1:]}`" for one in asked.sections) or "`memctl list`"
+        head += f" Besides there are {quantity(more, 'record')}: {commands}."
     texts = [
-        ("handoff_metadata", "", f"{head}. `memctl handoff accept {asked.id}` takes it over. {_beyond(asked, scope)}"),
+        ("handoff_metadata", "", head),
         ("reason", "Reason", one_line(asked.reason)),
         ("task", "Task", one_line(asked.task)),
         ("agent_expertise_match", "Expertise", expertise),
@@ -247,80 +250,62 @@ def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackN
         ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
         ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
     ]
-    notes = [PackNote(name, title, text.strip(), essential=True) for name, title, text in texts if text]
+    notes = [PackNote(name, title, text, essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])
 
 
-def _beyond(asked: HandoffRequest, scope: Scope) -> str:
-    """Return how much there is besides what the type of handoff is about, and what lists it."""
-    number = sum(record not in scope.records for record in scope.known)
-    if asked.kind in (COMPLETE, CONTINUATION) or not number:
-        return ""
-    command = "; ".join(f"`memctl list --section {section[1:]}`" for section in asked.sections) or "`memctl list`"
-    return f"Besides there are {quantity(number, 'record')}: {command}."
-
-
-def _closing(asked: HandoffRequest) -> Iterator[PackNote]:
-    """Yield what the last agent wants the next one to know, how it is known to be done, and what it does."""
-    for field in FIELDS[::-1]:
-        if lines := asked.lines.get(field.name):
-            text = "\n".join(f"- {one_line(line)}" for line in lines)
-            yield PackNote(field.element or field.name, field.title, text, essential=True)
-
-
-def _refuse_wordy(notes: Sequence[PackNote], asked: HandoffRequest, count: CountTokens) -> None:
-    tokens = count("\n".join(f"{note.title} {note.text}" for note in notes))
-    if tokens > _SAID_SHARE * asked.budget:
-        least = math.ceil(tokens / _SAID_SHARE)
-        is_possible = least <= BUDGETS[asked.kind]
-        hint = f"give a --budget of {least} or more" if is_possible else "put the long part into records"
-        raise MemctlError(f"what you say of the handoff takes {tokens:,} of {asked.budget:,} tokens", hint)
+def _closing(asked: HandoffRequest) -> tuple[PackNote, ...]:
+    """Return what the last agent wants the next one to know, how it is known to be done, and what comes next."""
+    said = {field: asked.lines.get(field.name, ()) for field in FIELDS[::-1]}
+    return tuple(
+        PackNote(field.element or field.name, field.title, "\n".join(f"- {one_line(line)}" for line in lines), True)
+        for field, lines in said.items()
+        if lines
+    )
 
 
 def _report(
-    asked: HandoffRequest, pack: Pack, scope: Scope, written: Mapping[str, Item], count: CountTokens
+    asked: HandoffRequest, pack: Pack, scope: Scope, written: dict[str, Item], count: CountTokens
 ) -> HandoffReport:
-    """Measure a finished package, and look for everything that must be in it."""
+    """Measure a finished package, and look for everything that must be in it.
+
+    All plain words of a text must be in the package, whatever its format does to other characters; a record or a page
+    has to be there whole, too.
+    """
     included = Counter(pack.included())
-    there = [item for item in written.values() if included[item.id]]
     before = sum(scope.sizes.values())
-    after = min(before, sum(count(f"{item.id} {item.title}\n{item.body}") for item in there))
-    by_why: dict[str, list[str]] = {}
+    there = (f"{item.id} {item.title}\n{item.body}" for item in written.values() if included[item.id])
+    after = min(before, sum(map(count, there)))
+    words = frozenset(_words(pack.text))
+    found: dict[str, list[str]] = {}
     for key, why in scope.keeps.items():
-        by_why.setdefault(why, []).append(written[key].id)
-    wanted = {
-        **by_why,
+        found.setdefault(why, []).append(written[key].id)
+    given = {
         "last file modifications": [path for path, _ in asked.changes],
         "ownership": asked.sections,
-        "what is said": [text for _, texts in asked.texts() for text in texts],
+        "what is said": [text for texts in asked.texts.values() for text in texts],
     }
-    words = frozenset(_words(pack.text))
-    checks = tuple(_check(name, texts, words, included if name in by_why else None) for name, texts in wanted.items())
+    checks = []
+    for name, texts in {**found, **given}.items():
+        missing = tuple(text for text in texts if not words.issuperset(_words(text)))
+        by_title = (text for text in texts if name in found and not included[text] and text not in missing)
+        checks += [Check(name, len(texts), missing, tuple(by_title))] if texts else []
     return HandoffReport(
         before=before,
         after=after,
         reduction=round(1 - after / before, 4) if before else 0.0,
-        aim=AIMS[asked.kind],
+        aim=TYPES[asked.handoff_type].aim,
         removed=dict(Counter(left.why or "of no room" for left in pack.left_out)),
         tokens=pack.tokens,
         budget=pack.budget,
-        least=LEAST[asked.kind],
-        checks=tuple(check for check in checks if check.total),
+        least=TYPES[asked.handoff_type].least,
+        checks=tuple(checks),
         is_chosen=any(check.missing for check in checks),
     )
 
 
-def _check(name: str, texts: Sequence[str], words: frozenset[str], included: Mapping[str, int] | None) -> Check:
-    """Look for texts: all their plain words must be in the package, whatever its format does to other characters. For
-    ids, also whether the things are `included` whole."""
-    missing = tuple(text for text in texts if not words.issuperset(_words(text)))
-    by_title = () if included is None else tuple(text for text in texts if not included[text] and text not in missing)
-    return Check(name, len(texts), missing, by_title)
-
-
 def _words(text: str) -> Iterator[str]:
     for word in _WORD.findall(_ESCAPED_END.sub(" ", html.unescape(text))):
-        stripped = word.strip("./,-_")
-        if stripped:
+        if stripped := word.strip("./,-_"):
             yield stripped
-            yield from (part for part in re.split(r"[/,]", stripped) if part)
+            yield from filter(None, re.split(r"[/,]", stripped))

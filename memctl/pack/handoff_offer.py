@@ -10,13 +10,12 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import handoff, handoff_request, handoff_scope, phase, supply
 from memctl.pack.budget_fill import CountTokens
-from memctl.pack.context_summary import BUDGET
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_request import CONTINUATION, EMERGENCY, FIELDS, HandoffRequest, MissingField, within
-from memctl.pack.handoff_scope import BUDGETS
+from memctl.pack.handoff_request import CONTINUATION, EMERGENCY, FIELDS, TYPES, HandoffRequest, MissingField
+from memctl.pack.handoff_scope import Subject
 from memctl.pages import access_filter
 from memctl.record.change import Change, Write, WriteOptions
-from memctl.record.handoff import package_path
+from memctl.record.handoff import KEYS, OFFERED, package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.pages import code_path
 from memctl.record.record import TITLE_LIMIT, Record
@@ -24,6 +23,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.sources import recency
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
+from memctl.task import events
 from memctl.team import handoffs, ownership, read_access, ref_state
 from memctl.team.handoffs import Transfer
 from memctl.team.ref_state import StateOutcome, Step
@@ -47,11 +47,13 @@ class HandoffRefused(MemctlError):
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """A handoff that is recorded (or would be): as it was asked for, what was written and agreed, and the package."""
+    """A handoff that is recorded (or would be): as it was asked for, what was written and agreed, the package, and what
+    went wrong besides."""
 
     asked: HandoffRequest
     done: Done
     package: Package
+    warnings: tuple[str, ...] = ()
 
 
 def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
@@ -59,18 +61,22 @@ def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
 
     The giver is whoever is at work; only in an emergency it may be another one. Raises MemctlError.
     """
-    source, target = agent_name(asked.source) if asked.source else memory.actor, agent_name(asked.target)
-    if source != memory.actor and asked.kind != EMERGENCY:
-        raise MemctlError(
-            f"only {source} can hand over its work", "for an agent that failed: --type emergency --reason WHY", USAGE
-        )
-    most = BUDGETS[asked.kind]
+    source, target = (
+        agent_name(asked.from_agent_id) if asked.from_agent_id else memory.actor,
+        agent_name(asked.to_agent_id),
+    )
+    most = TYPES[asked.handoff_type].budget
+    if source != memory.actor and asked.handoff_type != EMERGENCY:
+        hint = "for an agent that failed: --type emergency --reason WHY"
+        raise MemctlError(f"only {source} can hand over its work", hint, USAGE)
     if asked.budget > most:
-        raise MemctlError(f"a handoff of type {asked.kind} has at most {most:,} tokens", exit_code=USAGE)
-    if source == target and asked.kind != CONTINUATION:
+        raise MemctlError(f"a handoff of type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
+    if source == target and asked.handoff_type != CONTINUATION:
         raise MemctlError(f"{target} would hand over to itself", "--type continuation goes on in a fresh window", USAGE)
     sections = tuple(dict.fromkeys(map(ownership.section_id, asked.sections)))
-    return msgspec.structs.replace(asked, source=source, target=target, budget=asked.budget or most, sections=sections)
+    return msgspec.structs.replace(
+        asked, from_agent_id=source, to_agent_id=target, budget=asked.budget or most, sections=sections
+    )
 
 
 def offer(
@@ -87,36 +93,43 @@ def offer(
     """
     asked = checked(memory, asked)
     ids = Ids(memory)
-    given = Transfer(handoff="", giver=asked.source, taker=asked.target, sections=asked.sections, now=memory.now)
-    made: list[tuple[Transfer, State, HandoffRequest, Package, Change]] = []  # the latest, with what it was made for
+    made: list[tuple[State, HandoffRequest, Package, Change]] = []  # the latest, with what it was made for
 
     def plan(state: State) -> Step:
-        nonlocal given
-        unowned = handoffs.unowned(state, asked.sections, memory.now)
-        given = msgspec.structs.replace(given, handoff=ids.anew().take(HANDOFF, memory.now[:10])[0], unowned=unowned)
-        return handoffs.offer(given)(state)
+        nonlocal asked
+        unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
+        asked = msgspec.structs.replace(asked, id=ids.anew().take(HANDOFF, memory.now[:10])[0], unowned=unowned)
+        return handoffs.offer(Transfer(asked.id, asked, memory.now))(state)
 
     def make(agreed: StateOutcome) -> Change:
         before = ref_state.content(agreed.before)
-        if not made or made[0][:2] != (given, before):
-            named = msgspec.structs.replace(asked, id=given.handoff, transfers=_transfers(memory, asked, agreed))
-            closed = read_access.closed_to(agreed.step.state, asked.target, memory.now)
+        if not made or (made[0][0], made[0][1].id) != (before, asked.id):
+            named = msgspec.structs.replace(asked, transfers=_transfers(asked, agreed, memory.now))
+            closed = read_access.closed_to(agreed.step.state, asked.to_agent_id, memory.now)
             snapshot = read() if closed is None else access_filter.without_closed(read(), closed)
             whole, package = _package(memory, snapshot, named, count)
-            made[:] = [(given, before, whole, package, _recorded(memory, ids, whole, package, given.unowned))]
+            made[:] = [(before, whole, package, _recorded(memory, ids, whole, package))]
         return made[0][-1]
 
     state = ref_state.read(memory).state
     make(StateOutcome(plan(state), state))  # nobody waits for that once the state changes
     done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
-    return Offered(made[0][2], done, made[0][3])
+    _, whole, package, change = made[0]
+    if options.dry_run:
+        return Offered(whole, done, package)
+    context = {name: whole.lines[name] for name in ("inputs", "expected_outputs", "deliverables", "constraints")}
+    mission = whole.task or change.title
+    noted = events.note_handoff(
+        memory, whole.id, OFFERED, whole.to_agent_id, whole.sections, mission=mission, **context
+    )
+    return Offered(whole, done, package, tuple(noted))
 
 
-def _transfers(memory: Memory, asked: HandoffRequest, agreed: StateOutcome) -> tuple[str, ...]:
+def _transfers(asked: HandoffRequest, agreed: StateOutcome, now: str) -> tuple[str, ...]:
     """Return what becomes of each section, a line each."""
     found = []
     for section in asked.sections:
-        before, held = agreed.before.live(section, memory.now), agreed.step.state.section_ownership_map[section]
+        before, held = agreed.before.live(section, now), agreed.step.state.section_ownership_map[section]
         was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
         found.append(f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}")
     return tuple(found)
@@ -129,69 +142,57 @@ def _package(
     whole."""
     sources = supply.sources(memory, snapshot, None)
     scope = handoff_scope.gather(snapshot, memory.now, asked, sources, count)
-    standing = phase.standing(snapshot, memory.now, sources.worked, scope.sections, scope.tasks[:1])
-    task = handoff_scope.task_named(snapshot, asked.task)
-    given = msgspec.structs.replace(
+    about = scope.subject
+    standing = phase.standing(snapshot, memory.now, sources.worked, about.sections, about.tasks[:1])
+    asked = msgspec.structs.replace(
         asked,
-        task=f"{one_line(task.title)} [{task.id}]" if task is not None else asked.task,
-        changes=_changes(memory, snapshot, scope.sections),
+        task=f"{one_line(about.named.title)} [{about.named.id}]" if about.named is not None else asked.task,
+        changes=_changes(memory, snapshot, about),
     )
-    whole = handoff_request.complete(given, scope.state, standing, scope.known, snapshot)
-    if found := list(handoff_request.findings(given, whole, count)):
+    whole = handoff_request.complete(asked, about.state, standing, about.known, snapshot, count)
+    if found := list(handoff_request.findings(asked, whole, count)):
         raise HandoffRefused(found)
-    summary = within(whole.summary, BUDGET if asked.kind != EMERGENCY else BUDGET // 2, count)
-    whole = msgspec.structs.replace(whole, summary=summary)
     return whole, handoff.package(snapshot, memory.now, whole, scope, sources, count)
 
 
-def _changes(memory: Memory, snapshot: Snapshot, sections: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _changes(memory: Memory, snapshot: Snapshot, about: Subject) -> tuple[tuple[str, str], ...]:
     """Return the files that were changed last: of sections those that they cover, or that their records refer to.
 
     What is kept from the reader of the snapshot is left out.
     """
-    globs = handoff_scope.globs_of(snapshot, sections)
-    if sections and not globs:
-        records = phase.of_sections(snapshot, snapshot.open_records, sections)
-        globs = [code_path(ref) for record in records for ref in record.code_refs]
-    if sections and not globs:
-        return ()
+    globs = about.globs
+    if about.sections and not globs:
+        records = phase.of_sections(snapshot, snapshot.open_records, about.sections)
+        globs = tuple(code_path(ref) for record in records for ref in record.code_refs)
+        if not globs:
+            return ()
     found = recency.last_files(memory.repository, globs=globs)
     closed = snapshot.withheld.among(path for path, _ in found)
     return tuple(one for one in found if one[0] not in closed)
 
 
-def _recorded(memory: Memory, ids: Ids, asked: HandoffRequest, made: Package, unowned: Sequence[str]) -> Change:
+def _recorded(memory: Memory, ids: Ids, asked: HandoffRequest, made: Package) -> Change:
     """Return the Change that adds the record, and beside it the package to the letter."""
     subject = asked.task or next(iter(asked.lines["immediate"]), asked.reason)
-    title = one_line(f"To {asked.target}: {_SOURCE.sub('', subject)}")
-    parts = {name: _named(made.parts[name]) for name in _PARTS}
-    texts = {field.record or field.name: list(asked.lines.get(field.name, ())) for field in FIELDS}
-    draft = create.Draft(
-        kind=HANDOFF,
-        values={
-            "title": title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 2]} …",
-            "from_agent_id": asked.source,
-            "to_agent_id": asked.target,
-            "handoff_type": asked.kind,
-            "task": asked.task or None,
-            "sections": list(asked.sections),
-            "unowned": list(unowned),
-            "context_token_count": made.pack.tokens,
-        },
-        content={
-            **texts,
-            **parts,
-            "reason": asked.reason,
-            "context_summary": asked.summary,
-            "in_progress": _named([*made.parts["current_task_state"], *made.parts["changed_since"]]),
-            "ownership_transfers": list(asked.transfers),
-            "expertise_match": made.expertise,
-            "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
-        },
-    )
-    change = create.create(memory, ids.anew(), None, draft)
-    record = change.writes[0]
-    return msgspec.structs.replace(change, writes=(record, Write(package_path(record.path), made.pack.text)))
+    title = one_line(f"To {asked.to_agent_id}: {_SOURCE.sub('', subject)}")
+    values = {
+        **{name: value for name in KEYS if (value := msgspec.to_builtins(asked)[name])},
+        "title": title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 2]} …",
+        "context_token_count": made.pack.tokens,
+    }
+    content: dict[str, str | list[str]] = {
+        **{field.record or field.name: list(asked.lines.get(field.name, ())) for field in FIELDS},
+        **{name: _named(made.parts[name]) for name in _PARTS},
+        "reason": asked.reason,
+        "context_summary": asked.summary,
+        "in_progress": _named([*made.parts["current_task_state"], *made.parts["changed_since"]]),
+        "ownership_transfers": list(asked.transfers),
+        "expertise_match": made.expertise,
+        "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
+    }
+    change = create.create(memory, ids.anew(), None, create.Draft(kind=HANDOFF, values=values, content=content))
+    package = Write(package_path(change.writes[0].path), made.pack.text)
+    return msgspec.structs.replace(change, writes=(change.writes[0], package))
 
 
 def _named(records: Sequence[Record]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A handoff as it is asked for: who gives what to whom, and what the giver says of it (rules.md#handoffs).
+"""A handoff as it is asked for: its type, who gives what to whom, and what the giver says of it (rules.md#handoffs).
 
 What the giver does not say comes from the state of the task and from the memory; what neither says is missing.
 """
@@ -6,15 +6,16 @@ What the giver does not say comes from the state of the task and from the memory
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from memctl.pack import phase
-from memctl.pack.budget_fill import CountTokens
+from memctl.pack.budget_fill import CountTokens, whole_lines
 from memctl.pack.context_summary import BUDGET, DECISIONS
 from memctl.pack.phase import Standing
 from memctl.record.checkpoint import Checkpoint
+from memctl.record.handoff import HandoffType, Parties
 from memctl.record.record import Record
 from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.record.snapshot import Snapshot
@@ -23,11 +24,46 @@ from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.text.phrases import some
 
-COMPLETE, SPECIALIST, CONTINUATION, EMERGENCY = "complete", "specialist", "continuation", "emergency"
+COMPLETE: Final = "complete"
+SPECIALIST: Final = "specialist"
+CONTINUATION: Final = "continuation"
+EMERGENCY: Final = "emergency"
+# Why a record or a page must be in a package, by rules.md#preservation or by the type of handoff.
+TASK, BINDING, RECENT, ISSUE, DETAIL, CHANGED, RELEVANT, SECTION = (
+    "current task", "binding decisions", "recent and proposed decisions", "severe and blocking issues",
+    "critical details", "changed since the task was written down", "what bears on the task", "pages of the sections",
+)  # fmt: skip
+_MUST = (BINDING, RECENT, ISSUE, DETAIL)
 NONE_RECORDED = "none recorded"
 _MOST = 20  # lines of a field: what is more belongs into records
 _NEEDED = ("reason", "summary", "immediate", "success_criteria")
 _NAMED = 8  # binding decisions by id, where the package has their texts
+
+
+class TypeRules(NamedTuple):
+    """A type of handoff: the tokens of its package at most and at least, the share of the context that is to go, and
+    why a record must be in it besides the task.
+
+    What has no such reason has no place in a narrow package. A ranked one has what search finds for the task.
+    """
+
+    budget: int
+    least: int
+    aim: float
+    reasons: tuple[str, ...] = _MUST
+    is_narrow: bool = False
+    is_ranked: bool = False
+    has_checkpoint: bool = True
+    has_prior: bool = True
+
+
+# The numbers: rules.md#handoffs.
+TYPES: dict[HandoffType, TypeRules] = {
+    COMPLETE: TypeRules(25_000, 15_000, 0.2),
+    SPECIALIST: TypeRules(10_000, 5_000, 0.2, is_narrow=True, is_ranked=True, has_checkpoint=False),
+    CONTINUATION: TypeRules(40_000, 30_000, 0.4, (*_MUST, CHANGED)),
+    EMERGENCY: TypeRules(15_000, 10_000, 0.2, (BINDING, ISSUE), is_narrow=True, has_prior=False),
+}
 
 
 class HandoffField(NamedTuple):
@@ -64,32 +100,29 @@ FIELDS = (
 )  # fmt: skip
 
 
-class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A handoff to be: its type, two agents, the sections, what is said, the format and tokens of its package.
+class HandoffRequest(Parties, frozen=True, kw_only=True):
+    """A handoff to be: what its record says of who gives what to whom, what is said, the format and tokens of the
+    package.
 
     `lines` are what the giver says, by the names of FIELDS. `id` and `transfers`, the ownership of each section as it
     becomes, are known once the shared state is. `changes` are the last modifications of files: path, and when and how.
     """
 
-    source: str
-    target: str = ""
-    kind: str = COMPLETE
     form: str = "auto"
     budget: int = 0
-    sections: tuple[str, ...] = ()
     reason: str = ""
     summary: str = ""
-    task: str = ""
     lines: Mapping[str, tuple[str, ...]] = {}
     changes: tuple[tuple[str, str], ...] = ()
     id: str = ""
     transfers: tuple[str, ...] = ()
 
-    def texts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield all that the giver says, by names."""
-        for name, text in (("reason", self.reason), ("summary", self.summary), ("task", self.task)):
-            yield name, (text,) if text else ()
-        yield from ((field.name, self.lines.get(field.name, ())) for field in FIELDS)
+    @property
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        """All that the giver says, by names."""
+        single = {"reason": self.reason, "summary": self.summary, "task": self.task}
+        given = {name: (text,) if text else () for name, text in single.items()}
+        return given | {field.name: self.lines.get(field.name, ()) for field in FIELDS}
 
 
 class MissingField(msgspec.Struct, frozen=True):
@@ -101,53 +134,48 @@ class MissingField(msgspec.Struct, frozen=True):
 
 
 def complete(
-    asked: HandoffRequest, state: TaskState, standing: Standing, known: Sequence[Record], snapshot: Snapshot
+    asked: HandoffRequest,
+    state: TaskState,
+    standing: Standing,
+    known: Sequence[Record],
+    snapshot: Snapshot,
+    count: CountTokens,
 ) -> HandoffRequest:
     """Return the handoff completed: what the giver does not say, the state of the task and the `known` records say.
 
     The summary begins with the decision of `standing`.
     """
+
+    def of_task(lines: Iterable[str]) -> list[str]:
+        source = f" [{state.task_id}]" if state.task_id and not isinstance(state, Checkpoint) else ""
+        return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_said(line)]
+
     blocking = [r for r in known if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
     made = [one.path for one in state.files if one.action in (CREATED, MODIFIED)]
     read = [one.path for one in state.files if one.path not in made] or [path for path, _ in asked.changes]
+    binding = phase.binding(known)
+    if asked.handoff_type == SPECIALIST or not binding:  # another package has the texts of these
+        binds = [f"{one_line(record.title)} [{record.id}]" for record in binding]
+    else:
+        binds = [f"Binding decisions: {some([record.id for record in binding], _NAMED)}"]
     found: dict[str, Iterable[str]] = {
-        "immediate": _of(state, state.next_actions or state.in_progress) or phase.next_actions(snapshot, blocking),
-        "success_criteria": _of(state, state.success_criteria or (state.goal,)),
-        "constraints": [*_of(state, state.constraints), *_binding(asked.kind, known)] or (NONE_RECORDED,),
-        "inputs": [*_of(state, state.inputs), *read] or (NONE_RECORDED,),
-        "expected_outputs": _of(state, (*state.in_progress, *state.claimed, *state.planned)) or (NONE_RECORDED,),
-        "deliverables": made or _of(state, state.done) or (NONE_RECORDED,),
+        "immediate": of_task(state.next_actions or state.in_progress) or phase.next_actions(snapshot, blocking),
+        "success_criteria": of_task(state.success_criteria or (state.goal,)),
+        "constraints": [*of_task(state.constraints), *binds] or (NONE_RECORDED,),
+        "inputs": [*of_task(state.inputs), *read] or (NONE_RECORDED,),
+        "expected_outputs": of_task((*state.in_progress, *state.claimed, *state.planned)) or (NONE_RECORDED,),
+        "deliverables": made or of_task(state.done) or (NONE_RECORDED,),
     }
     lines = {name: asked.lines.get(name) or tuple(dict.fromkeys(texts))[:_MOST] for name, texts in found.items()}
     summary = asked.summary
     if summary and not summary.lstrip().startswith(DECISIONS):
         summary = f"{standing.decision}: {summary}"
-    elif not summary and (facts := [f"- {line}" for line in standing.lines if len(line) <= LONGEST_LINE]):
-        summary = "\n".join([f"{standing.decision}: {standing.why}", *facts])
+    elif not summary and standing.lines:
+        head = f"{standing.decision}: {standing.why}\n"
+        budget = BUDGET if asked.handoff_type != EMERGENCY else BUDGET // 2
+        facts = whole_lines((one for one in standing.lines if len(one) <= LONGEST_LINE), budget - count(head), count)
+        summary = f"{head}{facts}" if facts else ""
     return msgspec.structs.replace(asked, lines={**asked.lines, **lines}, summary=summary)
-
-
-def _binding(kind: str, known: Sequence[Record]) -> list[str]:
-    """Return the decisions that bind: for a specialist by title, for others by id, for whom the package has their
-    texts."""
-    found = phase.binding(known)
-    if kind == SPECIALIST or not found:
-        return [f"{one_line(record.title)} [{record.id}]" for record in found]
-    return [f"Binding decisions: {some([record.id for record in found], _NAMED)}"]
-
-
-def _of(state: TaskState, lines: Iterable[str]) -> list[str]:
-    """Return lines of a task's state, each with the record that it is from if it is from no checkpoint."""
-    source = f" [{state.task_id}]" if state.task_id and not isinstance(state, Checkpoint) else ""
-    return [f"{cut(line, LONGEST_LINE)}{source}" for line in map(one_line, lines) if is_said(line)]
-
-
-def within(text: str, budget: int, count: CountTokens) -> str:
-    """As many whole lines of a text as a budget has room for."""
-    lines = text.split("\n")
-    while len(lines) > 1 and count("\n".join(lines)) > budget:
-        lines.pop()
-    return "\n".join(lines)
 
 
 def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -> Iterator[MissingField]:
@@ -157,13 +185,12 @@ def findings(given: HandoffRequest, whole: HandoffRequest, count: CountTokens) -
     In an emergency only the reason is needed: an agent that failed can't say the rest.
     """
     options = {field.name: field.option for field in FIELDS}
-    said, known = dict(given.texts()), dict(whole.texts())
     wrong = [
         (name, "is missing, and the memory does not say it")
-        for name in (_NEEDED[:1] if given.kind == EMERGENCY else _NEEDED)
-        if not any(map(is_said, known[name])) and not said[name]
+        for name in (_NEEDED[:1] if given.handoff_type == EMERGENCY else _NEEDED)
+        if not any(map(is_said, whole.texts[name])) and not given.texts[name]
     ]
-    for name, texts in said.items():
+    for name, texts in given.texts.items():
         wrong += [(name, message) for text in texts if (message := _problem(text, is_long=name == "summary"))]
         if len(texts) > _MOST:
             wrong.append((name, f"has {len(texts)} lines, of {_MOST}: put them into records"))

@@ -21,12 +21,19 @@ from memctl.pack.budget_fill import CountTokens
 from memctl.pack.compaction import ContextBlock
 from memctl.pack.draft import Item, Left
 from memctl.pack.handoff_request import (
-    COMPLETE,
-    CONTINUATION,
-    EMERGENCY,
+    BINDING,
+    CHANGED,
+    DETAIL,
+    ISSUE,
     NONE_RECORDED,
+    RECENT,
+    RELEVANT,
+    SECTION,
     SPECIALIST,
+    TASK,
+    TYPES,
     HandoffRequest,
+    TypeRules,
 )
 from memctl.pack.items import Sources
 from memctl.pages import repository_paths
@@ -47,103 +54,63 @@ from memctl.text.words import stems
 if TYPE_CHECKING:
     from memctl.search.ranking import Result
 
-# Tokens of a package, at most and at least, and the share of the context that is to go; rules.md#handoffs.
-BUDGETS = {COMPLETE: 25_000, SPECIALIST: 10_000, CONTINUATION: 40_000, EMERGENCY: 15_000}
-LEAST = {COMPLETE: 15_000, SPECIALIST: 5_000, CONTINUATION: 30_000, EMERGENCY: 10_000}
-AIMS = {COMPLETE: 0.2, SPECIALIST: 0.2, CONTINUATION: 0.4, EMERGENCY: 0.2}
-# Why a record or a page must be in a package, by rules.md#preservation or by the type of handoff.
-TASK, BINDING, RECENT, ISSUE, DETAIL, CHANGED, RELEVANT, SECTION = (
-    "current task", "binding decisions", "recent and proposed decisions", "severe and blocking issues",
-    "critical details", "changed since the task was written down", "what bears on the task", "pages of the sections",
-)  # fmt: skip
 _HIGH = 1  # the rank of severity up to which an issue must stay
 _RECENT_DAYS = 7  # of which all decisions must stay; rules.md#compaction
 _WEIGHTY = 7  # importance from which a learning about what is critical must stay
 _CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
 _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
-_SAME_TASK = 0.5  # of the words of a task's title, from which on a goal that has them tells of it
 _WEAK = 0.2  # of how well the best matches, below which nothing bears on a task
 _TEXTS = 0.7  # of a package are texts of the context, the rest is frame; measured on 90 records
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
+_SAME_TASK = 0.5  # of the words of a task's title, from which on a goal that has them is about it
+_SAID = {"immediate": "next_actions", "success_criteria": "success_criteria", "constraints": "constraints",
+         "inputs": "inputs"}  # fmt: skip
 
 
-class Scope(msgspec.Struct, frozen=True):
-    """What a handoff is about.
+class Subject(msgspec.Struct, frozen=True):
+    """What is handed over: the sections given, or that of the task; all records of them; those of the records that are
+    its tasks, the one worked on last first; the state of the first; and the globs that cover the sections' code.
 
-    `sections` are those handed over, or that of the task which is; `known` are all records of them, `tasks` those of
-    them that are handed over, the one worked on last first, and `state` is that of the task.
-    `keeps` says of records and pages that must be in the package why, by their keys, the most important first;
-    `records` are these and others that have room, `left` what is named without its text, `prior` sessions before.
-    `sizes` are the tokens of all that it is about, by key.
+    `named` is the task if an id names it.
     """
 
     sections: tuple[str, ...]
     known: tuple[Record, ...]
     tasks: tuple[Record, ...]
     state: TaskState
-    records: tuple[Record, ...]
-    pages: tuple[Item, ...]
-    prior: tuple[Item, ...]
-    keeps: Mapping[str, str]
-    left: tuple[Left, ...]
-    sizes: Mapping[str, int]
+    globs: tuple[str, ...]
+    named: Record | None = None
 
 
-def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
-    """Return the scope of a handoff; sizes are as `count` counts them."""
-    is_narrow = asked.kind in (SPECIALIST, EMERGENCY)
-    asked, known, tasks = _with_tasks(snapshot, now, asked, sources)
-    globs = globs_of(snapshot, asked.sections)
-    state = _state(snapshot, asked, tasks, sources)
-    task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
-    ranked = items.search(snapshot, task, now) if asked.kind == SPECIALIST else []
-    bearing, places = _bearing(snapshot, ranked, count)
-    keeps = _reasons(snapshot, now, asked, known, tasks, sources, bearing)
-    own = _pages(snapshot, asked.sections, sources)
-    records = {record.path: record for record in (*known, *tasks, *bearing)}
-    blocks = list(_blocks(snapshot, now, [*records.values()], keeps))
-    pages = {page.key: page for page in (*own, *places)}.values()
-    blocks += [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
-    gone = {path: "" for path in records if path not in keeps}
-    if not is_narrow:
-        gone = compaction.compact(blocks, AIMS[asked.kind], count, int(_TEXTS * LEAST[asked.kind]))
-    left = [(records[key], why) for key, why in reversed(gone.items()) if why and key in records]
-    if isinstance(state, Checkpoint) and asked.kind != SPECIALIST:
-        keeps = {state.checkpoint_id: TASK, **keeps}
-    prior = [] if asked.kind == EMERGENCY else last_work.prior(snapshot, last_work.WORK, count, ranked, globs)
-    if asked.sections or isinstance(state, Checkpoint):  # a checkpoint of other work is none of the taker's
-        prior = [item for item in prior if item.kind != "checkpoint"]
-    ranks = {key: rank for rank, key in enumerate(keeps)}
-    stays = [record for record in records.values() if record.path not in gone]
-    return Scope(
-        sections=asked.sections,
-        known=tuple(known),
-        tasks=tuple(tasks),
-        state=state,
-        records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
-        pages=tuple(places if is_narrow else own),
-        prior=tuple(prior),
-        keeps=keeps if is_narrow else keeps | {page.key: SECTION for page in own},
-        left=tuple(Left(record.id, record.title, why, record.memory_type) for record, why in left),
-        sizes={block.key: count(block.text) for block in blocks},
+def subject_of(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources) -> Subject:
+    """Return what a handoff is about, as far as a snapshot knows it."""
+    named = snapshot.find(asked.task.strip().rstrip("]").rpartition("[")[2]) if asked.task else None
+    named = named if named is not None and named.memory_type == "state" and named.is_open else None
+    sections = asked.sections or ((named.place,) if named is not None and named.place else ())
+    known = records_of(snapshot, now, sections, asked.from_agent_id)
+    tasks = [named] if named is not None else _tasks(snapshot, known, asked.from_agent_id, sources)
+    pages = [page for section in sections if (page := snapshot.outline.find(section))]
+    pages += [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
+    found = Subject(
+        sections, tuple(known), tuple(tasks), TaskState(), tuple(glob for page in pages for glob in page.paths), named
     )
+    return msgspec.structs.replace(found, state=_state(snapshot, found, asked.from_agent_id, sources))
 
 
-def task_state(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
+def resumed(snapshot: Snapshot, now: str, one: Handoff, sources: Sources) -> TaskState:
     """Return the state from which the taker of a handoff goes on: that of its task, with what the giver said."""
     who, given = one.parties, content(HANDOFF, one.body)
-    said = {name: tuple(given.get(name, ())) for name in ("immediate", "success_criteria", "constraints", "inputs")}
-    asked = HandoffRequest(source=who.from_agent_id, sections=who.sections, task=who.task)
-    asked, _, tasks = _with_tasks(snapshot, now, asked, sources)
-    state = _state(snapshot, asked, tasks, sources)
+    asked = HandoffRequest(**msgspec.structs.asdict(who))
+    state = subject_of(snapshot, now, asked, sources).state
+    said = {field: [line for line in given.get(name, ()) if line != NONE_RECORDED] for name, field in _SAID.items()}
+    said["next_actions"] += state.next_actions
     return msgspec.structs.replace(
         state,
         goal=who.task or state.goal or one.record.title,
-        next_actions=tuple(dict.fromkeys((*said.pop("immediate"), *state.next_actions))),
         saved_by=state.saved_by or who.from_agent_id,
         saved_at=state.saved_at or one.record.timestamp,
-        **{name: tuple(line for line in lines if line != NONE_RECORDED) for name, lines in said.items()},
+        **{field: tuple(dict.fromkeys(lines)) for field, lines in said.items()},
     )
 
 
@@ -152,25 +119,6 @@ def records_of(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str
     `phase.of_sections`."""
     known = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and not r.is_archived and not r.is_expired(now)]
     return phase.of_sections(snapshot, known, sections, giver)
-
-
-def _with_tasks(
-    snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources
-) -> tuple[HandoffRequest, list[Record], list[Record]]:
-    """Return a handoff with the section of its task if it names one and no section, the records of its sections, the
-    tasks."""
-    named = task_named(snapshot, asked.task)
-    if named is not None and named.place and not asked.sections:
-        asked = msgspec.structs.replace(asked, sections=(named.place,))
-    known = records_of(snapshot, now, asked.sections, asked.source)
-    return asked, known, [named] if named is not None else _tasks(snapshot, known, asked.source, sources)
-
-
-def task_named(snapshot: Snapshot, task: str) -> Record | None:
-    """Return the open state that a task is named by, "STA-2025-11-04-001" or "Refunds [STA-…]"; None for
-    one in words."""
-    found = snapshot.find(task.strip().rstrip("]").rpartition("[")[2]) if task else None
-    return found if found is not None and found.memory_type == "state" and found.is_open else None
 
 
 def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sources) -> list[Record]:
@@ -184,7 +132,7 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     saved: dict[str, str] = {}  # when the giver's newest checkpoint of each was saved
     for one in last_work.checkpoints(snapshot):
         if one.saved_by == giver and not one.is_finished:
-            saved |= {task.path: one.saved_at for task in _tasks_in_goal(one.goal, snapshot) if task.path not in saved}
+            saved = {task.path: one.saved_at for task in _tasks_in_goal(one.goal, snapshot)} | saved
 
     def order(task: Record) -> tuple[bool, str, bool, str, str]:
         moment = max(worked.get(task.path, task.timestamp), saved.get(task.path, ""))
@@ -194,11 +142,12 @@ def _tasks(snapshot: Snapshot, known: Sequence[Record], giver: str, sources: Sou
     return [record for record in ordered if record.agent_id == giver] or ordered[:1]
 
 
-def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], sources: Sources) -> TaskState:
+def _state(snapshot: Snapshot, found: Subject, giver: str, sources: Sources) -> TaskState:
     """Return the state of a task by its record, together with the giver's newest checkpoint of the same work."""
-    record = tasks[0] if tasks else None
+    record = next(iter(found.tasks), None)
     state = states.of_record(snapshot, record) if record else TaskState()
-    saved = next((one for one in last_work.checkpoints(snapshot) if _is_of(one, snapshot, asked, record)), None)
+    own = (one for one in last_work.checkpoints(snapshot) if one.saved_by == giver)
+    saved = next((one for one in own if _is_of(one, snapshot, found, record)), None)
     if saved is None or saved.is_finished:
         return state
     saved, _ = versions.readable(snapshot, saved)
@@ -209,20 +158,17 @@ def _state(snapshot: Snapshot, asked: HandoffRequest, tasks: Sequence[Record], s
     return progress.merge(saved, given)
 
 
-def _is_of(saved: Checkpoint, snapshot: Snapshot, asked: HandoffRequest, record: Record | None) -> bool:
-    """Return whether a checkpoint of the giver is of what is handed over: by the task or section that it names, by the
-    task that its goal tells of in most words, or because most of its files are of the sections."""
-    if saved.saved_by != asked.source:
-        return False
+def _is_of(saved: Checkpoint, snapshot: Snapshot, found: Subject, record: Record | None) -> bool:
+    """Return whether a checkpoint is of what is handed over: by the task or section that it names, by the task whose
+    title its goal has most words of, or because most of its files are of the sections."""
     if record is not None and saved.task_id in (record.id, record.memory_id):
         return True
     if saved.section:
-        return not asked.sections or saved.section in asked.sections
+        return not found.sections or saved.section in found.sections
     if tasks := _tasks_in_goal(saved.goal, snapshot):
         return record in tasks
     changed = [one.path for one in saved.files if one.action != READ and not is_outside(one.path)]
-    inside = repository_paths.matching(changed, globs_of(snapshot, asked.sections))
-    return not asked.sections or 2 * len(inside) > len(changed)
+    return not found.sections or 2 * len(repository_paths.matching(changed, found.globs)) > len(changed)
 
 
 def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
@@ -237,31 +183,77 @@ def _tasks_in_goal(goal: str, snapshot: Snapshot) -> list[Record]:
     return [record for share, record in shares if share == most >= _SAME_TASK]
 
 
-def globs_of(snapshot: Snapshot, sections: Sequence[str]) -> list[str]:
-    """Return what covers the code of some sections, or of the sections of some details."""
-    pages = [page for section in sections if (page := snapshot.outline.find(section))]
-    parents = [parent for page in pages if page.section and (parent := snapshot.outline.find(page.section))]
-    return [glob for page in (*pages, *parents) for glob in page.paths]
+class Scope(msgspec.Struct, frozen=True):
+    """What a package has of the memory that its `subject` is about.
+
+    `keeps` says of records and pages that must be in the package why, by their keys, the most important first;
+    `records` are these and others that have room, `left` what is named without its text, `prior` sessions before.
+    `sizes` are the tokens of all that it is about, by key.
+    """
+
+    subject: Subject
+    records: tuple[Record, ...]
+    pages: tuple[Item, ...]
+    prior: tuple[Item, ...]
+    keeps: Mapping[str, str]
+    left: tuple[Left, ...]
+    sizes: Mapping[str, int]
+
+
+def gather(snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens) -> Scope:
+    """Return the scope of a handoff; sizes are as `count` counts them."""
+    kind, subject = TYPES[asked.handoff_type], subject_of(snapshot, now, asked, sources)
+    task = asked.task or " ".join(asked.lines.get("immediate", ())) or asked.reason
+    ranked = items.search(snapshot, task, now) if kind.is_ranked else []
+    bearing, places = _bearing(snapshot, ranked, count)
+    own = _pages(snapshot, subject.sections, sources)
+    keeps = _reasons(snapshot, now, kind, subject, sources, bearing)
+    records = {record.path: record for record in (*subject.known, *subject.tasks, *bearing)}
+    pages = {page.key: page for page in (*own, *places)}.values()
+    blocks = [*_blocks(snapshot, now, [*records.values()], keeps)]
+    blocks += [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
+    if kind.is_narrow:
+        gone = {path: "" for path in records if path not in keeps}
+    else:
+        gone = compaction.compact(blocks, kind.aim, count, int(_TEXTS * kind.least))
+        keeps |= {page.key: SECTION for page in own}
+    has_checkpoint = isinstance(subject.state, Checkpoint)
+    if isinstance(subject.state, Checkpoint) and kind.has_checkpoint:
+        keeps = {subject.state.checkpoint_id: TASK, **keeps}
+    prior = last_work.prior(snapshot, last_work.WORK, count, ranked, subject.globs) if kind.has_prior else []
+    ranks = {key: rank for rank, key in enumerate(keeps)}
+    stays = [record for record in records.values() if record.path not in gone]
+    return Scope(
+        subject=subject,
+        records=tuple(sorted(stays, key=lambda record: ranks.get(record.path, len(ranks)))),
+        pages=tuple(places if kind.is_narrow else own),
+        # A checkpoint of other work is none of the taker's.
+        prior=tuple(one for one in prior if one.kind != "checkpoint" or not (subject.sections or has_checkpoint)),
+        keeps=keeps,
+        left=tuple(
+            Left(records[key].id, records[key].title, why, records[key].memory_type)
+            for key, why in reversed(gone.items())
+            if why and key in records
+        ),
+        sizes={block.key: count(block.text) for block in blocks},
+    )
 
 
 def _reasons(
-    snapshot: Snapshot, now: str, asked: HandoffRequest, known: Sequence[Record], tasks: Sequence[Record],
-    sources: Sources, bearing: Sequence[Record],
-) -> dict[str, str]:  # fmt: skip
+    snapshot: Snapshot, now: str, kind: TypeRules, subject: Subject, sources: Sources, bearing: Sequence[Record]
+) -> dict[str, str]:
     """Return why which records must be in the package, by their paths, the most important first."""
-    weighty = sorted(known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
-    reasons = [(record.path, _reason(snapshot, now, record)) for record in weighty]
-    if asked.kind == EMERGENCY:
-        reasons = [(path, why) for path, why in reasons if why in (BINDING, ISSUE)]
+    weighty = sorted(subject.known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
+    reasons = [(record, _reason(snapshot, now, record)) for record in weighty]
+    reasons += [(record, CHANGED) for record in _changed_since(subject, sources)]
+    found = [(record, why) for record, why in reasons if why in kind.reasons]
+    tasks = subject.tasks
     if bearing:
-        tasks, reasons = tasks[:1], [(record.path, RELEVANT) for record in bearing]
-    if asked.kind == CONTINUATION and tasks:
-        reasons += [(record.path, CHANGED) for record in _changed_since(known, tasks[0], sources)]
-    found: dict[str, str] = {record.path: TASK for record in tasks}
-    for path, why in reasons:
-        if why:
-            found.setdefault(path, why)
-    return found
+        tasks, found = tasks[:1], [(record, RELEVANT) for record in bearing]
+    keeps: dict[str, str] = {}
+    for record, why in [*((one, TASK) for one in tasks), *found]:
+        keeps.setdefault(record.path, why)
+    return keeps
 
 
 def _reason(snapshot: Snapshot, now: str, record: Record) -> str:
@@ -285,7 +277,7 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
     and of what matches less as much as the least package has room for."""
     records: list[Record] = []
     pages: dict[str, Item] = {}
-    room = int(_TEXTS * LEAST[SPECIALIST])
+    room = int(_TEXTS * TYPES[SPECIALIST].least)
     for one in ranked:
         if one.match < (items.CLOSE if room <= 0 else _WEAK):
             break
@@ -299,13 +291,14 @@ def _bearing(snapshot: Snapshot, ranked: Sequence[Result], count: CountTokens) -
     return records, [*pages.values()]
 
 
-def _changed_since(known: Sequence[Record], task: Record, sources: Sources) -> list[Record]:
-    """Return the records made or committed after a task was, the latest first; what was closed since is among them."""
-    worked = sources.worked(list(known))
+def _changed_since(subject: Subject, sources: Sources) -> list[Record]:
+    """Return the records made, committed or closed after the task was, the latest first."""
+    if not subject.tasks:
+        return []
+    task, worked = subject.tasks[0], sources.worked([*subject.known])
     written = worked.get(task.path, task.timestamp)
-    moments = {r.path: max(worked.get(r.path, ""), r.timestamp) for r in known}
-    changed = [r for r in known if r.timestamp > task.timestamp or worked.get(r.path, "") > written]
-    return sorted(changed, key=lambda record: (moments[record.path], record.id), reverse=True)
+    changed = [r for r in subject.known if r.timestamp > task.timestamp or worked.get(r.path, "") > written]
+    return sorted(changed, key=lambda r: (max(worked.get(r.path, ""), r.timestamp), r.id), reverse=True)
 
 
 def _pages(snapshot: Snapshot, sections: Sequence[str], sources: Sources) -> list[Item]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.pack.draft import Item, Left
+from memctl.pack.draft import PROPOSED, Item, Left
 from memctl.record.kinds import SEVERITIES, STATE
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -19,9 +19,6 @@ from memctl.text import headings
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place
     from memctl.search.ranking import Result
-
-
-PROPOSED = "proposed"  # a decision that nobody has accepted yet
 
 
 class RecordOrigin(msgspec.Struct, frozen=True):

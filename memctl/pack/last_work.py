@@ -215,10 +215,11 @@ def _of_session(
 def _filled(
     snapshot: Snapshot, item: Item, state: TaskState, names: Sequence[str], limit: int, count: CountTokens
 ) -> Item:
-    """Return an item with parts of a state above its own text: as many of their lines, the most important first, as
-    make it no longer than `limit` tokens."""
+    """Return an item with parts of a state between the beginning of its text and the headings of that: as many of their
+    lines, the most important first, as make it no longer than `limit` tokens."""
     from memctl.task.parts import parts
 
+    start, mark, end = item.body.partition("\n## ")
     chosen: list[list[str]] = []
     made = item
     for part in parts(state):
@@ -229,7 +230,7 @@ def _filled(
         for line in lines:
             chosen[-1].append(f"- {cut_at_word(one_line(line.text), _LONGEST)}")
             text = "\n\n".join("\n".join(some) for some in chosen if some[1:])
-            longer = msgspec.structs.replace(item, body=f"{text}\n\n{item.body}")
+            longer = msgspec.structs.replace(item, body=f"{start.rstrip()}\n\n{text}\n{mark}{end}".lstrip("\n"))
             if count(markdown_item(longer)) <= limit:
                 made = longer
             else:

@@ -9,7 +9,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.pack.budget_fill import CountTokens, whole_lines
 from memctl.pack.context_summary import DECISIONS
-from memctl.pack.items import PROPOSED, Worked
+from memctl.pack.draft import PROPOSED
+from memctl.pack.items import Worked
 from memctl.pack.last_work import by_last_work
 from memctl.pack.rehydrate import DECISION_IMPORTANCE, current_records
 from memctl.record import content_fields

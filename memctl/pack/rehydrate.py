@@ -17,9 +17,9 @@ import msgspec
 
 from memctl.pack import items, last_work
 from memctl.pack.budget_fill import CountTokens
-from memctl.pack.draft import NOTICED, REST, Item, PackDraft, PackNote, PackPart
+from memctl.pack.draft import NOTICED, PROPOSED, REST, Item, PackDraft, PackNote, PackPart
 from memctl.pack.formats.markdown import markdown_item
-from memctl.pack.items import PROPOSED, Bearing, Sources
+from memctl.pack.items import Bearing, Sources
 from memctl.pack.last_work import Ended
 from memctl.record import content_fields, handoff, timestamps
 from memctl.record.kinds import KINDS, KNOWLEDGE, SEVERITIES

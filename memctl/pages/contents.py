@@ -16,7 +16,7 @@ class BrokenTemplate(MemctlError):
     """A template that is at fault: `path` below `.memory/`, `line`, and `why`."""
 
     def __init__(self, prefix: str, path: str, line: int, why: str) -> None:
-        super().__init__(f"{prefix}/{path}:{line}: {why}", "mend the template, or delete it to have memctl's own")
+        super().__init__(f"{prefix}/{path}:{line}: {why}", "correct the template, or delete it to use memctl's own")
         self.path = path
         self.line = line
         self.why = why

@@ -25,7 +25,7 @@ from memctl.pages.grammars import GRAMMARS, Grammar
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
-# Characters of code that are parsed at once, and brackets that may stand open in them. What it costs the parser to mend
+# Characters of code that are parsed at once, and brackets that may stand open in them. What the parser needs to repair
 # broken text grows with the square of both: of 20,000 texts made of one repeated pattern, some took 1.4 GB for 8,000
 # characters with 2,600 open brackets, and 0.4 GB for as many without.
 _PIECE, _BRACKETS = 8_000, 200

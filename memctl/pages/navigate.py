@@ -67,7 +67,7 @@ def refuse_broken(snapshot: Snapshot, marker: str) -> None:
     """Raise MemctlError if the page of a marker can't be read, so that it is not called missing."""
     if (fault := snapshot.outline.fault_of(marker)) is not None:
         message = f"{marker} can't be read: {snapshot.prefix}/{fault}"
-        raise MemctlError(message, "mend the file first; `memctl check` lists all faults")
+        raise MemctlError(message, "correct the file first; `memctl check` lists all faults")
 
 
 def refuse_doubled(snapshot: Snapshot, marker: str) -> None:
@@ -148,7 +148,7 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
         return _listing(snapshot, f"§4.{path.rstrip('/')}", path, sorted(n for n in names if n.startswith(path)))
     content = snapshot.files.read([path]).get(path)
     if content is None or b"\0" in content[:8_000]:
-        raise MemctlError(f"{path} is {'too large to be shown' if content is None else 'no text'}")
+        raise MemctlError(f"{path} is {'too large to be shown' if content is None else 'not text'}")
     text = content.decode(errors="replace")
     return Place(f"§4.{path}", 4, path.rpartition("/")[2], path, text, _section_of(snapshot, path), ())
 

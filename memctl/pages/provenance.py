@@ -192,7 +192,7 @@ def _refuse_no_line(memory: Memory, snapshot: Snapshot, asked: FileQuery, text: 
         if memory.repository.is_partial if asked.last else not snapshot.files.read([asked.path]):
             return  # it can't be looked into; Git knows its lines
         hint = f"`memctl why {asked.path}` explains the whole file"
-        raise MemctlError(f"{asked.path} is no text, so it has no lines", hint, USAGE)
+        raise MemctlError(f"{asked.path} is not text, so it has no lines", hint, USAGE)
     count = line_count(text)
     if asked.line is not None and asked.line > count:
         hint = f"its last line is {count:,}" if count else "it is empty"

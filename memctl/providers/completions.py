@@ -113,7 +113,8 @@ class Completions:
     def _refused(self, code: int, body: bytes) -> ProviderFailed:
         if 300 <= code < 400:
             return ProviderFailed(
-                f"{self._host} sends on to another place ({code}); the key goes to no other", "mend memctl.llm.baseUrl"
+                f"{self._host} sends on to another place ({code}); the key goes to no other",
+                "correct memctl.llm.baseUrl",
             )
         return ProviderFailed(f"{self._host} refused ({code}): {self._without_key(http_post.reason(body))}")
 

@@ -63,7 +63,7 @@ def key(given: str, setting: str, hint: str) -> str:
     if not found:
         raise MemctlError(f"{setting} is not set", hint, USAGE)
     if not (found.isascii() and found.isprintable()):
-        raise MemctlError(f"{setting} is no key: it has characters that no header can have", None, USAGE)
+        raise MemctlError(f"{setting} is not a key: it has characters that no header can have", None, USAGE)
     return found
 
 

@@ -85,7 +85,7 @@ def _named(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     for short, (name, _) in found.items():
         if short not in fields:
             known = ", ".join(_IN_GIT + _camel(field) for field in fields.values())
-            raise MemctlError(f"{name} is no setting", f"there are {known}", USAGE)
+            raise MemctlError(f"{name} is not a setting", f"there are {known}", USAGE)
     return {fields[short]: (name, value.strip()) for short, (name, value) in found.items()}
 
 

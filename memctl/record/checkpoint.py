@@ -133,7 +133,7 @@ def parse(text: str, path: str) -> Checkpoint:
     except msgspec.ValidationError as error:
         raise InvalidRecord([Fault(path, 1, *located(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidRecord([Fault(path, 1, "", f"this is no JSON: {error}")]) from None
+        raise InvalidRecord([Fault(path, 1, "", f"this is not JSON: {error}")]) from None
     wrong = list(_problems(found, path))
     if wrong:
         raise InvalidRecord([Fault(path, 1, field, message) for field, message in wrong])

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.errors import describe
+from memctl.record.errors import describe, located
 from memctl.record.frontmatter import read_yaml
 
 FORMAT = 1
@@ -17,6 +17,14 @@ COMMITS_HINT = """write one of these lines:
   commits: each                        (config.yaml: every change is a commit of the branch)
   commits: batch                       (config.yaml: your next commit or `memctl commit` squashes them into one)
   git config memctl.commits each       (or batch; for this clone alone, and it goes before config.yaml)"""
+_HINTS = {  # by the setting at whose value they help
+    "llm": "it may say `use: false`; the model is everybody's own: `git config --global memctl.llm.provider`",
+    "commits": COMMITS_HINT,
+    "docs": """write one of these lines:
+  docs: true                           (rendered documents are in Git, on every branch)
+  docs: false                          (they are rendered and not in Git)
+  docs: default-branch                 (they are in Git on the default branch alone)""",
+}
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
 Days = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
 Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
@@ -121,9 +129,6 @@ def parse(text: str, path: str) -> Config:
     try:
         return msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
-        hint = "see the comments in the file"
-        if "`$.llm" in str(error):
-            hint = "it may say `use: false`; the model is everybody's own: `git config --global memctl.llm.provider`"
-        if "`$.commits`" in str(error):
-            hint = COMMITS_HINT
+        key = located(error)[0].partition(".")[0]
+        hint = _HINTS.get(key, "docs/configuration.md has the values of each setting")
         raise MemctlError(f"{path}: {describe(error)}", hint) from None

@@ -212,7 +212,7 @@ def take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
     """Return the values and the body of a file with LF line ends; raises InvalidRecord if it can't be read at all."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise InvalidRecord([Fault(path, line, "", "a NUL character stands here; Git would take the file for binary")])
+        raise InvalidRecord([Fault(path, line, "", "a NUL character is here; Git would take the file for binary")])
     try:
         return read(text)
     except Malformed as error:
@@ -277,7 +277,7 @@ def _number(value: float) -> str:
     """Return a number in the form that every YAML reader reads as that number."""
     text = repr(value)
     if "n" in text:
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}" if e else text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Literal, get_args
 
 import msgspec
@@ -30,7 +29,7 @@ class Parties(msgspec.Struct, frozen=True, kw_only=True):
 
     from_agent_id: _Name
     to_agent_id: _Name
-    handoff_type: HandoffType
+    handoff_type: HandoffType = "complete"
     task: str = ""
     sections: tuple[_Marker, ...] = ()
     unowned: tuple[_Marker, ...] = ()
@@ -86,39 +85,24 @@ def of(snapshot: Snapshot, record: Record) -> Handoff:
         raise MemctlError(str(error.faults[0])) from None
 
 
-def sections_of(snapshot: Snapshot, record: Record) -> tuple[str, ...]:
-    """Return the sections that a handoff gives; none if they can't be read."""
-    try:
-        return tuple(read(snapshot.read(record.path), record.path).parties.sections)
-    except (InvalidRecord, FileNotFoundError):
-        return ()
-
-
-def found(snapshot: Snapshot, *, everything: bool = False) -> list[Handoff]:
-    """Return the handoffs that wait for an answer, or all, newest first; those that can't be read are left out."""
-    handoffs = [one for one in _all(snapshot, only_open=not everything) if isinstance(one, Handoff)]
-    return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True)
-
-
-def faults(snapshot: Snapshot) -> list[Fault]:
-    """Return the faults of handoff records that do not name giver and taker."""
-    return [fault for one in _all(snapshot) if isinstance(one, InvalidRecord) for fault in one.faults]
-
-
-def _all(snapshot: Snapshot, *, only_open: bool = False) -> Iterator[Handoff | InvalidRecord]:
+def read_all(snapshot: Snapshot, *, only_open: bool = False) -> tuple[list[Handoff], list[Fault]]:
+    """Return all handoffs, or those that wait for an answer, newest first; and the faults of those that don't name
+    giver and taker."""
+    handoffs, faults = [], []
     for record in snapshot.catalogue.select([("memory_type", "is", HANDOFF.name)], "id")[0]:
         if record.is_open or not only_open:
             try:
-                yield read(snapshot.read(record.path), record.path)
+                handoffs.append(read(snapshot.read(record.path), record.path))
             except InvalidRecord as error:
-                yield error
+                faults += error.faults
             except FileNotFoundError:
                 continue
+    return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True), faults
 
 
 def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:
     """Return the handoffs that wait for an agent's answer."""
-    return [one for one in found(snapshot) if one.is_offered and one.parties.to_agent_id == agent]
+    return [one for one in read_all(snapshot, only_open=True)[0] if one.is_offered and one.parties.to_agent_id == agent]
 
 
 _PACKAGE = ".package.txt"

@@ -186,7 +186,7 @@ STATE = Kind(
     examples=(
         (
             'memctl state "Profile API" --completion 65 --done "GET" --remaining "PATCH" --next "Finish DELETE"',
-            "Record where a task stands; prints its id and path.",
+            "Record the state of a task; prints its id and path.",
         ),
         ('memctl state --update STA-2025-11-04-002 --done PATCH --next "Finish DELETE"', "Bring it up to date."),
     ),

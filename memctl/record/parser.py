@@ -61,13 +61,6 @@ def parse(text: str, path: str) -> tuple[Record, str]:
     return record, body
 
 
-def build(values: Mapping[str, Any], path: str) -> Record:
-    """Make a record from values without `problems`; keys that are not memctl's are ignored."""
-    record, wrong = _read(values, path)
-    assert record is not None, wrong
-    return record
-
-
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
     """Return what is wrong with the values of a front matter: pairs of field and message, in the order of the
     fields."""
@@ -107,8 +100,9 @@ def _times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
 
 def _wrong_values(record: Record, wrong_times: list[tuple[str, str]]) -> list[tuple[str, str]]:
     wrong: list[tuple[str, str]] = []
-    if record.status not in record.kind.statuses:
-        wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(record.kind.statuses))))
+    statuses = KINDS[record.memory_type].statuses
+    if record.status not in statuses:
+        wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(statuses))))
     wrong += wrong_times
     if record.section is not None and not SECTION.fullmatch(record.section):
         wrong.append(("section", found_allowed(record.section, _ALLOWED["section"])))
@@ -144,7 +138,7 @@ def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
     kind = ids.kind_of(record.id)
     if kind is None:
         return [("id", found_allowed(record.id, ids.ALLOWED))]
-    if kind is not record.kind:
+    if kind is not KINDS[record.memory_type]:
         return [("id", f"{record.id} is not the id of a record of the type {record.memory_type}")]
     if path and ids.id_in_path(path) != record.id:
         return [("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}")]

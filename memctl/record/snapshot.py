@@ -157,7 +157,7 @@ class Snapshot:
         if faults:
             raise MemctlError(
                 f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
-                "mend the file; `memctl status` lists all faults",
+                "correct the file; `memctl status` lists all faults",
             )
 
     def _place(self) -> str:

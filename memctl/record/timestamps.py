@@ -66,8 +66,10 @@ def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = 
         text = text.strip() + _END_OF_DAY
     span = _AGO.fullmatch(text.strip())
     if span is None and (bare := text.strip().lstrip("+-")) != text.strip() and _AGO.fullmatch(bare):
-        way = "the time to come" if ahead else "the time that is past"
-        raise MemctlError(f"{text.strip()!r} has a sign", f"give {bare}: a span is always of {way}", USAGE)
+        way = "from now on" if ahead else "back from now"
+        raise MemctlError(
+            f"{text.strip()!r} has a sign", f"give {bare} without a sign: a span is always counted {way}", USAGE
+        )
     try:
         if span is None:
             return parse(text)

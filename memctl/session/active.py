@@ -37,7 +37,7 @@ class Running(msgspec.Struct, frozen=True):
 def name(given: str) -> str:
     """Return a session's name, which its file is called by; raises MemctlError if it can be no name."""
     if _NAME.fullmatch(given) is None or given.endswith((".", ".md")):
-        raise MemctlError(f"{given!r} is no name for a session", f"allowed are {_ALLOWED}", USAGE)
+        raise MemctlError(f"{given!r} is not a valid name for a session", f"allowed are {_ALLOWED}", USAGE)
     return given
 
 

@@ -59,7 +59,7 @@ _SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.L
 _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
     ("next_actions", "substeps_remaining"), labels.NEXT
 )
-_SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
+_SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is not a list or table
 _LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
 _PLACEHOLDER = "[Evicted: "  # how what stands for an evicted message begins (rules.md#window-eviction)
 _MOST = 200_000  # characters of what is said; more is pasted

@@ -27,7 +27,7 @@ from memctl.session.probes import Probe
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
 from memctl.session.trim import Fitted
-from memctl.store import batches, entry_state, files, load, lock, sessions_ref
+from memctl.store import batches, files, load, lock, sessions_ref
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -204,7 +204,7 @@ def existing_page(memory: Memory, identifier: str) -> tuple[dict[str, str], Sess
     except InvalidRecord as error:
         page, faults = None, error.faults
     if faults:
-        hint = "mend the file, bring it back with Git, or move it away"
+        hint = "correct the file, restore it from Git, or move it away"
         raise MemctlError("\n".join(f"{memory.prefix}/{fault}" for fault in faults), hint)
     return texts, page
 
@@ -219,10 +219,11 @@ def recover(memory: Memory, one: Running) -> Outcome | None:
     if not one.ending:
         return None
     with lock.hold(memory.repository.shared / "lock"):
-        recovery.recover(memory)
-        for entry in entry_state.outstanding(memory):
+        waiting = recovery.recover(memory)
+        for entry in waiting:
             if not entry.undone and entry.change.op == OP and entry.change.session == one.id:
-                return commit.commit_waiting(memory, entry) if entry.stage == PENDING else Outcome(entry.change)
+                is_to_be_made = entry.stage == PENDING
+                return commit.commit_waiting(memory, waiting, entry) if is_to_be_made else Outcome(entry.change)
     for made in (*_commits_since(memory, one.ending), *_commits_beside(memory, one)):
         if OP in made.trailers.ops and made.trailers.session == one.id:
             return Outcome(Change(op=OP, title=one.id, ids=made.trailers.ids, session=one.id), commit=made.commit)

@@ -119,7 +119,7 @@ def _within(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
     """Return the files that count; raises MemctlError for what is not a glob."""
     for glob in globs:
         if not is_pattern(glob):
-            raise MemctlError(f"{glob!r} is no glob", "give one as in .gitignore, such as `src/**/*.py`", USAGE)
+            raise MemctlError(f"{glob!r} is not a glob", "give one as in .gitignore, such as `src/**/*.py`", USAGE)
     return repository_paths.matching(names, globs) if globs else names
 
 

@@ -62,8 +62,8 @@ def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
     if shell is not None and may_run_unasked(command, environ):
         raise MemctlError(
             f"{option} is not for an agent's shell ({shell.title})",
-            f"agents may run `memctl {command}` without asking, but not with that: leave it out (a text can come by"
-            " standard input, `--file -`), or ask the user to run it",
+            f"agents may run `memctl {command}` without asking, but not with this option: leave it out (a text can be"
+            " given on standard input, with `--file -`), or ask the user to run the command",
         )
 
 

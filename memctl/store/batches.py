@@ -44,6 +44,12 @@ def mode(memory: Memory) -> str:
     return value
 
 
+def is_wanted(memory: Memory) -> bool:
+    """Return whether the next change goes into a batch: that is asked for, and HEAD is a branch with a commit."""
+    branch, head = memory.repository.branch()
+    return bool(branch and head) and mode(memory) == BATCH
+
+
 def ref(memory: Memory, branch: str) -> str:
     """Return the ref of the changes of a branch; a memory that is not at the worktree's top has its own.
 
@@ -75,6 +81,7 @@ def note(memory: Memory, branch: str) -> None:
     """Note that this worktree has the batch of a branch; "" for none."""
     if not branch:
         _note(memory).unlink(missing_ok=True)
+        refusal_file(memory).unlink(missing_ok=True)
     elif branch_here(memory) != branch:
         from memctl.store import files
 
@@ -83,6 +90,11 @@ def note(memory: Memory, branch: str) -> None:
 
 def _note(memory: Memory) -> Path:
     return memory.private / "batch"
+
+
+def refusal_file(memory: Memory) -> Path:
+    """Return the file that says why the last squash of this worktree's batch was refused; it is there only then."""
+    return memory.private / "batch-refused"
 
 
 def of_branch(memory: Memory, branch: str) -> Batch | None:
@@ -145,6 +157,29 @@ def changes(memory: Memory, base: str, tip: str, within: Sequence[str] = ()) -> 
     return [one for one in found if one.trailers.base]
 
 
+def _changes_of(
+    memory: Memory, ranges: Collection[tuple[str, str]], within: Sequence[str]
+) -> dict[tuple[str, str], list[Commit]]:
+    """Return the changes of several batches, newest first, by base and last change, as far as this clone has them.
+
+    Git is asked once for all: a batch is followed from its last change to what is no change of a batch.
+    """
+    here = present(memory, {name for ends in ranges for name in ends})
+    whole = [ends for ends in ranges if here.issuperset(ends)]
+    if not whole:
+        return {}
+    bases, tips = zip(*whole, strict=True)
+    known = history.line_commits(memory.repository, tips, bases, memory.prefix)
+    found: dict[tuple[str, str], list[Commit]] = {}
+    for base, tip in whole:
+        line = found[base, tip] = []
+        while (one := known.get(tip)) and one.trailers.base:
+            tip = one.parent
+            if any(f"{path}/".startswith(f"{folder}/") for path in one.paths for folder in within):
+                line.append(one)
+    return found
+
+
 def commits(
     memory: Memory,
     paths: Sequence[str],
@@ -165,12 +200,11 @@ def commits(
     newest = changes(memory, batch.base, batch.tip, paths) if batch else []
     taken = _taken_along(memory) if found else {}
     ranges = {one.commit: (one.trailers.base, one.trailers.changes) for one in found} | taken
-    here = present(memory, {name for ends in ranges.values() if all(ends) for name in ends})
+    squashed = _changes_of(memory, {ends for ends in ranges.values() if all(ends)}, paths)
     spread = list(newest)
     for one in found:
-        base, tip = ranges[one.commit]
-        squashed = changes(memory, base, tip, paths) if {base, tip} <= here else []
-        spread += squashed if squashed and one.trailers.changes else [one, *squashed]
+        of_one = squashed.get(ranges[one.commit], [])
+        spread += of_one if of_one and one.trailers.changes else [one, *of_one]
     unique = list({one.commit: one for one in spread}.values())
     return unique[:limit] if limit is not None else unique
 

@@ -24,6 +24,7 @@ from memctl.record.errors import Fault
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 
+FILE = "cache.db"  # in the folder of the worktree's memory
 _READING = 3  # raise it when something is read out of a file of the repository in another way: a purpose, an outline
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _RULES = f"{_PACKAGE}/text/credentials/rules.txt"
@@ -93,7 +94,8 @@ class Cache:
         if file is not None:
             for _ in range(2):
                 try:
-                    private.make_file(file)
+                    if not file.exists():
+                        private.make_file(file)
                     return cls(_connect(file))
                 except sqlite3.DatabaseError as error:
                     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):

@@ -6,6 +6,7 @@ Most commands find a cache that is right, and need nothing of this.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from memctl.record.pages import code_path
 from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.store import files
-from memctl.store.cache import Cache, CacheState, undecodable
+from memctl.store.cache import FILE, Cache, CacheState, undecodable
 from memctl.store.memory import Memory
 from memctl.text import characters
 
@@ -29,6 +30,7 @@ Progress = Callable[[int, int], None]  # called with how many files are read, an
 _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
 _STEP = 250
 _GONE, _UNREADABLE = "gone", "unreadable"
+_FOLLOWED = 100  # paths of a commit; after one of more the next command looks for itself
 _LOGGED = 1_000  # changed files of which it is noted in which update they changed
 # How many token counts and digests to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000}
@@ -318,3 +320,28 @@ def without(cache: Cache, paths: Collection[str]) -> Cache:
     head = copied.state().head
     update(copied, [], paths, head, head)
     return copied
+
+
+def follow(memory: Memory, contents: Mapping[str, bytes | None], before: str, after: str) -> None:
+    """Let a cache that is for the commit `before` be for `after`, a commit of memctl's own, if it has seen the records
+    in which they differ: the next command need not ask what that changed.
+
+    It has seen those that it keeps with a stat. What it has read of a file is as in `after` if it comes to the same
+    blob as the `contents` that were committed, by paths below `.memory/`; any other file is read once more.
+    """
+    known = {path: data for path, data in contents.items() if files.is_cached_path(path)}
+    if len(known) > _FOLLOWED:
+        return
+    like = [memory.repository.null_id]
+    blobs = [(path, trees.blob_of(data, like)) for path, data in known.items() if data]
+    seen = f"SELECT count(*) FROM records WHERE stat <> '' AND path IN ({', '.join('?' * len(known))})"
+    with suppress(sqlite3.Error):  # another process is writing; the next command looks for itself
+        cache = Cache.open(memory.private / FILE)
+        with cache.transaction("BEGIN IMMEDIATE"):
+            moved = cache.database.execute(
+                f"UPDATE state SET value = ? WHERE key = 'commit' AND value = ? AND ({seen}) = ?",
+                (after, before, *known, len(known)),
+            )
+            if moved.rowcount:
+                cache.database.executemany("UPDATE records SET stat = '' WHERE path = ? AND blob = ?", blobs)
+        cache.database.close()

@@ -25,7 +25,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import msgspec
 
@@ -48,11 +47,7 @@ _MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on f
 
 def entries(memory: Memory) -> list[PendingEntry]:
     """Return all changes on their way, oldest first."""
-    return journal.entries(folder(memory))
-
-
-def folder(memory: Memory) -> Path:
-    return memory.private / "pending"
+    return journal.entries(memory.pending)
 
 
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:

@@ -18,9 +18,8 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.store import cache_update, files, lock, search_index
-from memctl.store.cache import Cache
+from memctl.store.cache import FILE, Cache
 
-_CACHE = "cache.db"
 _BACKUPS = "installed"  # files as they were before `memctl install`, in JSON and base64
 _PATIENCE = 10.0  # seconds; who writes these files holds their locks for milliseconds
 
@@ -44,7 +43,7 @@ def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool 
     failed: list[tuple[Path, str]] = []
     for file in _files(folders):
         try:
-            if file.name == _CACHE:
+            if file.name == FILE:
                 _forget(file, dry_run)
             elif file.name.startswith(search_index.NAME):
                 _discard(file, dry_run)

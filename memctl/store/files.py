@@ -86,6 +86,17 @@ class FolderReader:
             end = path.find("/", end + 1)
 
 
+def contents(folder: Path, paths: Iterable[str]) -> dict[str, bytes | None]:
+    """Return the bytes of some files by path; None for one that is not there."""
+    found: dict[str, bytes | None] = {}
+    for path in paths:
+        try:
+            found[path] = locate(folder, path).read_bytes()
+        except FileNotFoundError:
+            found[path] = None
+    return found
+
+
 def _content(file: str, size: int) -> bytes:
     """Return the bytes of a file that had a size just now."""
     descriptor = os.open(file, _READING)
@@ -104,7 +115,7 @@ def _parents(folder: Path, path: str) -> list[Path]:
 
 
 def not_regular(path: str) -> NoPlainFile:
-    return NoPlainFile([Fault(path, 1, "", "this is no regular file but a link or the like, which is not followed")])
+    return NoPlainFile([Fault(path, 1, "", "this is not a regular file but a link or the like, which is not followed")])
 
 
 def too_large(path: str, size: int) -> InvalidRecord:
@@ -154,7 +165,7 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
     except OSError as error:
         raise MemctlError(
             f"{error.filename or folder} can't be replaced: {error.strerror}",
-            "mend that; the next write finishes this one",
+            "solve that; the next write finishes this one",
         ) from None
 
 
@@ -163,9 +174,7 @@ def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
 
     If that fails, nothing is left.
     """
-    if is_private:
-        private.make_folder(file.parent)
-    else:
+    if not is_private:
         file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.parent / f"{_TEMPORARY}{file.name}"
     try:

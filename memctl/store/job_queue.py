@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.store import exclusive
 from memctl.store.place import JOBS
 from memctl.store.session_dir import SessionDir
 
@@ -42,7 +41,6 @@ class JobNote(NamedTuple):
 def leave(folder: SessionDir, entry: Mapping[str, Any]) -> None:
     """Note an event of a session. Raises OSError."""
     place = folder.root / JOBS
-    private.make_folder(place)
     name = f"{time.time_ns():020d}-0-{folder.key}.json"
     hidden = place / f".{name}"
     import json  # not at the top, for every command looks for notes
@@ -79,10 +77,9 @@ def of(folder: SessionDir) -> list[JobNote]:
 def take(folder: SessionDir, patience: float = 0.0) -> int | None:
     """Return a session's lock, as the descriptor that holds it; None if another process does not let go of it in so
     many seconds. Raises OSError."""
-    private.make_folder(folder.path)
     descriptor = private.open_file(folder.path / _LOCK, os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + patience
-    while not exclusive.attempt(descriptor):
+    while not private.try_lock(descriptor):
         if time.monotonic() >= deadline:
             os.close(descriptor)
             return None

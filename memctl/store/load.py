@@ -9,25 +9,29 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from memctl.errors import MemctlError
 from memctl.git import git
 from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, files
-from memctl.store.cache import Cache, CacheState
+from memctl.store import access, files, sessions_ref
+from memctl.store.cache import FILE, Cache, CacheState
 from memctl.store.memory import Memory
-from memctl.store.sessions_ref import Both
 
 if TYPE_CHECKING:
+    from memctl.record.source import Catalogue, Files, Texts
     from memctl.store.cache_update import Progress
     from memctl.store.catalogue import StoredCatalogue
+    from memctl.store.objects import InGit
     from memctl.store.repository_files import FilesOnDisk
     from memctl.store.search_views import SearchSource
     from memctl.store.stored_texts import StoredTexts
@@ -55,7 +59,7 @@ def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[
 
     `written` are files that have changed since Git was asked what differs.
     """
-    return Snapshot(Both(memory, _Disk(memory, progress, tuple(written))))
+    return Snapshot(_WithSessions(memory, _Disk(memory, progress, tuple(written))))
 
 
 def index(memory: Memory) -> Snapshot:
@@ -69,7 +73,7 @@ def revision(memory: Memory, name: str) -> Snapshot:
     """Return the memory at a revision; raises MemctlError if there is no such revision."""
     from memctl.store import objects
 
-    return Snapshot(Both(memory, objects.at_revision(memory, name), name))
+    return Snapshot(_WithSessions(memory, objects.at_revision(memory, name), name))
 
 
 def near_worktree(memory: Memory, commit: str) -> Snapshot:
@@ -81,7 +85,7 @@ def near_worktree(memory: Memory, commit: str) -> Snapshot:
 
 
 def open_cache(memory: Memory) -> Cache:
-    return Cache.open(memory.private / "cache.db")
+    return Cache.open(memory.private / FILE)
 
 
 class _Disk:
@@ -154,6 +158,92 @@ class _Disk:
         return self._cache
 
 
+class _WithSessions:
+    """A source with the files of the sessions' ref beside its own: as they are now, or as they were at a revision."""
+
+    def __init__(self, memory: Memory, source: _Disk | InGit, revision: str = "") -> None:
+        self._memory = memory
+        self._source = source
+        self._revision = revision
+        self.name = source.name
+        self.prefix = source.prefix
+
+    @property
+    def config(self) -> Config:
+        return self._source.config
+
+    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
+        return self._source.records(only_open=only_open)
+
+    def texts(self) -> Texts:
+        from memctl.store.stored_texts import StoredTexts
+
+        return StoredTexts(self._memory, self._searched())
+
+    def _searched(self) -> SearchSource:
+        """Return what there is to be searched, with the pages of sessions and the checkpoints of the ref."""
+        own = self._source.searched()
+        if not self._commit:
+            return own
+
+        def read(path: str, blob: str) -> str:
+            return (
+                there.read(path) if (there := self._there) and there.blobs().get(path) == blob else own.read(path, blob)
+            )
+
+        def others() -> dict[str, str]:
+            return {} if self._there is None else self._there.blobs()
+
+        return msgspec.structs.replace(own, token=f"{own.token} {self._commit}", read=read, others=others)
+
+    def catalogue(self) -> Catalogue:
+        return self._source.catalogue()
+
+    def files(self) -> Files:
+        return self._source.files()
+
+    def read(self, path: str) -> str:
+        try:
+            return self._source.read(path)
+        except (FileNotFoundError, NotADirectoryError):
+            if self._there is None or not path.startswith(sessions_ref.FOLDERS):
+                raise
+            return self._there.read(path)
+
+    def names(self, folder: str) -> list[str]:
+        found = self._source.names(folder)
+        if (folder and not f"{folder}/".startswith(sessions_ref.FOLDERS)) or self._there is None:
+            return found
+        return sorted({*found, *(path for path in self._there.names(folder) if path.startswith(sessions_ref.FOLDERS))})
+
+    @cached_property
+    def _commit(self) -> str:
+        """The commit of the ref, "" if there is none."""
+        try:
+            return (
+                sessions_ref.as_of(self._memory, self._revision) if self._revision else sessions_ref.now(self._memory)
+            )
+        except MemctlError as error:  # the ref is broken: that keeps nobody from the rest
+            self._remark(error)
+            return ""
+
+    @cached_property
+    def _there(self) -> InGit | None:
+        if not self._commit:
+            return None
+        from memctl.store import objects  # which imports the cache
+
+        try:
+            return objects.at(self._memory, sessions_ref.REF, self._commit, objects.nothing)
+        except MemctlError as error:
+            self._remark(error)
+            return None
+
+    def _remark(self, error: MemctlError) -> None:
+        hint = f"\nhint: {error.hint}" if error.hint else ""
+        self._memory.remarks.append(f"warning: pages of sessions can't all be read: {error.message}{hint}")
+
+
 def current_cache(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
     """Return the cache, brought up to what is on the disk, without reading the records out of it."""
     cache = open_cache(memory)
@@ -222,8 +312,9 @@ def _sync(
     Returns whether it was right before; None if another process came between.
     """
     asked = memory.ask()
-    head = (asked.commit(), _sparse(memory))
-    dirty = {short for path in asked.differing() if (short := _below(path, memory.prefix))}
+    commit, differing = asked.commit(), asked.differing()
+    head = (commit, _sparse(memory))
+    dirty = {short for path in differing if (short := _below(path, memory.prefix))}
     dirty |= {path for path in written if files.is_cached_path(path)}
     memory.differing = head[0], frozenset(map(memory.tracked, dirty))
     if head == state.head and not dirty and not state.differing:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import git, private
-from memctl.store import exclusive
 
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
@@ -33,7 +32,6 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
         yield time.time_ns()
         return
     try:
-        private.make_folder(file.parent)
         descriptor = _taken(file, patience)
     except OSError as error:
         if error.errno not in _CLOSED:
@@ -78,7 +76,7 @@ def _taken(file: Path, patience: float) -> int:
     descriptor = private.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
     begun = time.monotonic()
     pause, is_said = 0.002, announce is None
-    while not exclusive.attempt(descriptor):
+    while not private.try_lock(descriptor):
         waited = time.monotonic() - begun
         if waited > patience:
             owner = _owner(descriptor)
@@ -117,6 +115,8 @@ def _is_at(descriptor: int, file: Path) -> bool:
 def _held_above(file: Path) -> bool:
     """Return whether this runs in a hook of a commit that the holder of the lock is making: it waits until
     we are done."""
+    if git.COMMITTING not in os.environ:
+        return False
     try:
         return git.committing() == file.read_text().strip() != ""
     except OSError:

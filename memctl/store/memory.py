@@ -11,8 +11,7 @@ from pathlib import Path
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.git import GitFailed
-from memctl.git.repository import Repository, open_repository
-from memctl.git.status import StatusProcess
+from memctl.git.repository import Repository, StatusProcess, open_repository
 from memctl.record import config as configuration
 from memctl.record import ids, timestamps
 from memctl.record.config import Config
@@ -39,15 +38,20 @@ class Memory:
     @property
     def now(self) -> str:
         """The time that operations record: MEMCTL_NOW, or the clock's."""
-        return fixed_now(self.environ) or timestamps.from_epoch(int(time.time()))
+        return self._fixed[0] if self._fixed else timestamps.from_epoch(int(time.time()))
 
     @property
     def commit_moment(self) -> int | None:
         """The date for commits in Unix seconds, if MEMCTL_NOW fixes it."""
-        fixed = fixed_now(self.environ)
-        return None if fixed is None else timestamps.to_epoch(fixed)
+        return self._fixed[1] if self._fixed else None
 
-    @property
+    @cached_property
+    def _fixed(self) -> tuple[str, int] | None:
+        """MEMCTL_NOW in canonical form and in Unix seconds, if it is set."""
+        fixed = fixed_now(self.environ)
+        return None if fixed is None else (fixed, timestamps.to_epoch(fixed))
+
+    @cached_property
     def actor(self) -> str:
         """Who is at work: MEMCTL_AGENT, else the name that Git knows, else the system's."""
         return _clean(self.environ.get("MEMCTL_AGENT", "")) or self._person()
@@ -72,10 +76,9 @@ class Memory:
 
     def new_memory_id(self, record_id: str) -> str:
         """Return a UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
-        fixed = fixed_now(self.environ)
-        if fixed is None:
+        if self._fixed is None:
             return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
-        return ids.uuid7(timestamps.to_epoch(fixed) * 1000, self._digest(record_id))
+        return ids.uuid7(self._fixed[1] * 1000, self._digest(record_id))
 
     def imported_memory_id(self, identity: str) -> str:
         """Return the UUIDv7 of a record that is imported: it follows from what makes the record the same when it comes
@@ -126,6 +129,11 @@ class Memory:
     def private(self) -> Path:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
         return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
+
+    @cached_property
+    def pending(self) -> Path:
+        """Where the changes are that are on their way into a commit (`store.journal`)."""
+        return self.private / "pending"
 
     @cached_property
     def hooks(self) -> Path:

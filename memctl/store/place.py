@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git.repository import find_top
-
-if TYPE_CHECKING:
-    from memctl.git.status import StatusProcess
+from memctl.git.repository import StatusProcess, find_top
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
@@ -41,8 +37,6 @@ def find(start: Path) -> tuple[Path, Path]:
 def ask(start: Path) -> StatusProcess:
     """Let Git look at the files of the memory; raises MemctlError if there is none. It can be asked before anything
     else of memctl is imported."""
-    from memctl.git.status import StatusProcess
-
     top, memory = find(start)
     return StatusProcess(top, memory.relative_to(top).as_posix())
 

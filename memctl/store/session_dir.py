@@ -15,7 +15,6 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.store import exclusive
 
 _CALLS = "calls"
 _ODD = r"[^A-Za-z0-9._-]+"
@@ -43,7 +42,6 @@ class SessionDir:
 
     def count(self) -> int:
         """Count a tool call, and say which it is since the last compaction."""
-        private.make_folder(self.path)
         descriptor = private.open_file(self.path / _CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             os.write(descriptor, b".")
@@ -68,7 +66,6 @@ class SessionDir:
 
     def is_new(self, name: str) -> bool:
         """Create an empty marker file, and return whether it did not exist yet in this session."""
-        private.make_folder(self.path)
         try:
             os.close(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             return True
@@ -101,7 +98,7 @@ class SessionDir:
         """Make an old mark a new one; False if it is not old, or another process has just done so."""
         descriptor = private.open_file(mark, os.O_RDWR)
         try:
-            if not exclusive.attempt(descriptor) or time.time() - os.fstat(descriptor).st_mtime < _SAME_EVENT:
+            if not private.try_lock(descriptor) or time.time() - os.fstat(descriptor).st_mtime < _SAME_EVENT:
                 return False
             os.utime(mark)
             return True
@@ -117,7 +114,6 @@ class SessionDir:
 
     def note_offset(self, name: str, offset: int) -> None:
         """Note how far a transcript is read for something. Raises OSError."""
-        private.make_folder(self.path)
         with open(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
             stream.write(str(offset))
 

@@ -41,7 +41,9 @@ def workflow(memory: Memory, given: str) -> str:
     branch = memory.repository.branch()[0].removeprefix("refs/heads/")
     name = slug(redact(given or branch or memory.config.project, strict=False)) or ("" if given else "workflow")
     if not name:
-        raise MemctlError(f"{given!r} is no name for a workflow", "use letters, digits, dots and dashes", USAGE)
+        raise MemctlError(
+            f"{given!r} is not a valid name for a workflow", "use letters, digits, dots and dashes", USAGE
+        )
     return name
 
 

@@ -59,12 +59,15 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
     """Return the steps after a command gave some of them and dropped others; raises MemctlError."""
     if twice := conflicting(given):
-        raise MemctlError(f"{twice[0]!r} is given for two of {', '.join(PROGRESS)}", exit_code=USAGE)
+        raise MemctlError(
+            f"the step {twice[0]!r} is given more than once; give each step to one of {', '.join(PROGRESS)}",
+            exit_code=USAGE,
+        )
     known = {key(step.text): step for step in before}
     gone = set(map(key, dropped))
     for item in dropped:
         if key(item) not in known:
-            raise MemctlError(f"{item!r} is no step of the task", "`memctl checkpoint show` lists them", USAGE)
+            raise MemctlError(f"{item!r} is not a step of the task", "`memctl checkpoint show` lists them", USAGE)
     for step in given:
         old = known.get(key(step.text))
         if old and old.status == DONE and step.status != DONE and key(step.text) not in gone:

@@ -115,7 +115,7 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
 
     Raises MemctlError if there is none, or if it can't be read. One named by its whole id has no twins to mind.
     """
-    saved, closed = versions.readable(snapshot, versions.resolve(snapshot, reference, workflow))
+    saved, closed = versions.readable(snapshot, versions.find(memory, snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
     drift = drift_since(memory, snapshot, saved)

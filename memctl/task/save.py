@@ -68,6 +68,8 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     found = versions.read(snapshot, workflow)
     versions.refuse_broken(snapshot, found)
     last = _last(found, options)
+    if last is None and options.base:
+        last = versions.elsewhere(memory, snapshot, options.base)
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
     if not is_said(given.goal or (last.goal if last else "")):
         wrong = f"{given.goal!r} says nothing" if given.goal else "is needed: the first checkpoint of a workflow has it"

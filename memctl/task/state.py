@@ -78,7 +78,7 @@ def update(
     """
     record = snapshot.resolve(reference)
     if record.memory_type != STATE.name:
-        raise MemctlError(f"{record.id} is no state", f"`memctl edit {record.id}` changes it", USAGE)
+        raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
     before = of_record(snapshot, record)
     made = before if saved is None else progress.merge(before, _progress_of(saved))
     made = progress.add(made, given)

@@ -16,7 +16,7 @@ from memctl.record import checkpoint, ids, timestamps
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import sessions_ref
+from memctl.store import load, sessions_ref
 from memctl.store.memory import Memory
 from memctl.task import events
 
@@ -126,16 +126,48 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
             return found.checkpoints[0]
         others = ", ".join(sorted({one.workflow_id for one in read(snapshot).checkpoints}))
         hint = f"there are some of {others}: give --workflow" if others else "`memctl checkpoint save` makes one"
-        raise MemctlError(f"there is no checkpoint of {workflow}", hint)
+        raise MemctlError(f"there is no checkpoint of {workflow}", hint, kind="not-found")
     wanted = reference.strip().lower()
     matching = [one for one in found.checkpoints if one.checkpoint_id.startswith(wanted)]
     exact = [one for one in matching if one.checkpoint_id == wanted] or matching
     if len(exact) == 1:
         return exact[0]
     if not exact:
-        raise MemctlError(f"there is no checkpoint {reference!r}", "`memctl checkpoint list --all` lists them")
+        hint = "`memctl checkpoint list --all` lists them"
+        raise MemctlError(f"there is no checkpoint {reference!r}", hint, kind="not-found")
     names = ", ".join(one.checkpoint_id for one in exact[:5])
     raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
+
+
+def find(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
+    """Return what `resolve` does, or the checkpoint that only another branch has; of a workflow there the newest."""
+    try:
+        return resolve(snapshot, reference, workflow)
+    except MemctlError as error:
+        found = elsewhere(memory, snapshot, reference, workflow) if error.kind == "not-found" else None
+        if found is None:
+            raise
+        return found
+
+
+def elsewhere(memory: Memory, snapshot: Snapshot, reference: str, workflow: str = "") -> Checkpoint | None:
+    """Return the checkpoint with this id, or the newest of a workflow, as any branch has it; None if none has."""
+    named = checkpoint.version_in(reference)
+    known = [named] if named else [] if reference else sorted(everywhere(memory, snapshot, workflow))[-1:]
+    for version in known:
+        for commit in history.commits(memory.repository, [memory.tracked(version.path)], "--all", 1):
+            with suppress(InvalidRecord, OSError):
+                return checkpoint.parse(load.near_worktree(memory, commit.commit).read(version.path), version.path)
+    return None
+
+
+def to_resume(memory: Memory, snapshot: Snapshot) -> str:
+    """Return the workflow that goes on in this worktree: that of whoever is at work; if it has no checkpoint, that of
+    the task saved last and not finished, from which the branch was made."""
+    own = workflow_for(memory, snapshot)
+    if newest_of(snapshot, own) is not None:
+        return own
+    return next((one.workflow_id for one in read(snapshot).checkpoints if not one.is_finished), own)
 
 
 def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -> None:

@@ -41,7 +41,7 @@ def acquire(claim: Claim) -> Plan:
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
-        raise MemctlError(f"{claim.expires_at} is not ahead", "give a time to come, or a span such as 4h", USAGE)
+        raise MemctlError(f"{claim.expires_at} is not ahead", "give a time in the future, or a span such as 4h", USAGE)
     refuse_no_reason(claim.force, claim.reason or "")
     if claim.reason is not None:
         claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
@@ -141,7 +141,7 @@ def section_id(text: str) -> str:
     marker = "§" + text.strip().removeprefix("§")
     if SECTION.fullmatch(marker) is None:
         raise MemctlError(
-            f"{text!r} is no section",
+            f"{text!r} is not a section",
             "give a marker such as §1.0, §2.1 or §3.2; code is owned with the section that covers it",
             USAGE,
         )

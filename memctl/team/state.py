@@ -86,12 +86,16 @@ def agent_name(text: str) -> str:
 
     name = normalize("NFC", " ".join(text.split()))
     if name.startswith("-"):
-        raise MemctlError(f"{name[:_LONGEST_NAME]!r} is no name for an agent", "it begins like an option", USAGE)
+        raise MemctlError(
+            f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "it begins like an option", USAGE
+        )
     if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
-        raise MemctlError(f"{name[:_LONGEST_NAME]!r} is no name for an agent", "it reads like a path", USAGE)
+        raise MemctlError(f"{name[:_LONGEST_NAME]!r} is not a valid name for an agent", "it reads like a path", USAGE)
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         raise MemctlError(
-            f"{text[:_LONGEST_NAME]!r} is no name for an agent", "give one line of at most 100 characters", USAGE
+            f"{text[:_LONGEST_NAME]!r} is not a valid name for an agent",
+            "give one line of at most 100 characters",
+            USAGE,
         )
     return name
 
@@ -216,7 +220,7 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
     """Refuse what memctl does not write. Times are compared as texts: one of another form would never end."""
     for section, ownership in ownerships.items():
         if SECTION.fullmatch(section) is None:
-            raise ValueError(f"{section!r} is no section")
+            raise ValueError(f"{section!r} is not a section")
         for time in (ownership.acquired_at, ownership.expires_at):
             if time is not None and timestamps.CANONICAL.fullmatch(time) is None:
                 raise ValueError(f"{section}: {time!r} is no time")

@@ -73,7 +73,7 @@ class Endpoint:
             with error:
                 raise self._refused(where, error.code, error.read(_LONGEST_ANSWER)) from None
         except msgspec.MsgspecError:
-            raise MemctlError(f"{where} gave an answer that is no token count", _hint()) from None
+            raise MemctlError(f"{where} gave an answer that is not a token count", _hint()) from None
         except (URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", None) or error
             raise MemctlError(f"{where} can't be asked: {self._without_key(str(reason))}", _hint()) from None
@@ -81,7 +81,7 @@ class Endpoint:
     def _refused(self, where: str, code: int, answer: bytes) -> MemctlError:
         if 300 <= code < 400:
             return MemctlError(
-                f"{where} sends on to another place ({code}); the key goes to no other", "mend ANTHROPIC_BASE_URL"
+                f"{where} sends on to another place ({code}); the key goes to no other", "correct ANTHROPIC_BASE_URL"
             )
         message = self._without_key(http_post.reason(answer))
         return MemctlError(f"{where} refused ({code}): {message[:_LONGEST_MESSAGE]}", _hint())

@@ -76,7 +76,7 @@ def body_key(given: Any) -> str | None:
         if _are_messages(held) or (key == "input" and isinstance(held, str)):
             return key
     raise MemctlError(
-        "this is no conversation", "give a list of messages, or a request's body with `messages` or `input`"
+        "this is not a conversation", "give a list of messages, or a request's body with `messages` or `input`"
     )
 
 
@@ -215,7 +215,7 @@ def check_json(given: object, where: str = "") -> None:
     if not isinstance(given, _JSON):
         what = f"{where}: " if where else ""
         hint = "give dicts, lists and texts; objects of a client's library have model_dump()"
-        raise MemctlError(f"{what}{type(given).__name__} is no JSON", hint, USAGE)
+        raise MemctlError(f"{what}{type(given).__name__} is not JSON", hint, USAGE)
 
 
 def encode_json(given: Any, where: str = "") -> str:
@@ -230,7 +230,7 @@ def encode_json(given: Any, where: str = "") -> str:
         raise MemctlError(f"{where or 'it'} is nested too deep", exit_code=USAGE) from None
     except TypeError as error:
         place = f"{where}: " if where else ""
-        raise MemctlError(f"{place}it is no JSON: {error}", "give dicts, lists and texts", USAGE) from None
+        raise MemctlError(f"{place}it is not JSON: {error}", "give dicts, lists and texts", USAGE) from None
 
 
 def decode_json(text: str | bytes) -> Any:

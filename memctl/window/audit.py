@@ -66,7 +66,7 @@ class AuditSink:
             made = msgspec.convert(_clean(msgspec.to_builtins(given, enc_hook=str, str_keys=True)), Decision)
         except (msgspec.ValidationError, RecursionError) as error:
             why = describe(error) if isinstance(error, msgspec.ValidationError) else "it is nested too deep"
-            raise MemctlError(f"this is no decision: {why}", exit_code=USAGE) from None
+            raise MemctlError(f"this is not a decision: {why}", exit_code=USAGE) from None
         self._take(made)
         return made
 

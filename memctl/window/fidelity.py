@@ -214,7 +214,7 @@ class _Panel:
         if not second:
             return GradedQuestion(question, False, "nothing in the compressed context answers it", original=first)
         verdict = self._compare(question, first, second)
-        note = "" if verdict else "the judge said neither yes nor no" if verdict is None else "the answers differ"
+        note = "" if verdict else "the judge answered neither yes nor no" if verdict is None else "the answers differ"
         return GradedQuestion(question, bool(verdict), note, original=first, compressed=second)
 
     def _answer(self, question: Question, context: str) -> str:

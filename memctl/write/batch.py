@@ -6,10 +6,9 @@ import os
 from collections.abc import Mapping
 
 from memctl.errors import MemctlError
-from memctl.git import commits, differences, git, index, message, refs, trees
+from memctl.git import commits, differences, git, index, message, refs, tree_merge, trees
 from memctl.git.commits import AllPending, Preparation
 from memctl.record.change import Write
-from memctl.record.config import BATCH
 from memctl.store import batches, entry_state, files
 from memctl.store.batches import Batch
 from memctl.store.memory import Memory
@@ -18,12 +17,6 @@ from memctl.text.phrases import quantity, some
 from memctl.write import merge
 
 _SHOWN = 3  # files that a remark names
-
-
-def is_wanted(memory: Memory) -> bool:
-    """Return whether the next change goes into a batch: that is asked for, and HEAD is a branch with a commit."""
-    branch, head = memory.repository.branch()
-    return bool(branch and head) and batches.mode(memory) == BATCH
 
 
 def base(memory: Memory) -> str:
@@ -186,7 +179,9 @@ def _squash_elsewhere(memory: Memory, batch: Batch) -> None:
     if repository.tip(batch.branch) != batch.base or repository.is_checked_out(batch.branch):
         memory.remarks.append(f"what was recorded on {name} waits there: `git switch {name}`, then `memctl commit`")
         return
-    tree = f"{batch.tip}^{{tree}}"
+    ours = tree_merge.tree_at(repository, batch.tip, memory.prefix)
+    folder = tree_merge.Leaf(tree_merge.FOLDER, ours) if ours else None
+    tree = tree_merge.edited(repository, tree_merge.tree_at(repository, batch.base), {memory.prefix: folder})
     signed = repository.flag("commit.gpgsign")
     text = compose(memory, batch)
     made = refs.commit_tree(repository, tree, [batch.base], text, memory.commit_moment, signed=signed)

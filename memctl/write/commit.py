@@ -10,15 +10,15 @@ import msgspec
 
 from memctl.errors import CredentialFound
 from memctl.git import commits, git, message
-from memctl.git.commits import Preparation
+from memctl.git.commits import Preparation, Variables
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import batches, cache_advance, entry_state, files, journal, lock
+from memctl.store import batches, cache_update, entry_state, files, journal, lock
 from memctl.store.batches import Batch
 from memctl.store.journal import HELD, PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
-from memctl.write import batch, credentials, documents, manual_edits, recovery
+from memctl.write import credentials, documents, manual_edits, recovery
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
@@ -73,12 +73,11 @@ def commit_all(
     there is something to say; and the files of a change that was undone.
     """
     with lock.hold(memory.repository.shared / "lock"):
+        entries = entry_state.outstanding(memory) if dry_run else recovery.recover(memory, remark=False)
         if not dry_run:
-            recovery.recover(memory, remark=False)
             files.remove_leftovers(memory.folder)
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret, "strict": strict}
         settled = None if dry_run else settle(memory, **allowed)
-        entries = entry_state.outstanding(memory) if dry_run else entry_state.entries(memory)
         outcomes: list[Outcome] = [settled] if settled else []
         for group in _groups(entries):
             joint = _joint(group)
@@ -106,17 +105,22 @@ def commit_all(
         return [*outcomes, *(_left_alone(memory, path, *found) for path, found in odd.items())]
 
 
-def commit_waiting(memory: Memory, newest: PendingEntry) -> Outcome:
-    """Commit what waits, the newest change last; what is kept back on purpose only if it shares a file with another."""
+def commit_waiting(
+    memory: Memory, waiting: Sequence[PendingEntry], newest: PendingEntry, variables: Variables | None = None
+) -> Outcome:
+    """Commit what waits, the newest change last; what is kept back on purpose only if it shares a file with another.
+
+    `variables` are what Git was asked ahead.
+    """
     outcome = Outcome(newest.change)
     refused: Outcome | None = None
-    for group in _groups(entry_state.entries(memory)):
+    for group in _groups(waiting):
         has_newest = any(entry.file == newest.file for entry in group)
         if all(entry.stage == HELD for entry in group) or (refused and not has_newest):
             continue
         is_new = not newest.change.deletes and all(write.old is None for write in newest.change.writes)
         is_fresh = is_new and [entry.file for entry in group] == [newest.file]
-        made = _commit_group(memory, group, is_fresh=is_fresh, refused=refused)
+        made = _commit_group(memory, group, is_fresh=is_fresh, refused=refused, variables=variables)
         refused = made if made and made.all_pending else None
         if has_newest:
             outcome = msgspec.structs.replace(made, change=newest.change) if made else outcome
@@ -141,7 +145,7 @@ def with_author(memory: Memory, change: Change, reason: str = "") -> Change:
     )
 
 
-def _groups(entries: list[PendingEntry]) -> list[list[PendingEntry]]:
+def _groups(entries: Sequence[PendingEntry]) -> list[list[PendingEntry]]:
     """Changes that share a file go into one commit, since the disk holds only the last state of it.
 
     The disk has nothing of what was undone.
@@ -173,6 +177,7 @@ def _commit_group(
     is_fresh: bool = False,
     refused: Outcome | None = None,
     allow_secret: bool = False,
+    variables: Variables | None = None,
 ) -> Outcome | None:
     """Make one commit of a group; None if HEAD has it already. A fresh change is known to differ from HEAD.
 
@@ -182,7 +187,7 @@ def _commit_group(
     changes = [entry.change for entry in group]
     if refused:
         return _postpone(group, msgspec.structs.replace(refused, warning=documents.refresh(memory, changes)[1]))
-    prepared = _prepare(memory, change.paths)  # Git looks while the documents are rendered
+    prepared = _prepare(memory, change.paths, variables)  # Git looks while the documents are rendered
     rendered, warning = documents.refresh(memory, changes)
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
@@ -208,12 +213,13 @@ def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
     return msgspec.structs.replace(refused, change=_joint(group))
 
 
-def _prepare(memory: Memory, paths: Iterable[str]) -> Preparation:
+def _prepare(memory: Memory, paths: Iterable[str], variables: Variables | None = None) -> Preparation:
     """Ask Git ahead of a commit of some paths, and of rendered documents if there are any."""
     present = [path for path in paths if (memory.folder / path).exists()]
     rendered = ["docs/INDEX.md"] if documents.belong_here(memory, memory.config) else []
     tracked = [memory.tracked(path) for path in (*present, *rendered)]
-    return Preparation(memory.repository, tracked, memory.commit_moment)
+    asked = variables or Variables(memory.repository, memory.commit_moment)
+    return Preparation(memory.repository, tracked, asked)
 
 
 def commit_paths(
@@ -230,17 +236,20 @@ def commit_paths(
     "" if it is in a commit already. With `least`, one of those must not be: what is rendered besides needs no commit of
     its own. Raises CommitPending.
     """
-    if not batch.is_wanted(memory):
+    if not batches.is_wanted(memory):
         return _commit_on_branch(
             memory, paths, message.compose(changes), least=least, is_fresh=is_fresh, prepared=prepared
         )
-    commits.forbid_if_unsafe(memory.repository)
+    from memctl.write import batch  # most memories commit each change
+
     differing = set(paths) if is_fresh else set(paths) & set(entry_state.uncommitted(memory, ignored=True))
     _refuse_hidden(memory, set(least) - differing)
     if differing.isdisjoint(least or paths):
         return ""
     prepared = prepared or _prepare(memory, differing)
-    return batch.add(memory, _contents(memory, differing), message.compose(changes, batch.base(memory)), prepared)
+    contents = files.contents(memory.folder, sorted(differing))
+    tracked = {memory.tracked(path): content for path, content in contents.items()}
+    return batch.add(memory, tracked, message.compose(changes, batch.base(memory)), prepared)
 
 
 def _commit_on_branch(
@@ -255,16 +264,15 @@ def _commit_on_branch(
     """Commit the state on disk of some paths to the branch. If somebody else moves that meanwhile, it is tried again on
     what HEAD is then."""
     for left in reversed(range(_TRIES)):
-        commits.forbid_if_unsafe(memory.repository)
         differing = set(paths) if is_fresh else set(paths) & set(entry_state.unlike_head(memory, ignored=True))
         _refuse_hidden(memory, set(least) - differing)
         if differing.isdisjoint(least or paths):
             return ""
-        contents = _contents(memory, differing)
+        contents = files.contents(memory.folder, sorted(differing))
         try:
             made = commits.commit(
                 memory.repository,
-                contents,
+                {memory.tracked(path): content for path, content in contents.items()},
                 text,
                 prepared or _prepare(memory, differing),
                 by_agent=memory.by_agent,
@@ -275,8 +283,8 @@ def _commit_on_branch(
                 raise
             is_fresh, prepared = False, None
     if made.parent is not None:
-        cache_advance.follow(memory, differing, made.parent, made.commit, contents)
-    if _DETACHED not in memory.remarks and not memory.repository.branch()[0]:
+        cache_update.follow(memory, contents, made.parent, made.commit)
+    if not made.branch and _DETACHED not in memory.remarks:
         memory.remarks.append(_DETACHED)
     return made.commit
 
@@ -290,18 +298,22 @@ def settle(memory: Memory, **allowed: bool) -> Outcome | None:
     if _is_unsafe(memory):
         return None
     noted, (branch, head) = batches.branch_here(memory), memory.repository.branch()
+    if not noted and not (memory.repository.tip(batches.ref(memory, branch)) and batches.is_wanted(memory)):
+        return None
+    from memctl.write import batch  # most memories have none
+
     if noted and noted != branch:
         batch.leave(memory, noted)
         memory.asked = None
-    if not batches.branch_here(memory) and not batch.is_wanted(memory):
-        return None
+        if not batches.branch_here(memory) and not batches.is_wanted(memory):
+            return None
     open_batch = batches.of_branch(memory, branch)
     batches.note(memory, branch if open_batch else "")
     if open_batch is None:
         return None
     batch.put_back(memory, open_batch)
     memory.asked = None  # what was asked before says that those files are as in HEAD
-    return squash(memory, **allowed) if open_batch.base != head or not batch.is_wanted(memory) else None
+    return squash(memory, **allowed) if open_batch.base != head or not batches.is_wanted(memory) else None
 
 
 def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome | None:
@@ -313,24 +325,32 @@ def squash(memory: Memory, *, dry_run: bool = False, **allowed: bool) -> Outcome
     open_batch = batches.current(memory)
     if open_batch is None:
         return None
+    from memctl.write import batch
+
     text = batch.compose(memory, open_batch)
     change = with_author(memory, Change(op="squash", title=text.partition("\n")[0].removeprefix(f"{message.TYPE}: ")))
     if dry_run:
         return Outcome(change, pending="not committed yet")
     paths = batches.paths(memory, open_batch)
+    outcome = Outcome(change, by_hand=tuple(paths))
     try:
         commits.forbid_if_unsafe(memory.repository)
         _refuse_edited(memory, open_batch, paths, **allowed)
         rendered, warning = _render_all(memory)
         name = _commit_on_branch(memory, dict.fromkeys((*paths, *rendered)), text, least=paths)
         batch.close(memory, open_batch, name)
+        outcome = msgspec.structs.replace(outcome, commit=name, documents=rendered, warning=warning)
     except commits.CommitPending as error:
-        return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
+        outcome = msgspec.structs.replace(outcome, pending=error.why, hint=error.hint)
     except git.GitFailed as error:
-        return Outcome(change, pending=error.message, hint="`memctl commit` tries again", by_hand=tuple(paths))
+        outcome = msgspec.structs.replace(outcome, pending=error.message, hint="`memctl commit` tries again")
     finally:
         memory.asked = None
-    return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning) if name else None
+    if outcome.pending:
+        files.replace_private(batches.refusal_file(memory), f"{outcome.pending}\n")
+    else:
+        batches.refusal_file(memory).unlink(missing_ok=True)
+    return outcome if outcome.commit or outcome.pending else None
 
 
 def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
@@ -338,9 +358,13 @@ def end_batch(memory: Memory, *, only_if_moved: bool = False) -> Outcome | None:
 
     While a commit is being made, its index loses the files of the batch instead.
     """
+    if not batches.branch_here(memory):
+        return None
+    from memctl.write import batch
+
     if only_if_moved and "GIT_INDEX_FILE" in os.environ:
         batch.unstage(memory)
-    if not batches.branch_here(memory) or _is_unsafe(memory):
+    if _is_unsafe(memory):
         return None
     with lock.hold(memory.repository.shared / "lock"):
         recovery.recover(memory)
@@ -388,17 +412,6 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
             credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
         except CredentialFound as error:
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.PASSING) from None
-
-
-def _contents(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:
-    """Return the bytes on the disk by Git's paths; None for a file that is not there."""
-    contents: dict[str, bytes | None] = {}
-    for path in sorted(paths):
-        try:
-            contents[memory.tracked(path)] = files.locate(memory.folder, path).read_bytes()
-        except FileNotFoundError:
-            contents[memory.tracked(path)] = None
-    return contents
 
 
 def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:

@@ -13,7 +13,7 @@ from memctl.record import content_fields, frontmatter, ids, pages, timestamps
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, OTHER_END, Kind
-from memctl.record.parser import build, problems
+from memctl.record.parser import parse, problems
 from memctl.record.record import ORDER, Record
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
@@ -127,7 +127,7 @@ def written(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Recor
         text = frontmatter.compose({**ordered, **extra}, body)
     except ValueError as error:
         raise MemctlError(str(error)) from None
-    return build(values, path), Write(path, text)
+    return parse(text, path)[0], Write(path, text)
 
 
 def body_of(draft: Draft, order: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from memctl.record import frontmatter
 from memctl.record.change import Change, Write
 from memctl.record.errors import Malformed
 from memctl.text import headings
-from memctl.text.credentials import Span, describe, find, lines
+from memctl.text.credentials import Span, describe, find, is_in, lines
 
 
 def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
@@ -31,10 +31,11 @@ def _found(change: Change, before: Callable[[Write], str | None]) -> Iterator[tu
     """Yield each credential that a change adds: the field that has it, the field's text, and its place there."""
     texts = [("reason", change.reason), ("title", change.title), ("session", change.session), ("actor", change.actor)]
     texts += [("reason", deed.reason) for deed in change.deeds]
-    yield from ((field, text, span) for field, text in texts for span in find(text))
+    texts += [("file name", write.path) for write in change.writes if write.old is None]
+    if is_in("\n".join(text for _, text in texts)):
+        yield from ((field, text, span) for field, text in texts for span in find(text))
     for write in change.writes:
-        yield from (("file name", write.path, span) for span in (find(write.path) if write.old is None else ()))
-        if not find(write.text):
+        if not is_in(write.text):
             continue
         old = before(write)
         spans = list(_new(write.text, old))

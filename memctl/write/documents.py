@@ -70,12 +70,12 @@ def missing_branch(memory: Memory) -> str:
     )
 
 
-def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
-    """Return the documents that some changes on the disk touch, rendered; nothing is written.
+def touched_by(memory: Memory, changes: Sequence[Change], written: Sequence[str]) -> Rendering:
+    """Return the documents that some changes on the disk touch, rendered; nothing is written. `written` are their
+    paths.
 
     With `docs: default-branch` they are all documents: a merge on the hosting site may have left any behind.
     """
-    written = [path for change in changes for path in change.paths]
     snapshot = load.disk(memory, written=written)
     making = renderer(memory, snapshot)
     places = _places(changes)
@@ -272,7 +272,8 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
     Neither a template at fault nor a folder that can't be written keeps anybody from recording: documents can be
     rendered later.
     """
-    if all(path.startswith(NEVER_SHOWN) for change in changes for path in change.paths):
+    written = [path for change in changes for path in change.paths]
+    if all(path.startswith(NEVER_SHOWN) for path in written):
         return (), _known_unreadable(memory)
     if memory.config.docs == DEFAULT_BRANCH and not belong_here(memory, memory.config):
         return (), "; ".join(filter(None, (missing_branch(memory), _known_unreadable(memory))))
@@ -282,7 +283,7 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
     asked = memory.ask()
     memory.asked = asked
     try:
-        found = touched_by(memory, changes)
+        found = touched_by(memory, changes, written)
         put(memory, found.texts)
     except MemctlError as error:
         return (), f"the documents are not rendered: {error.message}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -80,7 +81,7 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
     try:
         new, body = parse(text, record.path)
     except InvalidRecord as error:
-        raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
+        raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
     for name in FIXED:
         if getattr(new, name) != getattr(record, name):
             raise MemctlError(f"{name} never changes", f"it was {getattr(record, name)!r}")
@@ -133,8 +134,8 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
         known = content_fields.content(record.kind, parse(snapshot.read(record.path), record.path)[1])
         if resolution and record.status == status and known.get("resolution"):
             raise MemctlError(
-                f"{record.id} is resolved, and says how: {one_line(str(known['resolution']))}",
-                f"`memctl edit {record.id} --resolution …` says something else",
+                f"{record.id} is resolved already, with the resolution: {one_line(str(known['resolution']))}",
+                f"change that with `memctl edit {record.id} --resolution …`",
             )
         text: dict[str, str | list[str]] = (
             {"resolution": resolution} if resolution and _content_field(record, "resolution") else {}
@@ -205,7 +206,9 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
     """Raise MemctlError if one is a handoff that waits for its answer: its sections would stay the taker's for good."""
     for record in records:
         if record.memory_type == "handoff" and record.is_open:
-            sections = handoff.sections_of(snapshot, record)
+            sections: tuple[str, ...] = ()
+            with suppress(MemctlError):  # what can't be read gives nothing
+                sections = handoff.of(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
                     f"{record.id} is offered, and {', '.join(sections)} with it: nobody could answer it then",
@@ -249,7 +252,7 @@ def _apply(
         current = values.get(name, getattr(record, name))
         values[name] = _changed_list(current, action, value.split(",") if action == "set" else [value])
     elif action != "set":
-        raise MemctlError(f"{name} is no list", f"use --set {name}=…", USAGE)
+        raise MemctlError(f"{name} is not a list", f"use --set {name}=…", USAGE)
     else:
         values[name] = scalar(record, name, value, now)
 
@@ -267,7 +270,7 @@ def _changed_content(field: Field, current: Any, action: str, value: str) -> str
     if field.is_list:
         return _changed_list(current or [], action, content_fields.parse_items(value) if action == "set" else [value])
     if action != "set":
-        raise MemctlError(f"{field.name} is no list", f"use --set {field.name}=…", USAGE)
+        raise MemctlError(f"{field.name} is not a list", f"use --set {field.name}=…", USAGE)
     return value.strip("\n")
 
 
@@ -288,8 +291,8 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
     if name == "status":
         if record.memory_type == "handoff" and value != record.status:
             raise MemctlError(
-                f"the status of {record.id} changes together with who owns its sections",
-                "`memctl handoff accept`, `decline` or `withdraw` does both",
+                f"the status of the handoff {record.id} can't be edited: its sections change their owner with it",
+                "`memctl handoff accept`, `decline` or `withdraw` changes both",
             )
         refuse_transition(record, value)
     if value == "":

@@ -8,20 +8,47 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import handoff
-from memctl.record.change import Change, WriteOptions
-from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff
+from memctl.git import history
+from memctl.record import handoff, ids
+from memctl.record.change import Change, Write, WriteOptions
+from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff, package_path
+from memctl.record.kinds import HANDOFF
 from memctl.record.required_text import LONGEST_LINE, is_said
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.team import handoffs, ref_state, remote_state
-from memctl.team.handoffs import Transfer
 from memctl.team.ref_state import Terms
 from memctl.text.characters import printable_line
 from memctl.write import edit, transaction, two_phase
 from memctl.write.two_phase import Done
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
+
+
+class HandoffAnswer(msgspec.Struct, frozen=True):
+    """What became of an answer, the handoff as it was before and the memory that had it, and the ownerships that do not
+    go back since they went on, in words."""
+
+    done: Done
+    handoff: Handoff
+    snapshot: Snapshot
+    stays: tuple[str, ...]
+
+
+def find(memory: Memory, snapshot: Snapshot, reference: str) -> tuple[Snapshot, Handoff]:
+    """Return the handoff that is meant, and the memory that has it: the snapshot, or, of one whose whole id is given,
+    that of any branch; raises MemctlError."""
+    wanted = reference.strip().upper()
+    if ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
+        folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
+        paths = history.paths_ever(memory.repository, folder, everywhere=True)
+        of_it = [path for path in paths if ids.id_in_path(path) == wanted]
+        for commit in history.commits(memory.repository, of_it, "--all", 1) if of_it else ():
+            there = load.near_worktree(memory, commit.commit)
+            if record := there.find(wanted):
+                return there, handoff.of(there, record)
+    return snapshot, handoff.of(snapshot, snapshot.resolve(reference))
 
 
 def answer(
@@ -37,16 +64,16 @@ def answer(
 ) -> HandoffAnswer:
     """Accept a handoff (but for the `declined` sections), decline it, or withdraw it.
 
-    The taker accepts and declines, the giver withdraws; others need `force`, with a reason. Raises MemctlError if the
-    handoff is answered already.
+    The taker accepts and declines, the giver withdraws; others need `force`, with a reason. One that lies on another
+    branch comes to this one with its answer. Raises MemctlError if the handoff is answered already.
     """
     two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
-    snapshot = load.disk(memory)
-    one = handoff.of(snapshot, snapshot.resolve(reference))
+    where, one = find(memory, load.disk(memory), reference)
+    who = one.parties
     _refuse(memory, one, status, options, force, declined)
-    given = handoffs.transfer_of(one, memory.now, {record.id for record in snapshot.records})
+    given = handoffs.transfer_of(one, memory.now)
     if status == ACCEPTED:
-        task = printable_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
+        task = printable_line(who.task)[:LONGEST_LINE]  # perhaps written by hand
         plan = handoffs.accept(given, task or one.record.title, declined)
     else:
         plan = handoffs.give_back(given, _OPS[status])
@@ -54,22 +81,21 @@ def answer(
     values |= {"declined": list(declined)} if declined else {}
 
     def make(_: object) -> Change:
-        current = load.disk(memory)
-        _refuse_answered(handoff.of(current, current.resolve(one.record.id)))
-        write = edit.rewrite(current, one.record, values, {"answer": note} if note else {})
-        title = f"{one.record.id} {one.record.title}"
-        title += f" without {', '.join(declined)}" if declined else ""
-        return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
+        here = load.disk(memory)
+        is_here = here.find(one.record.id) is not None
+        if is_here:
+            _refuse_answered(handoff.of(here, here.resolve(one.record.id)))
+        writes = [edit.rewrite(here if is_here else where, one.record, values, {"answer": note} if note else {})]
+        if not is_here:
+            package = package_path(one.record.path)
+            writes = [Write(writes[0].path, writes[0].text), Write(package, where.read(package))]
+        title = f"{one.record.id} {one.record.title}" + (f" without {', '.join(declined)}" if declined else "")
+        return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=tuple(writes))
 
-    return HandoffAnswer(two_phase.carry_out(memory, transaction.write, plan, make, options, remote), one, given)
-
-
-class HandoffAnswer(msgspec.Struct, frozen=True):
-    """What became of an answer, the handoff as it was before, and what that gives."""
-
-    done: Done
-    handoff: Handoff
-    given: Transfer
+    done = two_phase.carry_out(memory, transaction.write, plan, make, options, remote)
+    back = declined if status == ACCEPTED else who.sections
+    stays = handoffs.moved_on(done.agreed.before, given, back)
+    return HandoffAnswer(done, one, where, tuple(held.told for held in stays))
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -81,10 +107,10 @@ class Settled(msgspec.Struct, frozen=True):
 
 def settle(memory: Memory, remote: str = "") -> Settled:
     """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
-    found = handoff.found(load.disk(memory), everything=True)
+    found = handoff.read_all(load.disk(memory))[0]
     plan = handoffs.settle(found, memory.now)
     outcome = remote_state.update(memory, remote, plan, Terms()) if remote else ref_state.update(memory, plan, Terms())
-    return Settled(handoffs.describe(found, outcome.before, memory.now), outcome.lost)
+    return Settled(handoffs.settled(found, outcome.before, memory.now)[1], outcome.lost)
 
 
 def _refuse(
@@ -93,24 +119,22 @@ def _refuse(
     _refuse_answered(one)
     who = one.parties
     allowed = who.from_agent_id if status == WITHDRAWN else who.to_agent_id
-    if memory.actor != allowed:
-        if not force:
-            raise MemctlError(
-                f"{one.record.id} is for {allowed} to {_OPS[status]}, and you are {memory.actor}",
-                f"set MEMCTL_AGENT if you are {allowed}, or say it for {allowed} with --force --reason WHY",
-            )
-        if not is_said(options.reason):
-            raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
-    strange = [section for section in declined if section not in who.sections]
-    if strange:
+    if memory.actor != allowed and not force:
+        raise MemctlError(
+            f"{one.record.id} is for {allowed} to {_OPS[status]}, and you are {memory.actor}",
+            f"set MEMCTL_AGENT if you are {allowed}, or say it for {allowed} with --force --reason WHY",
+        )
+    if memory.actor != allowed and not is_said(options.reason):
+        raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
+    if strange := [section for section in declined if section not in who.sections]:
         known = ", ".join(who.sections) or "no section"
         raise MemctlError(f"{one.record.id} does not hand over {', '.join(strange)}", f"it hands over {known}", USAGE)
 
 
 def _refuse_answered(one: Handoff) -> None:
-    if not one.is_offered:
-        who = one.parties
+    name, who = one.record.id, one.parties
+    if one.record.status != OFFERED:
         by = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
-        if one.record.status == OFFERED:
-            raise MemctlError(f"{one.record.id} is archived", f"`memctl unarchive {one.record.id}` brings it back")
-        raise MemctlError(f"{one.record.id} is {one.record.status}{by}", f"`memctl handoff show {one.record.id}`")
+        raise MemctlError(f"{name} is {one.record.status}{by}", f"`memctl handoff show {name}`")
+    if not one.is_offered:
+        raise MemctlError(f"{name} is archived", f"`memctl unarchive {name}` brings it back")

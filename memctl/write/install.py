@@ -130,7 +130,7 @@ def plan(memory: Memory, program: str) -> list[InstallStep]:
         steps = [_by_hand(repository, place, name, where, _whose(repository, place)) for name in hooks.HOOKS]
         return [*steps, *_set_drivers(repository, program)]
     if os.path.lexists(place) and not place.is_dir():
-        raise MemctlError(f"{place} is no folder, and Git looks for hooks in it", "move it away first")
+        raise MemctlError(f"{place} is not a folder, and Git looks for hooks in it", "move it away first")
     found = [_ours_or_first(place, name) for name in hooks.HOOKS]
     made = not place.exists() or any(hook.made_its_folder for hook in found)
     steps = []

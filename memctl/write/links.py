@@ -44,7 +44,7 @@ def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
         raise MemctlError(f"{before.id} can't supersede itself")
     if before.memory_type != after.memory_type:
         raise MemctlError(
-            f"{after.id} is a {after.memory_type} and {before.id} a {before.memory_type}",
+            f"{after.id} can't supersede {before.id}: their types are {after.memory_type} and {before.memory_type}",
             "only records of one type supersede each other; `memctl link` relates any two",
         )
     _refuse_circle(snapshot, before, after, "superseded_by")

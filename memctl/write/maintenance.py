@@ -201,7 +201,7 @@ def _refuse_if_unsafe(memory: Memory) -> None:
     try:
         commits.forbid_if_unsafe(memory.repository)
     except commits.CommitPending as error:
-        raise MemctlError(f"{error.why}, and maintenance can wait", "run it again once that is over") from None
+        raise MemctlError(f"maintenance can't commit now: {error.why}", "run it again once that is over") from None
 
 
 def _deed(verdict: RetentionVerdict) -> Deed:

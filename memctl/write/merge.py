@@ -16,6 +16,7 @@ from memctl.git import tree_merge
 from memctl.git.tree_merge import Preference
 from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Malformed
+from memctl.record.handoff import OFFERED
 from memctl.record.kinds import KINDS
 from memctl.record.record import ORDER
 from memctl.text import headings
@@ -71,7 +72,9 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     if base is None:  # both added it, or an inner merge of a criss-cross left its markers
         # Of a count that was there before it is known only that it was no more than the smaller one.
         count = {COUNT: min(side.values.get(COUNT, 0) for side in (ours, theirs))} if base_text else {}
-        base = _Side({}, count, "")
+        # Every handoff was offered first: of one that another branch brought over to answer it, that is the base.
+        offered = (side for side in (ours, theirs) if side.values.get("status") == OFFERED)
+        base = next(offered, _Side({}, count, ""))
     head, in_head, by_order = _merge_heads(base, ours, theirs, prefer)
     kind = KINDS.get(str(ours.values.get("memory_type")))
     order = [field.heading.casefold() for field in kind.fields] if kind else []

@@ -216,7 +216,7 @@ def _parsed(snapshot: Snapshot, text: str, path: str) -> Page:
         return pages.parse(text, path)
     except InvalidRecord as error:
         faults = (f"{snapshot.prefix}/{fault}" for fault in error.faults)
-        raise MemctlError("\n".join(["this is no valid page:", *faults])) from None
+        raise MemctlError("\n".join(["this is not a valid page:", *faults])) from None
 
 
 def _with_body(text: str, body: str) -> str:

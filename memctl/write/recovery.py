@@ -7,26 +7,26 @@ from memctl.store.journal import WRITING, PendingEntry
 from memctl.store.memory import Memory
 
 
-def recover(memory: Memory, *, remark: bool = True) -> None:
+def recover(memory: Memory, *, remark: bool = True) -> list[PendingEntry]:
     """Finish what was killed: a move of the worktree; a write, whose files get their new text unless they were edited
     since; and a commit that was made and whose change waits still. Raises MemctlError if a move can't be finished.
 
-    What was undone outside memctl is noted, and remarked once where somebody reads that. Without `remark` the caller
-    says it.
+    Returns the changes that still wait, oldest first. What was undone outside memctl is noted, and remarked once where
+    somebody reads that. Without `remark` the caller says it.
     """
     if (memory.repository.private / journal.MOVE).exists():
         from memctl.write import checkout_log  # seldom needed
 
         checkout_log.finish(memory)
-    entries = entry_state.entries(memory)
-    if entries:  # whoever was killed left one, before it wrote anything else
-        files.remove_leftovers(memory.folder)
-    files.remove_leftovers(entry_state.folder(memory))
+    files.remove_leftovers(memory.pending)
+    entries = journal.entries(memory.pending)
+    if not entries:  # whoever is killed leaves one, before it writes anything else
+        return []
+    files.remove_leftovers(memory.folder)
     if any(entry.stage == WRITING for entry in entries):
-        for entry in entries:
-            _finish(memory, entry)
-        drop_replaced(memory)
-        entries = entry_state.entries(memory)
+        finished = (_finish(memory, entry) for entry in entries)
+        entries = drop_replaced([entry for entry in finished if entry])
+    waiting = []
     for entry, state in entry_state.states(memory, entries):
         if state == entry_state.DONE:
             journal.drop(entry)
@@ -36,22 +36,28 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
         if remark and announced and not entry.announced:
             memory.remarks.append(f"{entry_state.describe(entry)} was {entry_state.WHY}; {entry_state.AGAIN}")
         if (entry.undone, entry.announced) != (is_undone, announced):
-            journal.update(entry, undone=is_undone, announced=announced)
+            entry = journal.update(entry, undone=is_undone, announced=announced)
+        waiting.append(entry)
+    return waiting
 
 
-def drop_replaced(memory: Memory) -> None:
-    """Forget what was undone where a later change that is written has it too, or deletes the record."""
-    entries = entry_state.entries(memory)
+def drop_replaced(entries: list[PendingEntry]) -> list[PendingEntry]:
+    """Forget what was undone where a later change that is written has it too, or deletes the record; returns the
+    rest."""
+    rest = []
     for number, entry in enumerate(entries):
         later = (one.change for one in entries[number + 1 :] if not one.undone)
         if entry.undone and any(entry_state.is_replaced(entry, change) for change in later):
             journal.drop(entry)
+        else:
+            rest.append(entry)
+    return rest
 
 
-def _finish(memory: Memory, entry: PendingEntry) -> None:
-    """Write the files of a change that was killed, and note it as they stand then; forget it if none is left."""
+def _finish(memory: Memory, entry: PendingEntry) -> PendingEntry | None:
+    """Write the files of a change that was killed, and return it as they are then; forget it if none is left."""
     if entry.stage != WRITING:
-        return
+        return entry
     rest = journal.remaining_change(memory.folder, entry)
     prepared = files.prepare(memory.folder, rest.writes)
     files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
@@ -59,6 +65,6 @@ def _finish(memory: Memory, entry: PendingEntry) -> None:
     if change != entry.change:
         entry = journal.update(entry, change=change)
     if change.paths:
-        journal.advance(entry, entry.written)
-    else:
-        journal.drop(entry)
+        return journal.advance(entry, entry.written)
+    journal.drop(entry)
+    return None

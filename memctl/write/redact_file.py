@@ -37,7 +37,7 @@ def find(path: str, text: str) -> Secrets:
         try:
             texts = [*_strings(json.loads(text))]
         except (ValueError, RecursionError):
-            strict = False  # what is no JSON is shown to nobody as a checkpoint
+            strict = False  # what is not JSON is shown to nobody as a checkpoint
     found = {one[span.start : span.end]: span.rule for one in texts for span in credentials.find(one, strict=strict)}
     return {bare: rule for secret, rule in found.items() if (bare := secret.strip(_AROUND))}
 

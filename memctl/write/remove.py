@@ -16,7 +16,7 @@ from memctl.record.change import Change, Delete, Write, WriteOptions
 from memctl.record.checkpoint import Version
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
-from memctl.record.kinds import HANDOFF
+from memctl.record.kinds import BY_PREFIX, HANDOFF
 from memctl.record.parser import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, entry_state, files, journal, lock, sessions_ref
@@ -108,7 +108,7 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
     try:
         found = checkpoint.parse(text, version.path)
     except InvalidRecord as error:
-        raise MemctlError("it is no valid checkpoint there:\n" + str(error)) from None
+        raise MemctlError("it is not a valid checkpoint there:\n" + str(error)) from None
     writes = [Write(version.path, text)]
     with suppress(MemctlError):
         writes.append(Write(version.page, _file_at(memory, version.page, revision)))
@@ -125,6 +125,10 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)
     found = snapshot.find(wanted)
+    if kind is None and wanted[:3] in BY_PREFIX:
+        there = [*(record.path for record in snapshot.records), *(fault.path for fault in snapshot.faults)]
+        if not any((ids.id_in_path(path) or "").startswith(wanted) for path in there):
+            return _deleted(memory, snapshot, wanted) or snapshot.resolve(reference).path
     if kind is None or (found is not None and found.id == wanted):
         return snapshot.resolve(reference).path
     for fault in snapshot.faults:
@@ -138,6 +142,19 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
         if ids.id_in_path(path) == wanted and not (renamed and _memory_id(memory, path) in renamed):
             return path
     return snapshot.resolve(reference).path
+
+
+def _deleted(memory: Memory, snapshot: Snapshot, beginning: str) -> str:
+    """Return where the deleted record was whose id begins so, "" if there was none; raises MemctlError for several."""
+    gone = history.paths_gone(memory.repository, memory.prefix, batches.latest(memory))
+    found = {name: path for path in gone[::-1] if (name := ids.id_in_path(path) or "").startswith(beginning)}
+    if len(found) > 1:
+        lines = "".join(f"\n  {name}" for name in sorted(found)[:_CANDIDATES])
+        raise MemctlError(f"{beginning!r} may be any of these deleted records:{lines}", "give more of the id")
+    for name, path in found.items():
+        snapshot.withheld.refuse_record(name)
+        return path[len(memory.prefix) + 1 :]
+    return ""
 
 
 def _memory_id(memory: Memory, path: str) -> str:
@@ -154,7 +171,7 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     try:
         parse(text, path)
     except InvalidRecord as error:
-        raise MemctlError("it is no valid record there:\n" + str(error)) from None
+        raise MemctlError("it is not a valid record there:\n" + str(error)) from None
     return text
 
 
@@ -188,9 +205,10 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
     try:
         return files.decode(content, path)
     except InvalidRecord as error:
-        raise MemctlError("it is no text there:\n" + str(error)) from None
+        raise MemctlError("it is not text there:\n" + str(error)) from None
 
 
+_CANDIDATES = 5  # deleted records that a message names
 _SHOWN = 200  # lines of a difference that a message shows
 
 

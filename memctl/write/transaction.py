@@ -7,16 +7,18 @@ the files, commit exactly those. If the commit can't be made, the files stay and
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
+from memctl.git.commits import Variables
 from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
 from memctl.record.parser import parse
-from memctl.store import entry_state, files, interrupts, journal, lock
+from memctl.store import batches, entry_state, files, interrupts, journal, lock
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -45,11 +47,15 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     """Make a change without finishing interrupted handoffs first; for `two_phase`, which finishes them."""
-    with lock.hold(memory.repository.shared / "lock") as last_held:
+    with (
+        lock.hold(memory.repository.shared / "lock") as last_held,
+        closing(Variables(memory.repository, memory.commit_moment)) as variables,
+    ):
         if memory.asked and last_held > memory.asked.started - _CLOCK_STEP:
             memory.asked = None  # somebody wrote after Git was asked
+        waiting: list[PendingEntry] = []
         if not options.dry_run:
-            recovery.recover(memory)
+            waiting = recovery.recover(memory)
             _settle(memory)
         asked = memory.asked
         sequence = Sequence(memory)
@@ -63,6 +69,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         advice = _advice(memory, change, options)
         if options.dry_run or change.is_empty:
             return Outcome(change, advice=advice)
+        batches.mode(memory)  # raises MemctlError if a setting says neither
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
             from memctl.write import session_files
@@ -75,7 +82,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         with interrupts.hold_interrupts(memory.remarks) as done:
             base = memory.repository.branch()[1]
             entry = journal.begin(
-                entry_state.folder(memory), change, held=options.no_commit, base=base, allow_secret=options.allow_secret
+                memory.pending, change, held=options.no_commit, base=base, allow_secret=options.allow_secret
             )
             try:
                 prepared = files.prepare(memory.folder, change.writes)
@@ -85,10 +92,10 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
                 raise
             files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
             entry = journal.advance(entry, entry.written)
-            recovery.drop_replaced(memory)
+            waiting = recovery.drop_replaced([*waiting, entry]) if waiting else [entry]
             memory.asked = asked
             try:
-                outcome = replace(_committed(memory, entry, options), advice=advice)
+                outcome = replace(_committed(memory, waiting, options, variables), advice=advice)
                 done.append(outcome.described)
                 memory.written += done
             finally:
@@ -106,13 +113,13 @@ def _settle(memory: Memory) -> None:
         ]
 
 
-def _committed(memory: Memory, entry: PendingEntry, options: WriteOptions) -> Outcome:
-    """Commit a change whose files are written, unless that is left to `memctl commit`."""
+def _committed(memory: Memory, waiting: list[PendingEntry], options: WriteOptions, variables: Variables) -> Outcome:
+    """Commit what waits, of which the last change has just been written, unless that is left to `memctl commit`."""
     if not options.no_commit:
-        return commit.commit_waiting(memory, entry)
-    _, warning = documents.refresh(memory, [entry.change])
+        return commit.commit_waiting(memory, waiting, waiting[-1], variables)
+    _, warning = documents.refresh(memory, [waiting[-1].change])
     hint = "`memctl commit` makes it"
-    return Outcome(entry.change, pending="no commit was asked for", hint=hint, warning=warning)
+    return Outcome(waiting[-1].change, pending="no commit was asked for", hint=hint, warning=warning)
 
 
 def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
@@ -128,7 +135,7 @@ def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
             try:
                 parse(write.text, write.path)
             except InvalidRecord as error:
-                raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
+                raise MemctlError("this is not a valid record:\n" + "\n".join(map(str, error.faults))) from None
     _refuse_controls(change)
     if not options.allow_secret:
         # What somebody put on the disk by hand is in no commit yet, and would come in with this one.

@@ -15,7 +15,6 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import commits, refs
-from memctl.record import ids
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
 from memctl.store import entry_state, files, interrupts, journal, lock
@@ -146,8 +145,7 @@ def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: 
     change = intent.change
 
     def plan(sequence: Sequence) -> Change:
-        kind = ids.kind_of(change.ids[0])
-        if kind is HANDOFF and change.writes[0].old is None:
+        if change.op == HANDOFF.verb:
             taken = sequence.take(HANDOFF, change.ids[0][4:14])
             if taken != [change.ids[0]]:
                 raise MemctlError(f"{change.ids[0]} was given out meanwhile", "try again")

@@ -12,12 +12,13 @@ from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.write import merge
 
-UNDO = "undo"
+UNDO, SYNC = "undo", "sync"
 # Their work is not in the files of the memory alone: a credential would come back, ownership would stay as it is.
-_ELSEWHERE = {REDACT: "it took a credential out", "handoff": "sections have changed hands with it", "sync": "it merged"}
+_ELSEWHERE = {REDACT: "it took a credential out", "handoff": "sections have changed hands with it", SYNC: "it merged"}
 _RENDERED = "docs/"
 _SHORT = 10  # digits by which an undo names the commit that it takes back
-_FEW = 20  # commits among which the latest that is not undone mostly is: of each squash Git is asked by itself
+_FEW = 20  # commits among which the latest that is not undone mostly is
+_OTHER = "`memctl undo COMMIT` undoes another that `memctl log` lists"
 
 
 def undo(memory: Memory, revision: str | None) -> Change:
@@ -64,11 +65,12 @@ def _named(memory: Memory, revision: str) -> Commit:
 
 
 def _latest(memory: Memory) -> Commit:
-    """Return the latest commit of the memory that is not undone: each undo goes one further back."""
+    """Return the latest change of the memory that is not undone: each undo goes one further back. A sync's merge is
+    none: what it brought are changes of their own."""
     for most in (_FEW, None):
         undone: set[str] = set()
         for commit in batches.commits(memory, [memory.prefix], limit=most):
-            if commit.commit[:_SHORT] in undone:
+            if commit.commit[:_SHORT] in undone or commit.trailers.ops == (SYNC,):
                 continue
             if UNDO not in commit.trailers.ops:
                 return commit
@@ -81,11 +83,11 @@ def _refuse_others(memory: Memory, commit: Commit) -> None:
     if not commit.trailers.ops:
         raise MemctlError(
             f"{short} ({commit.subject}) was not made by memctl",
-            f"`git revert {short}` undoes it, or name another of `memctl log`: `memctl undo COMMIT`",
+            f"`git revert {short}` undoes it; {_OTHER}",
         )
     for op in commit.trailers.ops:
         if op in _ELSEWHERE:
-            raise MemctlError(f"{short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}")
+            raise MemctlError(f"{short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}", _OTHER)
     if memory.tracked(CONFIG) in commit.paths and "init" in commit.trailers.ops:
         raise MemctlError(f"{short} set the memory up", f"`git revert {short}` takes the whole memory away")
 

@@ -264,6 +264,6 @@ def test_severity_moves_the_importance_that_came_with_it(memctl: Memctl) -> None
 def test_how_an_issue_was_resolved_is_not_written_over(memctl: Memctl) -> None:
     made = memctl("issue", "Checkout times out").id
     memctl("resolve", made, "--resolution", "A queue")
-    assert "says how: A queue" in memctl("resolve", made, "--resolution", "A larger pool", code=1).err
+    assert "with the resolution: A queue" in memctl("resolve", made, "--resolution", "A larger pool", code=1).err
     memctl("edit", made, "--resolution", "A larger pool")
     assert memctl("show", made, "--json").data["records"][0]["content"]["resolution"] == "A larger pool"

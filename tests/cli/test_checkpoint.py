@@ -140,9 +140,9 @@ def test_two_agents_on_one_branch_share_a_workflow_only_if_they_ask_to(
 
 
 def test_a_step_given_for_two_lists_is_refused(memctl: Memctl) -> None:
-    assert "is given for two" in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
+    assert "given more than once" in memctl(*SAVE, "--task", "x", "--done", "A  b", "--planned", "a B", code=USAGE).err
     memctl(*FIRST)
-    assert "is no step" in memctl(*SAVE, "--drop", "Unheard of", code=USAGE).err
+    assert "is not a step" in memctl(*SAVE, "--drop", "Unheard of", code=USAGE).err
 
 
 def test_another_task_begins_with_empty_lists(memctl: Memctl) -> None:
@@ -335,11 +335,11 @@ def test_without_a_next_step_or_a_task_nothing_can_be_resumed(repo: Path, memctl
 def test_a_broken_newest_checkpoint_is_not_passed_over(repo: Path, memctl: Memctl) -> None:
     first = memctl(*FIRST).id
     (repo / ".memory/checkpoints/main/w1-v2-0a0a0a.json").write_text("{")
-    assert "no JSON" in memctl("checkpoint", "resume", code=1).err
-    assert "no JSON" in memctl(*SAVE, code=1).err
+    assert "not JSON" in memctl("checkpoint", "resume", code=1).err
+    assert "not JSON" in memctl(*SAVE, code=1).err
     assert "MEM505" in memctl("check", code=1).out
     result = memctl("checkpoint", "list", code=1)
-    assert (first in result.out, "no JSON" in result.err) == (True, True)
+    assert (first in result.out, "not JSON" in result.err) == (True, True)
     assert "TASK:" in memctl("checkpoint", "resume", first, "--allow-stale").out
 
 
@@ -347,7 +347,8 @@ def test_without_a_checkpoint_the_others_are_named(repo: Path, memctl: Memctl) -
     assert "`memctl checkpoint save` makes one" in memctl("checkpoint", "resume", code=1).err
     memctl(*FIRST)
     git(repo, "switch", "-qc", "feature/Search")
-    assert "there are some of main" in memctl("checkpoint", "resume", code=1).err
+    assert "TASK: Refunds by card" in memctl("checkpoint", "resume").out  # the branch was made from that work
+    assert "there are some of main" in memctl("checkpoint", "resume", "--workflow", "search", code=1).err
     assert "there is no checkpoint 'x'" in memctl("checkpoint", "show", "x", code=1).err
     assert memctl(*FIRST).id.startswith("feature-search-w1-v1-")
     assert memctl("checkpoint", "list", "--workflow", "main", "--json").data["total"] == 1
@@ -539,3 +540,26 @@ def test_files_with_odd_names_are_there_when_they_are_there(repo: Path, memctl: 
 def test_who_restores_by_a_part_of_an_id_is_told_where_the_ids_stand(memctl: Memctl) -> None:
     for part in ("main-w1", "main-w1-v2", "main-w1-v2-", "main-w1-v2-a4"):
         assert "`memctl checkpoint list --all` names" in memctl("restore", part, code=1).err
+
+
+def test_a_worktree_of_another_branch_resumes_the_same_task_and_saves_it(
+    repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    git(repo, "worktree", "add", "-q", "-b", "before", str(tmp_path / "before"))
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--done", "GET", "--doing", "POST", "--next", "A test")
+    text = memctl("checkpoint", "resume").out
+    git(repo, "worktree", "add", "-q", "-b", "after", str(tmp_path / "after"))
+    lines = text.splitlines()
+    base = lines[-1].partition("--base ")[2]
+    assert memctl("checkpoint", "resume", where=tmp_path / "after").out.splitlines()[2:5] == lines[2:5]
+    assert "there are no checkpoints" in memctl("checkpoint", "list", where=tmp_path / "before").err
+    memctl("checkpoint", "resume", where=tmp_path / "before", code=1)
+    for args in (("--workflow", "main"), (base,)):
+        told = memctl("checkpoint", "resume", *args, where=tmp_path / "before").out
+        assert [line for line in told.splitlines() if not line.startswith(("DRIFT", "- it was on"))] == lines
+        assert "it was on main, and HEAD is on before" in told
+    save = lines[-1].removeprefix("SAVE: memctl ").split()
+    saved = memctl(*save, "--done", "POST", where=tmp_path / "before").id
+    data = memctl("checkpoint", "show", saved, "--json", where=tmp_path / "before").data
+    assert [one["text"] for one in data["steps"] if one["status"] == "done"] == ["GET", "POST"]
+    assert "is newer" in memctl("checkpoint", "save", "--done", "A test", code=1).err  # of the branch left behind

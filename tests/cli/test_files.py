@@ -140,7 +140,7 @@ def test_an_ignore_file_counts_even_where_git_ignores_it(shop: Path, memctl: Mem
     (shop / ".git/info/exclude").write_text(".memctlignore\n")
     assert "src/shop/stock.py" not in ranked(memctl)
     (shop / ".memctlignore").symlink_to(shop / "app.py")
-    assert ".memctlignore is no plain file" in memctl("files", code=1).err
+    assert ".memctlignore is not a regular file" in memctl("files", code=1).err
 
 
 def test_a_glob_narrows_what_counts(shop: Path, memctl: Memctl) -> None:
@@ -148,7 +148,7 @@ def test_a_glob_narrows_what_counts(shop: Path, memctl: Memctl) -> None:
         "docs/stock.md",
         "tests/test_checkout.py",
     }
-    assert "is no glob" in memctl("files", "--path", "!", code=2).err
+    assert "is not a glob" in memctl("files", "--path", "!", code=2).err
 
 
 def test_a_crowded_window_loads_nothing_ahead(shop: Path, memctl: Memctl) -> None:

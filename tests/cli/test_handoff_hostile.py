@@ -46,8 +46,8 @@ def file(repo: Path, made: str) -> Path:
 )
 def test_what_is_no_name_is_refused_for_either_side(memctl: Memctl, repo: Path, name: str) -> None:
     memctl("section", "add", "Payment")
-    assert "is no name for an agent" in memctl("handoff", "--to", name, *FULL, code=2).err
-    assert "is no name for an agent" in memctl("own", "transfer", "2.1", "--to", name, code=2).err
+    assert "is not a valid name for an agent" in memctl("handoff", "--to", name, *FULL, code=2).err
+    assert "is not a valid name for an agent" in memctl("own", "transfer", "2.1", "--to", name, code=2).err
     memctl("own", "acquire", "2.1", "--reader", name, code=2)
 
 

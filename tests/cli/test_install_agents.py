@@ -313,7 +313,7 @@ def test_what_is_no_file_is_refused(memctl: Memctl, repo: Path, kind: str) -> No
     file = repo / ".claude" / "settings.json"
     file.parent.mkdir()
     file.mkdir() if kind == "folder" else os.mkfifo(file)
-    assert "no plain file" in memctl("install", "claude-code", "--yes", code=1).err
+    assert "not a regular file" in memctl("install", "claude-code", "--yes", code=1).err
 
 
 def test_the_users_own_settings_outside_of_any_project(

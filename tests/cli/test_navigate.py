@@ -133,7 +133,7 @@ def test_what_is_no_text_or_too_much_or_no_file_is_said_to_be(shop: Path, memctl
     (shop / "secret.txt").write_text("SECRET\n")
     (shop / "link.txt").symlink_to("/etc/hostname")
     git(shop, "add", "link.txt")
-    assert "logo.png is no text" in memctl("show", "§4.logo.png", code=1).err
+    assert "logo.png is not text" in memctl("show", "§4.logo.png", code=1).err
     assert "huge.txt is too large to be shown" in memctl("show", "§4.huge.txt", code=1).err
     assert memctl("show", "§4.latin.txt").out == "gr\ufffd\ufffde\n"
     assert memctl("show", "§4.empty.txt").out == ""
@@ -144,7 +144,7 @@ def test_what_is_no_text_or_too_much_or_no_file_is_said_to_be(shop: Path, memctl
     assert "too large" not in memctl("show", "§4.src/db.py", code=1).err
     git(shop, "add", "-A")
     git(shop, "commit", "-qm", "odd files")
-    assert "logo.png is no text" in memctl("show", "§4.logo.png", "--at", "HEAD", code=1).err
+    assert "logo.png is not text" in memctl("show", "§4.logo.png", "--at", "HEAD", code=1).err
     assert "too large to be shown" in memctl("show", "§4.huge.txt", "--at", "HEAD", code=1).err
 
 

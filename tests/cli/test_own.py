@@ -415,8 +415,8 @@ def test_a_span_has_no_sign(memctl: Memctl, option: str, text: str) -> None:
     memctl("section", "add", "Payment")
     err = memctl("own", "acquire", "2.1", option, text, code=2).err
     assert f"{text!r} has a sign" in err
-    assert "give 4h: a span is always of the time to come" in err
-    assert "give 7d: a span is always of the time that is past" in memctl("log", "--since", "-7d", code=2).err
+    assert "give 4h without a sign: a span is always counted from now on" in err
+    assert "a span is always counted back from now" in memctl("log", "--since", "-7d", code=2).err
 
 
 def test_who_has_closed_the_output_gets_none_and_the_work_is_done(repo: Path, memctl: Memctl) -> None:

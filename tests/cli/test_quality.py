@@ -62,7 +62,7 @@ def test_odd_inputs_are_judged_or_refused_by_name(memctl: Memctl, tmp_path: Path
     (tmp_path / "b").write_bytes(b"a\0b")
     (tmp_path / "c").write_bytes(b"\xff\xfe")
     (tmp_path / "d.xml").write_text('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
-    assert "is no text" in memctl("quality", str(tmp_path / "b"), code=1).err
+    assert "is not text" in memctl("quality", str(tmp_path / "b"), code=1).err
     assert "not UTF-8" in memctl("quality", str(tmp_path / "c"), code=1).err
     refused = memctl("quality", str(tmp_path / "d.xml"), code=1)
     assert "has a DOCTYPE" in refused.err

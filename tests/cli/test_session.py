@@ -116,7 +116,7 @@ def test_the_page_of_a_long_session_keeps_every_path_and_decision_within_its_bud
     assert commits(repo) == before
     (repo / f".memory/sessions/files/{made.session}.md").unlink()
     file = repo.parent / "session.jsonl"
-    assert "bring it back" in memctl("session", "summarize", "-t", str(file), code=1).err
+    assert "restore it" in memctl("session", "summarize", "-t", str(file), code=1).err
     for decision in decisions:
         assert decision in page
 
@@ -313,11 +313,11 @@ def test_a_started_session_is_summed_up_from_git_when_it_ends(
 def test_a_session_that_nobody_knows_is_refused_with_what_to_do(repo: Path, memctl: Memctl) -> None:
     assert "session list" in memctl("session", "show", "nothing", code=1).err
     assert "set MEMCTL_SESSION" in memctl("session", "start", code=2).err
-    assert "no name for a session" in memctl("session", "start", "../../x", code=2).err
+    assert "not a valid name for a session" in memctl("session", "start", "../../x", code=2).err
     assert "transcript is missing" in memctl("session", "summarize", code=2).err
     assert memctl("session", "list").err == "no session was summed up yet\n"
     (repo.parent / "empty.jsonl").write_text("\n")
-    assert "no transcript" in memctl("session", "summarize", "-t", str(repo.parent / "empty.jsonl"), code=1).err
+    assert "not a transcript" in memctl("session", "summarize", "-t", str(repo.parent / "empty.jsonl"), code=1).err
 
 
 def test_a_broken_page_is_told_and_hides_no_other(repo: Path, memctl: Memctl) -> None:

@@ -268,7 +268,7 @@ def test_without_a_usable_judge_exact_facts_decide(
     written(memctl, repo, made)
     judge(repo, tmp_path).answers(*answers)
     result = probe(memctl, repo, "--json")
-    assert "warning: no judge: the program ask" in result.err
+    assert "warning: no model judges the answers: the program ask" in result.err
     assert share(result, "all") == 1
     assert {one["by"] for one in result.data["probes"]} == {"exact"}
     assert score(result, "Instruction following") is None
@@ -281,7 +281,7 @@ def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -
     page_of(repo, made).write_text("nothing")
     refused = probe(memctl, repo, "--json", code=1)
     assert (refused.out, "has no summary" in refused.err) == ("", True)
-    assert "mend the file" in probe(memctl, repo, made.session, code=1).err
+    assert "correct the file" in probe(memctl, repo, made.session, code=1).err
     assert "there is no summary" in probe(memctl, repo, "other", code=1).err
 
 

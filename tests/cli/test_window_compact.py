@@ -140,7 +140,7 @@ def test_fidelity_is_judged_by_a_model_if_there_is_one(
     program.write_text("#!/bin/sh\nexit 3\n")
     found = memctl(*args, code=1)
     assert found.data["method"] == "facts"
-    assert "warning: no judge" in found.err
+    assert "warning: no model judges the answers" in found.err
 
 
 def answered(number: int, tokens: int) -> list[dict[str, object]]:

@@ -98,14 +98,14 @@ def test_standard_input_and_no_placeholders(memctl: Memctl) -> None:
 def test_an_unknown_model_in_the_file_is_no_obstacle(memctl: Memctl) -> None:
     body = {"model": "llama-9", "messages": texts.chat()}
     found = memctl("window", "evict", "-", "--free", "100", stdin=json.dumps(body))
-    assert "the tokens of 'llama-9' are not known here" in found.err
+    assert "no tokenizer for the model 'llama-9'" in found.err
 
 
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
         (("nowhere.json", "--free", "9"), 2, "nowhere.json can't be read"),
-        (("-", "--free", "9"), 1, "-: this is no conversation"),
+        (("-", "--free", "9"), 1, "-: this is not a conversation"),
         (("-",), 2, "how much is to go?"),
         (("-", "--free", "9", "--target", "9"), 2, "give either --free or --target"),
         (("-", "--free", "9", "--json"), 2, "give --output"),

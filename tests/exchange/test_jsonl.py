@@ -52,7 +52,7 @@ def test_half_a_surrogate_pair_is_refused_with_its_line(memctl: Memctl) -> None:
     failed = memctl("import", "-", stdin=f"{fine}\n{half}\n", code=1)
     assert "line 2: " in failed.err
     assert "line 1: " not in failed.err
-    assert "no JSON object" in memctl("decide", "--file", "-", stdin=r'{"title": "Use it \ud800"}', code=1).err
+    assert "not a JSON object" in memctl("decide", "--file", "-", stdin=r'{"title": "Use it \ud800"}', code=1).err
 
 
 def test_ids_are_kept_or_given(memctl: Memctl) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.git.process import Process
+from memctl.git.git import Process
 
 MANY = 300_000  # bytes: more than a pipe holds
 _ECHO = """\
@@ -71,7 +71,7 @@ def test_there_is_no_such_program(tmp_path: Path) -> None:
 def test_it_speaks_where_our_own_streams_are_closed() -> None:
     code = (
         "import os, sys; os.close(0); os.close(1); os.close(2)\n"
-        "from memctl.git.process import Process\n"
+        "from memctl.git.git import Process\n"
         "process = Process([sys.executable, '-c', 'import sys; print(sys.stdin.read())'], os.environ, has_stdin=True)\n"
         "os._exit(0 if process.communicate(b'hello') == (b'hello\\n', b'') else 1)"
     )

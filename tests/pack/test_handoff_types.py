@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memctl.pack.handoff_request import HandoffRequest
-from memctl.pack.handoff_scope import BUDGETS
+from memctl.pack.handoff_request import TYPES, HandoffRequest
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, Once
@@ -52,11 +51,14 @@ def test_sizes_and_records_of_each_type_are_as_written_down(shop: Path) -> None:
     found = {}
     said = {"reason": "The design is done", "task": COOKIES}
     for name, sections in {"all": (), "§2.3": ("§2.3",)}.items():
-        for kind in BUDGETS:
-            made = given(snapshot, HandoffRequest(source="claude", kind=kind, sections=sections, **said))
+        for kind in TYPES:
+            made = given(
+                snapshot,
+                HandoffRequest(from_agent_id="claude", to_agent_id="bob", handoff_type=kind, sections=sections, **said),
+            )
             report = msgspec.structs.asdict(made.report)
             kept = {key: report[key] for key in ("before", "after", "reduction", "aim", "removed", "tokens")}
-            assert made.pack.tokens == COUNTERS["claude"].tokens(made.pack.text) <= BUDGETS[kind]
+            assert made.pack.tokens == COUNTERS["claude"].tokens(made.pack.text) <= TYPES[kind].budget
             parts = {part: ids for part, ids in made.pack.parts.items() if ids}
             found[f"{kind} of {name}"] = {**kept, "named": len(made.pack.left_out), "parts": parts}
     if os.environ.get("WRITE_GOLDEN"):
@@ -65,7 +67,7 @@ def test_sizes_and_records_of_each_type_are_as_written_down(shop: Path) -> None:
 
 
 def test_each_type_has_a_scope_of_its_own(shop: Path, memctl: Memctl) -> None:
-    data = {kind: package(memctl, kind, "--section", "2.3", "--task", COOKIES) for kind in BUDGETS}
+    data = {kind: package(memctl, kind, "--section", "2.3", "--task", COOKIES) for kind in TYPES}
     ids = {kind: included(one) for kind, one in data.items()}
     of_section = {one["id"] for one in memctl("list", "--section", "2.3", "--json", "--limit", "0").data["records"]}
     is_named = {one["id"] for one in data["complete"]["left_out"]}

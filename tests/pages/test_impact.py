@@ -323,7 +323,7 @@ def test_a_renamed_file_is_named_as_what_the_reference_may_mean_now(shop: Path, 
     assert broken(data, "src/pay/api.py") == [("src/pay/c.py", "renamed")]
     result = memctl("impact", "--all", "--strict", code=1)
     assert "src/pay/api.py is gone; now perhaps src/pay/c.py (renamed)" in result.out
-    assert "mend .memory/details/3.1-payment-details.md" in result.out
+    assert "correct .memory/details/3.1-payment-details.md" in result.out
 
 
 def test_a_file_moved_without_git_is_told_by_its_content(shop: Path, memctl: Memctl) -> None:

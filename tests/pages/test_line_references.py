@@ -226,7 +226,7 @@ def test_what_has_no_such_line_is_refused_with_what_there_is(shop: Path, memctl:
     (shop / "logo.png").write_bytes(b"\x89PNG\0\0")
     assert "its last line is 9" in memctl("why", f"{FILE}:10", code=2).err
     assert "it is empty" in memctl("why", "empty.py:1", code=2).err
-    assert "is no text, so it has no lines" in memctl("why", "logo.png:1", code=2).err
+    assert "is not text, so it has no lines" in memctl("why", "logo.png:1", code=2).err
     committed(shop, "feat: a logo")
     assert "feat: a logo" in memctl("why", "logo.png").out
     inner = tmp_path / "inner"

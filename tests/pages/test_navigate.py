@@ -123,7 +123,7 @@ def test_a_memory_without_a_project_page_has_a_level_1_all_the_same() -> None:
         ("§4.jwtt", "§4.jwtt leads to no file", "did you mean §4.src/auth/jwt.py?"),
         ("§4.src/auth/key.py", "leads to no file", "did you mean §4.src/auth/keys.py?"),
         ("§4.nothing/like/it", "leads to no file", "lists a folder"),
-        ("§4.logo.png", "logo.png is no text", ""),
+        ("§4.logo.png", "logo.png is not text", ""),
         ("§4.", "leads to no file", ""),
     ],
 )

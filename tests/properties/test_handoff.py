@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.pack import handoff_scope
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_request import HandoffRequest
-from memctl.pack.handoff_scope import BUDGETS
+from memctl.pack.handoff_request import TYPES, HandoffRequest
 from tests.conftest import examples
 from tests.generated import COUNTERS, LINES, NOW, Memory, families, memories, memory
 from tests.pack import handoffs
 
 QUICK = examples(30)
 forms = st.sampled_from(("markdown", "xml", "yaml", "tokens", "event", "auto"))
-kinds = st.sampled_from(sorted(BUDGETS))
+kinds = st.sampled_from(sorted(TYPES))
 wide = memory(({"title": "\N{GRINNING FACE}" * 100, "importance": 1}, ""))  # its line takes the room of what is said
 lines = st.lists(st.sampled_from([line for line in LINES if len(line) < 500]), max_size=4).map(tuple)
 
@@ -26,7 +25,14 @@ def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: t
     lines = {"immediate": ("Write src/cascade.py",), "observation": said}
     changes = (("src/app.py", "feat: x"),)
     asked = HandoffRequest(
-        source="claude", kind=kind, form=form, budget=budget, reason="The schema is done", lines=lines, changes=changes
+        from_agent_id="claude",
+        to_agent_id="bob",
+        handoff_type=kind,
+        form=form,
+        budget=budget,
+        reason="The schema is done",
+        lines=lines,
+        changes=changes,
     )
     try:
         return handoffs.given(memory.snapshot, asked, family)
@@ -42,7 +48,7 @@ def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: t
 def test_a_package_never_exceeds_the_upper_bound_of_its_type(
     memory: Memory, kind: str, form: str, family: str, share: float, said: tuple[str, ...]
 ) -> None:
-    budget = int(BUDGETS[kind] * share)
+    budget = int(TYPES[kind].budget * share)
     package = made(memory, kind, form, family, budget, said)
     if package is not None:
         assert COUNTERS[family].tokens(package.pack.text) == package.pack.tokens <= budget
@@ -51,7 +57,7 @@ def test_a_package_never_exceeds_the_upper_bound_of_its_type(
 @QUICK
 @given(memories, kinds, forms, families)
 def test_what_must_stay_stands_in_every_package(memory: Memory, kind: str, form: str, family: str) -> None:
-    package = made(memory, kind, form, family, BUDGETS[kind], ())
+    package = made(memory, kind, form, family, TYPES[kind].budget, ())
     if package is None:
         return
     for record in handoff_scope.records_of(memory.snapshot, NOW, ()):
@@ -64,7 +70,7 @@ def test_what_must_stay_stands_in_every_package(memory: Memory, kind: str, form:
 @QUICK
 @given(memories, kinds, families)
 def test_compaction_never_grows_a_context_and_says_what_it_reached(memory: Memory, kind: str, family: str) -> None:
-    package = made(memory, kind, "markdown", family, BUDGETS[kind], ())
+    package = made(memory, kind, "markdown", family, TYPES[kind].budget, ())
     if package is not None:
         report = package.report
         assert report.after <= report.before

@@ -35,8 +35,8 @@ def spoilt(**values: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "field", "why"),
     [
-        ("", "", "no JSON"),
-        ('{"more": ' + "[" * 5_000, "", "no JSON"),
+        ("", "", "not JSON"),
+        ('{"more": ' + "[" * 5_000, "", "not JSON"),
         ("[]", "", "Expected `object`"),
         (spoilt(format=3), "format", "newer memctl"),
         (spoilt(version=2), "checkpoint_id", "don't agree"),
@@ -53,7 +53,7 @@ def spoilt(**values: Any) -> str:
         (spoilt(environment={"dirty": [{"path": "src/../../x"}]}), "environment", "leads out of the repository"),
         (spoilt(environment={"dirty": [{"path": ".git/config"}]}), "environment", "leads out of the repository"),
         (spoilt(files=[{"path": "a\0b"}]), "files", "leads out of the repository"),
-        (spoilt().replace("Refunds", "\\ud800"), "", "no JSON"),
+        (spoilt().replace("Refunds", "\\ud800"), "", "not JSON"),
         (spoilt(goal="x" * 2_001), "goal", "length <= 2000"),
         (spoilt(steps=[{"text": "x" * 501}]), "steps", "length <= 500"),
         (spoilt(steps=[{"text": "Write  it", "status": "done"}, {"text": "write it"}]), "steps", "has two of"),

@@ -117,7 +117,7 @@ def test_a_nul_is_a_fault_at_its_line() -> None:
     with pytest.raises(InvalidRecord) as caught:
         pages.parse(text_of(SECTION, "One.\n\0\n"), PLACES["section"])
     (fault,) = caught.value.faults
-    assert (fault.line, fault.message) == (7, "a NUL character stands here; Git would take the file for binary")
+    assert (fault.line, fault.message) == (7, "a NUL character is here; Git would take the file for binary")
 
 
 @pytest.mark.parametrize("text", ["", "no front matter", "---\ntitle: x\n", "---\ntitle: a\ntitle: b\n---\n"])

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from memctl.git import git as plumbing
-from memctl.store import cache_advance, load
+from memctl.store import cache_update, files, load
 from memctl.store.memory import Memory, open_memory
-from memctl.write import commit as write_commit
 from tests.conftest import Memctl, git
 
 NOBODYS = "decisions/2025-11/DEC-2025-11-04-999-nobodys.md"
@@ -62,7 +61,7 @@ def test_the_next_write_does_not_ask_what_the_last_one_changed(
 
     monkeypatch.setattr(plumbing, "_spawn", noted)
     memctl("decide", "Two")
-    assert set(asked) == {"check-ignore", "config", "fast-import", "status", "update-index", "var"}
+    assert set(asked) == {"check-ignore", "fast-import", "status", "update-index", "var"}
     assert is_right(repo)
 
 
@@ -100,10 +99,12 @@ def test_a_cache_that_has_not_seen_it_all_stays_where_it_is(repo: Path, memctl: 
     seen = made.out.split()[1].removeprefix(".memory/")
     memctl("edit", made.id, "--add", "tags=x", "--no-commit")
     before = commit_of_cache(repo)
-    paths = {"a record it has not seen": [seen, NOBODYS], "too many": [seen] * 101}.get(case, [seen])
-    cache_advance.follow(opened(repo), paths, "0" * 40 if case == "another commit" else before, "1" * 40)
+    many = [f"sections/2.{number}-x.md" for number in range(101)]
+    paths = {"a record it has not seen": [seen, NOBODYS], "too many": many}.get(case, [seen])
+    known = "0" * 40 if case == "another commit" else before
+    cache_update.follow(opened(repo), dict.fromkeys(paths), known, "1" * 40)
     assert commit_of_cache(repo) == before
-    cache_advance.follow(opened(repo), [seen, "docs/INDEX.md"], before, "1" * 40)
+    cache_update.follow(opened(repo), dict.fromkeys([seen, "docs/INDEX.md"]), before, "1" * 40)
     assert commit_of_cache(repo) == "1" * 40
 
 
@@ -120,14 +121,14 @@ def test_a_record_just_committed_is_not_read_again(repo: Path, memctl: Memctl) -
 def test_a_record_that_was_changed_while_it_was_committed_is_read_again(
     repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contents = write_commit._contents
+    contents = files.contents
 
-    def changed(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:
+    def changed(folder: Path, paths: Iterable[str]) -> dict[str, bytes | None]:
         (file,) = (repo / ".memory/decisions").rglob("*.md")
         file.write_text(file.read_text().replace("title: One", "title: Own"))
-        return contents(memory, paths)
+        return contents(folder, paths)
 
-    monkeypatch.setattr(write_commit, "_contents", changed)
+    monkeypatch.setattr(files, "contents", changed)
     memctl("decide", "One")
     assert "Own" in git(repo, "show", "HEAD")
     assert "Own" in memctl("list").out

@@ -47,3 +47,13 @@ def test_an_open_batch_is_squashed_by_a_sync_and_the_next_one_goes_on(memctl: Me
     memctl("sync", where=two)
     assert git(two, "rev-parse", "HEAD") == git(one, "rev-parse", "HEAD")
     assert len([line for line in logged(memctl, where=two) if "Round" in line or "Again" in line]) == 4
+
+
+def test_undo_passes_over_the_merge_of_a_sync(memctl: Memctl, one: Path, two: Path) -> None:
+    for clone, kind in ((one, "learn"), (two, "issue")):
+        git(clone, "config", "memctl.commits", "batch")
+        memctl(kind, f"By {clone.name}", where=clone)
+        memctl("sync", where=clone)
+    assert "By two" in memctl("undo", where=two).out
+    assert "can't be undone: it merged" in memctl("undo", "HEAD", where=two, code=1).err
+    assert "By two" not in memctl("list", where=two).out

@@ -60,7 +60,7 @@ def test_a_state_is_read_back_as_it_was_written(state: State) -> None:
         ("state.json", b"", "can't be read"),
         ("state.json", b'{"format": 2}', "has format 2"),
         ("ownership.json", b"[]", "can't be read"),
-        ("ownership.json", b'{"x": {"section_id": "x", "owner_agent_id": "a"}}', "'x' is no section"),
+        ("ownership.json", b'{"x": {"section_id": "x", "owner_agent_id": "a"}}', "'x' is not a section"),
         ("ownership.json", b'{"\xc2\xa72.1": {"section_id": "\xc2\xa72.2", "owner_agent_id": "a", "acquired_at": '
          b'"2025-11-04T14:32:00Z"}}', "is about §2.2"),
         ("ownership.json", b'{"\xc2\xa72.1": {"section_id": "\xc2\xa72.1", "owner_agent_id": "a", "acquired_at": '

@@ -72,7 +72,7 @@ def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"input_tokens": "x"}', b'{"tokens": 3}', b"\xff"])
 def test_an_answer_that_is_no_count_is_an_error(server: Server, body: bytes) -> None:
     server.answers[:] = [(200, body, {})]
-    with pytest.raises(MemctlError, match="no token count"):
+    with pytest.raises(MemctlError, match="not a token count"):
         endpoint(server).count("hello")
     server.answers[:] = [(500, body, {})]
     with pytest.raises(MemctlError, match=r"refused \(500\): no reason"):

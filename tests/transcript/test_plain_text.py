@@ -131,7 +131,7 @@ def test_what_is_no_transcript_is_refused(memctl: Memctl, tmp_path: Path, data: 
     file = tmp_path / "given"
     file.write_bytes(data)
     refused = memctl("session", "summarize", "--transcript", str(file), "--dry-run", code=1)
-    assert "is no transcript" in refused.err
+    assert "is not a transcript" in refused.err
 
 
 def test_the_page_of_a_session_in_plain_text_names_its_files(memctl: Memctl, tmp_path: Path) -> None:

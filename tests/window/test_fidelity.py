@@ -124,7 +124,7 @@ def test_a_verdict_is_one_word(reply: str, kept: bool) -> None:
 def test_an_unclear_verdict_is_asked_for_once_more_and_said() -> None:
     judge = Judge("perhaps")
     found = evaluate("the port is 1", "the port is 1", [Question("What is the port?")], judge)
-    assert found.answers[0].note == "the judge said neither yes nor no"
+    assert found.answers[0].note == "the judge answered neither yes nor no"
     assert found.calls == 4
     assert "one word" in judge.prompts[-1]
 

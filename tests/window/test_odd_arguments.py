@@ -69,22 +69,22 @@ WORKS = {
     "bytes among arguments": called({"data": b"x"}),
 }
 REFUSED = {
-    "None": (None, "this is no conversation"),
-    "a text": ("hello", "this is no conversation"),
-    "messages that are texts": (["hello"], "this is no conversation"),
-    "a message of a client's library": ([TextBlock()], "message 0: TextBlock is no JSON"),
+    "None": (None, "this is not a conversation"),
+    "a text": ("hello", "this is not a conversation"),
+    "messages that are texts": (["hello"], "this is not a conversation"),
+    "a message of a client's library": ([TextBlock()], "message 0: TextBlock is not JSON"),
     "a block of a client's library": (
         [*user("go"), {"role": "assistant", "content": [TextBlock()]}],
-        "message 1, content 0: TextBlock is no JSON",
+        "message 1, content 0: TextBlock is not JSON",
     ),
     "a call of a client's library": (
         [{"role": "assistant", "content": None, "tool_calls": [TextBlock()]}],
-        "message 0, tool_calls 0: TextBlock is no JSON",
+        "message 0, tool_calls 0: TextBlock is not JSON",
     ),
-    "a tuple of blocks": (user(({"type": "text", "text": "hi"},)), "message 0: tuple is no JSON"),
-    "bytes": (user(b"hi"), "message 0: bytes is no JSON"),
-    "an object among arguments": (called({"x": TextBlock()}), "message 1, content 0: it is no JSON"),
-    "a system prompt in a tuple": ({"system": ("a",), "messages": user("hi")}, "system: tuple is no JSON"),
+    "a tuple of blocks": (user(({"type": "text", "text": "hi"},)), "message 0: tuple is not JSON"),
+    "bytes": (user(b"hi"), "message 0: bytes is not JSON"),
+    "an object among arguments": (called({"x": TextBlock()}), "message 1, content 0: it is not JSON"),
+    "a system prompt in a tuple": ({"system": ("a",), "messages": user("hi")}, "system: tuple is not JSON"),
     "blocks nested without end": (user([deep(3_000)]), "message 0 is nested too deep"),
 }
 
@@ -217,7 +217,7 @@ def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
     yield "a metric", lambda: w.ContextHealthMonitor(metrics="utilization"), "there is no metric 'u'"
     yield "evicted None", lambda: w.ContextHealthMonitor().record_eviction(none), "count is a number"
     log = w.AuditLog(Path("never-written.jsonl"), lambda: "2025-11-04T14:32:00Z")
-    yield "a turn that is no number", lambda: log.record("e", "d", turn="x"), "this is no decision: "
+    yield "a turn that is not a number", lambda: log.record("e", "d", turn="x"), "this is not a decision: "
     yield "a simulation of messages", lambda: w.Simulation(messages, COUNTER), "a block is a ContentBlock, not dict"
     yield "a budget of None", lambda: w.Simulation((), COUNTER).replay("fifo", none), "budget is a number"
     yield "no blocks", lambda: evictor.evict(none, 5), "blocks is a list of ContentBlock, not NoneType"

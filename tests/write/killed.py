@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 
 import memctl
 from memctl.cli.main import main
-from memctl.git import process
+from memctl.git import git
 
 _left = 0
 
@@ -85,7 +85,7 @@ def _run(step: int, args: Sequence[str]) -> NoReturn:
     _left = step
     for name in ("replace", "unlink", "fsync", "ftruncate"):
         setattr(os, name, _watched(getattr(os, name)))
-    process.Process = _Process  # type: ignore[misc]
+    git.Process = _Process  # type: ignore[misc]
     try:
         code = main(list(args))
         if step == 0:
@@ -115,7 +115,7 @@ def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class _Process(process.Process):
+class _Process(git.Process):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _step()
         super().__init__(*args, **kwargs)

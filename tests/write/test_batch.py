@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl import history
+from memctl.git import git as plumbing
 from tests.conftest import Memctl, commits, git, process, strides
 from tests.write.test_transaction import run_until, steps_of, tree
 
@@ -271,10 +272,14 @@ def test_a_commit_that_can_not_be_made_waits_and_a_rebase_is_left_alone(batched:
     hook.write_text("#!/bin/sh\necho no >&2; exit 1\n")
     hook.chmod(0o755)
     assert "refused the commit" in memctl("commit", code=1).err
+    assert "the commit of the batch was refused" in memctl("status").out
     assert len(logged(memctl)) == 4
     hook.unlink()
     memctl("commit")
-    assert commits(batched) == 3
+    memctl("learn", "The next")
+    assert memctl("status", "--json").data["batch_refused"] is None
+    memctl("commit")
+    assert commits(batched) == 4
 
 
 def test_worktrees_have_batches_of_their_own(batched: Path, memctl: Memctl) -> None:
@@ -334,11 +339,72 @@ def test_a_commit_that_names_no_commits_as_its_batch_is_read_as_any_other(repo: 
     assert not list(repo.glob("written*"))
 
 
+def test_after_a_switch_of_branches_a_read_shows_nothing_of_the_other_branch(batched: Path, memctl: Memctl) -> None:
+    git(batched, "branch", "old")
+    git(batched, "commit", "-q", "--allow-empty", "-m", "code")
+    memctl("learn", "Of main")
+    git(batched, "switch", "-q", "old")
+    assert "files here are of main's batch" in memctl("commit", "-n").err
+    assert memctl("list", "--json").data["records"] == []
+    assert git(batched, "status", "--porcelain") == ""
+    assert git(batched, "log", "-1", "--format=%s", "main") == "docs(memory): learn LRN-2025-11-04-001 Of main\n"
+
+
+def test_log_asks_git_as_often_for_many_squashes_as_for_one(
+    batched: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked() -> int:
+        started, spawn = [], plumbing._spawn
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                plumbing, "_spawn", lambda args, *rest, **more: started.append(args) or spawn(args, *rest, **more)
+            )
+            memctl("log", "--limit", "0")
+        return len(started)
+
+    memctl("learn", "One")
+    memctl("commit")
+    before = asked()
+    for number in range(3):
+        memctl("learn", f"More {number}")
+        memctl("edit", "LRN-2025-11-04-001", "--add", f"tags=t{number}")
+        memctl("commit")
+    assert asked() == before
+    assert len(logged(memctl)) == 8
+    assert [line.split()[0] for line in logged(memctl, "LRN-2025-11-04-001")] == ["learn", "edit", "edit", "edit"]
+
+
+def test_single_files_of_a_batch_are_committed_and_the_rest_follows(batched: Path, memctl: Memctl) -> None:
+    memctl("install", "git")
+    memctl("learn", "Rest")
+    path = memctl("learn", "Chosen").out.split()[1]
+    git(batched, "add", path)
+    git(batched, "commit", "-q", "-m", "chosen", "--", path)
+    assert git(batched, "show", "--format=%s", "--name-only", "HEAD~1").split() == ["chosen", path]
+    assert git(batched, "status", "--porcelain") == ""
+    assert memctl("check").code == 0
+
+
+def test_a_deleted_record_is_found_by_the_beginning_of_its_id(batched: Path, memctl: Memctl) -> None:
+    memctl("learn", "First")
+    lost = memctl("learn", "Second").id
+    assert lost == "LRN-2025-11-04-002"
+    memctl("delete", lost)
+    assert len(memctl("log", "lrn-2025-11-04-002", "--json").data["commits"]) == 2
+    memctl("delete", "LRN-2025-11-04-001")
+    assert "may be any of these deleted records" in memctl("restore", "LRN-2025-11", code=1).err
+    other = memctl("issue", "Slow").id
+    memctl("delete", other)
+    assert other in memctl("restore", "ISS-2025").out
+
+
 def test_an_unknown_value_names_the_lines_that_fix_it(repo: Path, memctl: Memctl) -> None:
     lines = ("commits: each", "commits: batch", "git config memctl.commits each")
     git(repo, "config", "memctl.commits", "sometimes")
     refused = memctl("learn", "Never", code=1).err
     assert "memctl.commits is 'sometimes'" in refused
+    assert "memctl.commits is 'sometimes'" in memctl("status").out
+    assert "memctl.commits is 'sometimes'" in memctl("check").err
     assert all(line in refused for line in lines)
     git(repo, "config", "--unset", "memctl.commits")
     config = repo / ".memory" / "config.yaml"
@@ -346,6 +412,11 @@ def test_an_unknown_value_names_the_lines_that_fix_it(repo: Path, memctl: Memctl
     refused = memctl("learn", "Never", code=1).err
     assert ".memory/config.yaml: commits: " in refused
     assert all(line in refused for line in lines)
+    config.write_text(config.read_text().replace("commits: never\n", "docs: maybe\n"))
+    assert "docs: default-branch " in memctl("status", code=1).err
+    config.write_text(config.read_text().replace("docs: maybe\n", "docs: default-branch\ndefault_branch: nope\n"))
+    for told in (memctl("status").out, memctl("check").err):
+        assert "default_branch is 'nope' in .memory/config.yaml, and there is no such branch" in told
     assert not list(repo.rglob("*never*"))
 
 

@@ -226,7 +226,7 @@ def test_nothing_is_done_during_a_merge_or_rebase(repo: Path, memctl: Memctl, ol
     made = old("learn", "Unread")
     memctl("show", old("learn", "Read").id)
     (repo / ".git" / marker).mkdir() if "rebase" in marker else (repo / ".git" / marker).touch()
-    assert "maintenance can wait" in memctl("maintain", code=1).err
+    assert "maintenance can't commit now" in memctl("maintain", code=1).err
     assert (repo / made.out.split()[1]).exists()
     assert access.counts(repo / ".git" / "memctl")
     assert git(repo, "status", "--porcelain") == ""

@@ -165,7 +165,7 @@ def test_a_broken_project_page_is_not_written_over(repo: Path, memctl: Memctl) -
     file.write_text(broken)
     refused = memctl("project", "set", "--goal", "Other", code=1)
     assert ".memory/project.md:1: title: is missing" in refused.err
-    assert "mend the file first" in refused.err
+    assert "correct the file first" in refused.err
     assert file.read_text() == broken
 
 
@@ -359,7 +359,7 @@ def test_a_text_that_git_would_take_for_binary_is_refused_as_in_a_record(repo: P
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("One.\n\na\0b\n", ": a NUL character stands here; Git would take the file for binary\n"),
+        ("One.\n\na\0b\n", ": a NUL character is here; Git would take the file for binary\n"),
         ("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", ": a merge conflict is not resolved here\n"),
         ("---\nid: §2.1\ntitle: T\n---\n\nText.\n", "- begins with front matter"),
         ("# a\x1bb\n\nText.\n", "title: found 'a\\x1bb'"),

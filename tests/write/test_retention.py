@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from memctl.record import timestamps
+from memctl.record import frontmatter, timestamps
 from memctl.record.config import Lifecycle
 from memctl.record.kinds import KINDS
-from memctl.record.parser import build
+from memctl.record.parser import parse
 from memctl.record.record import Record
 from memctl.write import maintenance
 from tests.conftest import NOW
@@ -24,7 +24,7 @@ def made(kind: str, age: float, archived: float | None = None, **changes: Any) -
     values: dict[str, Any] = {"importance": 7, "timestamp": timestamps.days_before(NOW, age), "access_count": 0}
     if archived is not None:
         values |= {"is_archived": True, "archived_at": timestamps.days_before(NOW, archived)}
-    return build(values_of(KINDS[kind], 1, values | changes), "")
+    return parse(frontmatter.compose(values_of(KINDS[kind], 1, values | changes), ""), "")[0]
 
 
 def due(record: Record, rules: Lifecycle = RULES) -> str:
@@ -105,7 +105,8 @@ def test_what_expires_is_archived_that_moment() -> None:
 
 def test_the_latest_state_is_the_latest_and_the_latest_that_is_open() -> None:
     def state(number: int, **changes: Any) -> Record:
-        return build(values_of(KINDS["state"], number, changes), f"states/2025-11/STA-2025-11-04-{number:03d}-x.md")
+        text = frontmatter.compose(values_of(KINDS["state"], number, changes), "")
+        return parse(text, f"states/2025-11/STA-2025-11-04-{number:03d}-x.md")[0]
 
     early, late = "2025-11-04T01:00:00Z", "2025-11-04T02:00:00Z"
     states = [state(3, timestamp=early), state(2, timestamp=late, status="done"), state(1, timestamp=early)]

@@ -234,6 +234,7 @@ KINDS: dict[str, Shape] = {
         "pending?": [_WAITING],
         "uncommitted?": [str],
         "batched?": int,
+        "batch_refused?": str | None,
         "interrupted?": [str],
         "handoffs?": [{"id": str, "from": str, "title": str}],
         "commits_blocked_by?": str | None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import memctl.text.credentials.rules as rules
@@ -123,6 +123,7 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
     return _merged(flat, found) if found else []
 
 
+@lru_cache(maxsize=8)  # a new record is checked, and then stored with the answer
 def is_in(text: str) -> bool:
     """Return whether `find` would find a credential; it stops at the first one."""
     flat = _flat(text)

@@ -82,7 +82,7 @@ def parse(text: str, name: str) -> ContextState:
     except msgspec.ValidationError as error:
         raise MemctlError(f"{name}: {describe(error)}", _HINT) from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise MemctlError(f"{name} is no JSON: {error}", _HINT) from None
+        raise MemctlError(f"{name} is not JSON: {error}", _HINT) from None
 
 
 _HINT = f"its keys are {', '.join(ContextState.__struct_fields__)}"

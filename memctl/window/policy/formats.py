@@ -68,7 +68,7 @@ def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
     whose entities could be made to explode.
     """
     if "\0" in text[:8_000]:
-        raise MemctlError(f"{name} is no text")
+        raise MemctlError(f"{name} is not text")
     parsed = _read(text, name)
     text = parsed.text
     blocks = [msgspec.structs.replace(block, tokens=count(block.source, parsed.kind)) for block in parsed.blocks]

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from memctl.record import ids
 from memctl.text.similar import plain_words
 from memctl.window.policy import relevance, staleness
 from memctl.window.policy.blocks import CODE, CountTokens, ParsedText, TextBlock
@@ -25,6 +26,8 @@ from memctl.window.policy.staleness import Over, StaleBlock
 _RUN = 5  # words; a run that an earlier block has is a repetition
 _LEAST = 3  # words of a block that is compared as a whole
 _LETTERS = 0.6  # of the words of a run are letters only: times, scores and versions recur without being repetition
+# A line of id and title as packs have it in each format, other than the facts of a record that is there whole.
+_REFERENCE = re.compile(rf"^(?:item: id {ids.SHAPE} \||{ids.SHAPE}:? (?!\|)).*$", re.MULTILINE)
 
 
 class Overlap(msgspec.Struct, frozen=True):
@@ -37,14 +40,16 @@ class Overlap(msgspec.Struct, frozen=True):
 def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
     """Return for each block what those before it have, or a part further up in itself.
 
-    Runs of five words are compared. A block of fewer words is compared as a whole, from three words on.
+    Runs of five words are compared. A block of fewer words is compared as a whole, from three words on. A line of a
+    list that names a record by id and title refers to it, and repeats nothing.
     """
     seen: dict[tuple[str, ...], int] = {}
     return [_overlap(number, block.text, seen) for number, block in enumerate(blocks)]
 
 
 def _overlap(number: int, text: str, seen: dict[tuple[str, ...], int]) -> Overlap:
-    cells = [plain_words(cell) for cell in text.split(" | ")]  # a run does not span the facts of a record
+    said = _REFERENCE.sub("", text)
+    cells = [plain_words(cell) for cell in said.split(" | ")]  # a run does not span the facts of a record
     total = sum(map(len, cells))
     length = min(_RUN, total)
     if length < _LEAST:

@@ -81,7 +81,7 @@ def parse(text: str, name: str) -> list[Observation]:
         except msgspec.ValidationError as error:
             raise MemctlError(f"{name}:{number}: {describe(error)}", _HINT) from None
         except (msgspec.DecodeError, RecursionError) as error:
-            raise MemctlError(f"{name}:{number}: this is no JSON: {error}", _HINT) from None
+            raise MemctlError(f"{name}:{number}: this is not JSON: {error}", _HINT) from None
         except ValueError:
             wrong = f"{name}:{number}: date: {given.date!r} is not a time"
             raise MemctlError(wrong, f"give {timestamps.ALLOWED}") from None

@@ -79,7 +79,7 @@ def compaction_point(
         raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
     point = model_windows.host_limit(window, environ or {}, max_output) if host == CLAUDE_CODE else window
     if point <= 0:
-        raise MemctlError(f"a window of {window:,} tokens leaves no room under {host}", exit_code=USAGE)
+        raise MemctlError(f"a window of {window:,} tokens is too small for {host}", exit_code=USAGE)
     return point
 
 

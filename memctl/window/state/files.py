@@ -102,9 +102,9 @@ class StateFiles(StoredState):
                 values = task_state_1.of_window(values)
             found = msgspec.convert(values, TaskState)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise MemctlError(f"{self._state_file} is no state: {error}", "repair it, or move it away") from None
+            raise MemctlError(f"{self._state_file} is not a state: {error}", "repair it, or move it away") from None
         if wrong := validate(found).errors:
-            raise MemctlError(f"{self._state_file} is no state: {'; '.join(wrong)}", "repair it, or move it away")
+            raise MemctlError(f"{self._state_file} is not a state: {'; '.join(wrong)}", "repair it, or move it away")
         return found
 
     def _write(self, state: TaskState) -> None:

@@ -167,7 +167,7 @@ def test_marks_count_from_the_host_and_from_the_user_only() -> None:
 
 @pytest.mark.parametrize("given", [None, 1, "x", {}, {"messages": "x"}, {"messages": [1]}, [1], {"input": {}}])
 def test_what_is_no_conversation_is_refused(given: Any) -> None:
-    with pytest.raises(MemctlError, match="no conversation"):
+    with pytest.raises(MemctlError, match="not a conversation"):
         parsed(given)
 
 

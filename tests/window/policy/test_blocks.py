@@ -190,7 +190,7 @@ def test_an_empty_text_has_no_blocks() -> None:
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(MemctlError, match="no text"):
+    with pytest.raises(MemctlError, match="not text"):
         parsed("PNG\0\1\2")
 
 

@@ -114,7 +114,7 @@ def test_a_description_is_yaml_or_json() -> None:
         ("scs_history: [1, x]\n", "scs_history"),
         ("events: 1\nevents: 2\n", r"s.yaml:2.*`events`"),
         ('{"events": "x"}', "events"),
-        ('{"events": ', "no JSON"),
+        ('{"events": ', "not JSON"),
         ("- a\n- b\n", "list"),
         ("events: no\n", "s.yaml:1"),
     ],

@@ -84,7 +84,7 @@ def test_the_smallest_threshold_is_not_lowered_to_nothing() -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("{", "x:1: this is no JSON"),
+        ("{", "x:1: this is not JSON"),
         ('{"scs": 1}', "x:1: .*date"),
         ('{"date": "2025-11-01"}', "x:1: .*scs"),
         ('{"date": "yesterday", "scs": 1}', "x:1: date: 'yesterday'"),

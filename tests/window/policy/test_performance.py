@@ -69,7 +69,7 @@ def test_quality_and_health_show_it_and_name_what_is_not_measured(memctl: Memctl
     assert "performance drop  seconds 2.0 -> 6.0" in shown
     assert "not measured: response quality, consistency" in shown
     assert memctl("quality", str(text), "--json").data["performance"] is None
-    assert "is no transcript" in memctl("quality", str(text), "--transcript", str(text), code=2).err
+    assert "is not a transcript" in memctl("quality", str(text), "--transcript", str(text), code=2).err
     health = memctl("window", "health", str(session), "--json", code=None).data["performance"]
     assert [part["seconds"] for part in health["parts"]] == [2.0, 2.0, 6.0]
     assert "10 requests  34,500 tokens  6.0 s" in memctl("window", "health", str(session), code=None).out

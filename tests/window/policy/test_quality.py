@@ -123,6 +123,14 @@ def test_facts_of_records_that_are_alike_are_no_repetition() -> None:
     assert metric(found, "redundancy").value == 0.0
 
 
+def test_a_list_of_records_by_title_repeats_nothing_though_titles_are_alike() -> None:
+    for line in ("- {} {}", "{} {}", '<item id="{}">{}</item>'):
+        listed = [line.format(f"ISS-2025-11-04-{number:03d}", "Check the limit of the patrol") for number in range(9)]
+        found = measured("\n".join(listed))
+        assert metric(found, "redundancy").value == 0.0
+        assert quality.advice(found) == []
+
+
 def test_closed_records_are_stale_where_they_are_shown_and_where_they_are_named_as_holding() -> None:
     known = Over(
         {"DEC-2025-01-01-001": "superseded", "ISS-2025-01-01-001": "resolved"}, frozenset({"DEC-2025-01-02-001"})

@@ -1,0 +1,46 @@
+"""Settings that are read and mean nothing: what `status` and `check` say of them."""
+
+from __future__ import annotations
+
+from memctl.errors import MemctlError
+from memctl.git import hook_commits
+from memctl.record.config import DEFAULT_BRANCH
+from memctl.store import batches
+from memctl.store.memory import Memory
+from memctl.store.place import CONFIG
+
+
+def faults(memory: Memory) -> list[MemctlError]:
+    """Return an error for each setting of the project or of Git with a value that means nothing here."""
+    found = []
+    for read in (lambda: _hook_commits(memory), lambda: batches.mode(memory), lambda: _branch(memory)):
+        try:
+            read()
+        except MemctlError as error:
+            found.append(error)
+    return found
+
+
+def _hook_commits(memory: Memory) -> None:
+    try:
+        hook_commits.mode(memory.repository)
+    except hook_commits.UnknownValue as error:
+        raise MemctlError(f"hooks of agents commit nothing: {error.message}", error.hint) from None
+
+
+def _branch(memory: Memory) -> None:
+    """Raise MemctlError if documents belong to a default branch that does not exist; a clone of one branch can't
+    tell."""
+    name, repository = memory.config.default_branch, memory.repository
+    if memory.config.docs != DEFAULT_BRANCH or not name:
+        return
+    branch = f"refs/heads/{name}"
+    if repository.branch()[0] == branch or repository.tip(branch) or repository.tip(f"refs/remotes/origin/{name}"):
+        return
+    known = repository.default_branch("origin")
+    if known or b'[remote "' not in repository.own_config().encode():
+        raise MemctlError(
+            f"default_branch is {name[:40]!r} in {memory.tracked(CONFIG)}, and there is no such branch: documents are "
+            "rendered on none",
+            f"write `default_branch: {known or repository.branch()[0].removeprefix('refs/heads/')}`",
+        )

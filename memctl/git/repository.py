@@ -53,6 +53,7 @@ _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind")
 _ALL = ("--untracked-files=all", "--ignored", "--no-renames", "--")
 _COMMIT = b"# branch.oid "
 _UPSTREAM = b"# branch.upstream "
+_LEVEL = b"# branch.ab +0 -0"
 _FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
@@ -353,9 +354,10 @@ class StatusProcess:
         name = told[0].removeprefix(_COMMIT).decode() if told else ""
         return name if name.isalnum() else ""
 
-    def has_upstream(self) -> bool:
-        """Return whether the branch follows another one."""
-        return any(item.startswith(_UPSTREAM) for item in self._said)
+    def upstream(self) -> tuple[str, bool]:
+        """Return the branch that HEAD follows ("" if none), and whether it is at the commit that HEAD is."""
+        name = next((item.removeprefix(_UPSTREAM) for item in self._said if item.startswith(_UPSTREAM)), b"")
+        return name.decode(errors="replace").strip(), _LEVEL in self._said
 
     def differing(self, *, ignored: bool = True) -> list[str]:
         """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""

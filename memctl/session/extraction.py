@@ -178,7 +178,7 @@ def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequenc
         several = [one for one in several if not (one.statement and one.statement.kind == labels.DETAIL)]
         if len(several) > allowed:
             whole = "; ".join(one.text.rstrip(".") for one in several)[:_LONG]
-            joined.append(msgspec.structs.replace(several[0], text=whole, statement=None))
+            joined.append(msgspec.structs.replace(several[0], text=whole, statement=None, explicit=False))
             made = [one for one in made if one not in several]
     return [*made, *joined]
 

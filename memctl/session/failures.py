@@ -30,6 +30,7 @@ _TELLS_WHAT = (
     r"rspec \./\S+:\d+ .+",
     r"\S+?\(\d+,\d+\): error [A-Z]+\d+: .+",  # tsc, msbuild
     r"\S+:\d+:\d+ - error TS\d+: .+",
+    r"(?:\[[\w:.-]+\] )?\S+\.\w{1,5}:\d+:\d+: (?!warning|note|info|help)\S.*",  # go, golangci-lint, swiftc
     r"\S+:\d+(?::\d+)?: (?:fatal )?[Ee]rror: .+",  # gcc, clang, javac, mypy
     r"\S+:\d+:\d+: [A-Z]{1,4}\d{3,4} .+",  # ruff, flake8
     r"[ \t]{1,9}\d+:\d+ {1,9}error .+",  # eslint
@@ -124,7 +125,7 @@ _TELLING = re.compile(
 _MISUSED = re.compile(
     r"no such file or directory|file does not exist|command not found|no matches found|not a git repository"
     r"|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:flag|option|argument|command|subcommand|linter)|\busage:"
-    r"|can't (?:combine|be used)|^the command is terminated",
+    r"|can't (?:combine|be used)|^the command is terminated|would be overwritten by",
     re.IGNORECASE,
 )
 # How a host says that a call was not made: it was refused, or one beside it failed.

@@ -174,4 +174,6 @@ FILLER = (
 )
 # What says of something that it is over, and beside these, in a review, that nothing is wrong.
 OVER = lazy_regex(r"\W*\b(?:fixed|resolved|addressed|closed|solved|done|won't fix)\b", re.IGNORECASE)
-FINE = lazy_regex(r"\b(?:intentional|correct|good|none|no longer|approved)\b", re.IGNORECASE)
+FINE = lazy_regex(
+    r"\b(?:intentional|correct|good|none|no longer|approved|safe|harmless|acceptable|solid|negligible)\b", re.IGNORECASE
+)

@@ -37,7 +37,6 @@ _LOOK = (
     r"|start (?:\w+ing|with)|subagents?|fix the bug|something like"
 )
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
-_OF_WORK_BESIDE = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
     r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
@@ -139,11 +138,6 @@ def is_step(text: str) -> bool:
     return _STEP.search(text) is not None
 
 
-def is_beside(text: str) -> bool:
-    """Return whether a text asks for tests, documents or versioning: what is done then is no choice."""
-    return _OF_WORK_BESIDE.search(text) is not None
-
-
 @lru_cache(maxsize=1024)
 def stated(prompt: str) -> Wish | None:
     """Return what a prompt states beyond its step: of several demands or wishes the first, with what it
@@ -203,7 +197,8 @@ def agreed(prompt: str, proposed: str) -> Wish | None:
     A bare "yes" to several questions, or to one with an "or", says nothing: which of them it is for is not known.
     """
     if named := _CHOICE.fullmatch(prompt):
-        return _chosen(named["names"], proposed)
+        choice = _chosen(named["names"], proposed)
+        return None if choice is None or is_step(choice.text[:_BEGINNING]) else choice
     if is_step(prompt):
         return None
     if named := _NAMED_CHOICE.search(prompt):

@@ -137,7 +137,7 @@ def import_text(
     notes: list[str] = []
     for one, found in made:
         if identifier := known.get((found.type, comparable(found.title))):
-            notes.append(f"line {one.line}: there already: {identifier}")
+            notes.append(f"line {one.line}: already imported: {identifier}")
             continue
         values, untaken = _accepted(found, KINDS[found.type])
         notes += [f"line {one.line}: {note}" for note in untaken]

@@ -163,7 +163,7 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
     A message that only counts gives way to the next one of its step.
     """
     found: dict[tuple[str, str], Failure] = {}
-    for event, call in _answered(events):
+    for event, call in _results(events):
         step = steps.of_call(call)
         if is_failure(event, call):
             said = message(event.text)
@@ -190,7 +190,7 @@ def succeeded(events: Sequence[Event]) -> frozenset[str]:
     """Return the steps that succeeded the last time they were tried: as written, and by their keys those
     beside them."""
     last: dict[str, tuple[str, bool]] = {}
-    for event, call in _answered(events):
+    for event, call in _results(events):
         step, is_good = steps.of_call(call), not is_failure(event, call)
         if is_good:
             last |= {name: (name, True) for name in steps.of_success(call)}
@@ -198,7 +198,7 @@ def succeeded(events: Sequence[Event]) -> frozenset[str]:
     return frozenset(step for step, is_good in last.values() if is_good)
 
 
-def _answered(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
+def _results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
     """Yield the results, each with its call."""
     called = {event.call: event for event in events if event.kind == CALL and event.call}
     for event in events:

@@ -23,7 +23,7 @@ class Cue(NamedTuple):
     words: tuple[str, ...]
     pattern: str
 
-    def found(self, text: str) -> Iterator[re.Match[str]]:
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
         """Yield where a text in small letters has the cue."""
         if any(word in text for word in self.words):
             yield from re.finditer(self.pattern, text)

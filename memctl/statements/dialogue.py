@@ -123,14 +123,14 @@ class _DialogueReader:
             return
         wish = None
         if self._said is not None and wishes.is_assent(turn.text):
-            wish = wishes.agreed(turn.text, self._said.text)
+            wish = wishes.agreement(turn.text, self._said.text)
             if wish is not None:
                 self._unheeded = self._add(_of_wish(wish, turn))
                 self._uncommitted = self._unheeded
-        if wish is None and (wish := wishes.stated(turn.text)) is not None:
+        if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
             place = self._add(_of_wish(wish, turn))
             self._uncommitted = place if wish.kind == DECISION else self._uncommitted
-        if wish is None and (symptom := wishes.reported(turn.text)):
+        if wish is None and (symptom := wishes.symptom_in(turn.text)):
             self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
 
     def _take_message(self, turn: Turn) -> None:

@@ -95,7 +95,7 @@ def _is_certain(text: str) -> bool:
 def _is_cause(text: str) -> bool:
     if not _is_certain(text):
         return False
-    stated = sentences.stated(text)
+    stated = sentences.kind_of(text)
     if stated in (sentences.DECISION, sentences.REJECTED):
         return False
     return stated == sentences.LESSON or (_BECAUSE.search(text) is not None and _NAME.search(text) is not None)

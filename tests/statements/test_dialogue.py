@@ -290,6 +290,6 @@ def test_a_long_text_is_read_in_no_time(unit: str) -> None:
     text = unit * 40_000
     started = time.process_time()
     dialogue.read([Turn(USER, unit * 30 + "?"), Turn(AGENT, text), Turn(COMMIT, f"a\n\n{text}"), Turn(USER, "yes")])
-    wishes.stated(text)
+    wishes.wish_in(text)
     wishes.is_assent(unit * 30)
     assert time.process_time() - started < SECONDS

@@ -59,9 +59,9 @@ class Texts(Protocol):
         """Return what some entries are linked with: pairs of a number and the key of a record or of the page that one
         belongs to."""
 
-    def paths(self, query: str) -> list[str]:
-        """Return the path of each entry that matches a query; of a page's headings and a session's sections each is
-        one."""
+    def paths(self, query: str, most: int | None = None) -> list[str]:
+        """Return the path of each entry that matches a query, or of so many; of a page's headings and a session's
+        sections each is one."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """Return the words of a query that occur nowhere, and what was looked for instead."""
@@ -137,8 +137,11 @@ class Catalogue(Protocol):
     def at(self, paths: Iterable[str]) -> list[Record]:
         """Return the records at some paths, with the retrievals of this clone; those that are none are left out."""
 
-    def refused(self, conditions: Iterable[Condition]) -> set[str]:
-        """Return the paths of the records that do not meet all conditions."""
+    def referring(self, files: Iterable[str]) -> list[Record]:
+        """Return the records with a code reference to some files or folders, whichever line of them it names."""
+
+    def refused(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
+        """Return those of some paths whose records do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         """Return the record with the latest timestamp."""

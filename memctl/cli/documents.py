@@ -1,4 +1,4 @@
-"""`render` and `review`."""
+"""The commands `memctl render` and `memctl review`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`session`: what sessions of work came to, from their transcripts and from Git."""
+"""`session`: summarize sessions of work from their transcripts and from Git."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _NOTHING = Session(GIT, ())
 def summarize_command(
     ctx: click.Context, /, sources: tuple[str, ...], given: str, review: bool, accept: str, no_llm: bool, **flags: Any
 ) -> None:
-    """Write down what a session came to: its intent, files, decisions, state, errors.
+    """Summarize a session on a page: its intent, files, decisions, state, errors.
 
     A later summary of the same session is merged into the page: the intent stays, files are merged by path, decisions
     are appended, the state is replaced. Transcripts are those of Claude Code, Codex and Gemini CLI, messages as JSON,
@@ -270,7 +270,7 @@ def _to_end(memory: Memory, given: str) -> Running:
         return under_way[0]
     if not given and not memory.session and under_way:
         names = ", ".join(one.id for one in under_way)
-        raise MemctlError("which session?", f"under way are {names}: give a name, or set MEMCTL_SESSION", USAGE)
+        raise MemctlError(f"several sessions are under way: {names}", "give a name, or set MEMCTL_SESSION", USAGE)
     name = _named(memory, given)
     known = active.find(memory, name)
     if known is None:
@@ -280,7 +280,7 @@ def _to_end(memory: Memory, given: str) -> Running:
 
 def _named(memory: Memory, given: str) -> str:
     if not given and not memory.session:
-        raise MemctlError("which session?", "give a name, or set MEMCTL_SESSION", USAGE)
+        raise MemctlError("the session's name is missing", "give one, or set MEMCTL_SESSION", USAGE)
     return active.name(given or memory.session)
 
 
@@ -328,7 +328,7 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
 
 
 def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
-    """Report what was written, or with --dry-run would be."""
+    """Report what was written, or with --dry-run what would be."""
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
         output.json("session", {**data, "summary": _summary_data(summary)})
@@ -397,7 +397,7 @@ def _print_page(
 
 
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
-    """Print what is known of sessions that are under way."""
+    """Print the sessions under way, and what is known of each."""
     if as_json:
         output.json_list("sessions-under-way", map(_summary_data, summaries), name="sessions")
         return

@@ -1,4 +1,4 @@
-"""`status`."""
+"""The command `memctl status`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, message, trust
-from memctl.git.repository import StatusProcess
+from memctl.git.status import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
@@ -38,7 +38,7 @@ _FEW_PAGES = 3  # stale ones that are named
 @reading
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
-    """Show where things stand, and what needs attention.
+    """Show the state of the memory, and what needs attention.
 
     Exit code 1: a file can't be read, or a commit has been pending for over an hour. Commits that wait on purpose
     (--no-commit), or for a merge or rebase under way, do not count.
@@ -122,8 +122,8 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
 
 
 def _interrupted(memory: Memory) -> list[str]:
-    """Return what was begun and not finished, in words; what can tell of it is imported only if there may
-    be something."""
+    """Return, in words, the operations that were begun and not finished; modules are imported only if there may be
+    one."""
     places = memory.private / journal.STEPS, memory.repository.private / journal.MOVE
     if not any(map(os.path.lexists, places)):
         return []
@@ -157,7 +157,7 @@ def _change_data(commit: history.Commit) -> dict[str, Any]:
 
 
 def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
-    """Return the ids that more than one record has, as happens when two clones give out the same one."""
+    """Return the ids that several records have, which happens if two clones give out the same one."""
     memory_ids: dict[str, list[str]] = {}
     for record in snapshot.records:
         memory_ids.setdefault(record.id, []).append(record.memory_id)
@@ -178,7 +178,7 @@ def _upstream(memory: Memory, asked: StatusProcess) -> dict[str, Any] | None:
 
 
 def _print(data: dict[str, Any], bars: Bars) -> None:
-    """Print the memory's name, its figures, then a line for whatever needs attention."""
+    """Print the memory's name, its figures, then a line for everything that needs attention."""
     output.one_line(f"memory of {data['project']}: {data['folder']}")
     if not data.get("trusted", True):
         output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
@@ -194,7 +194,7 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
 
 
 def _wrong(data: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for whatever waits for somebody."""
+    """Yield a line for everything that needs attention."""
     for identifier, found in data["duplicate_ids"].items():
         yield f"{identifier} is the id of {len(found)} records: {', '.join(found)}"
     if stale := data["stale_pages"]:
@@ -220,7 +220,7 @@ def _wrong(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
-    """Return which pages are stale, and by which files, in a line, with the command that says more."""
+    """Return a line with the stale pages, the files that made them stale, and the command that shows more."""
     shown = [f"{one['id']} {some([path.rpartition('/')[2] for path in one['files']], 1)}" for one in stale[:_FEW_PAGES]]
     more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
     return f"{quantity(len(stale), 'page')} stale ({', '.join([*shown, *more])}): `memctl impact --all`"

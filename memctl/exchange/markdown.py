@@ -122,11 +122,7 @@ def is_markdown(source: str, text: str) -> bool:
     """Return whether a source of records is Markdown and not JSON Lines, by its name, or by what is in it."""
     if source.lower().endswith((".md", ".markdown")):
         return True
-    return (
-        not source.lower().endswith((".json", ".jsonl"))
-        and not text.lstrip().startswith("{")
-        and bool(_statements(text))
-    )
+    return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")
 
 
 def _statements(text: str) -> list[tuple[Statement, RecordValues]]:
@@ -152,7 +148,7 @@ def import_text(
     notes: list[str] = []
     for one, found in made:
         if identifier := known.get((found.type, comparable(found.title))):
-            notes.append(f"line {one.line}: there already: {identifier}")
+            notes.append(f"line {one.line}: already imported: {identifier}")
             continue
         values, untaken = _accepted(found, KINDS[found.type])
         notes += [f"line {one.line}: {note}" for note in untaken]

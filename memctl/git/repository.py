@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -49,12 +48,6 @@ _OWN = "memctl."  # how the names of memctl's own settings begin
 _PROMISED = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
 _PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN]).replace(".", "[.]")
 _LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
-_STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind")
-_ALL = ("--untracked-files=all", "--ignored", "--no-renames", "--")
-_COMMIT = b"# branch.oid "
-_UPSTREAM = b"# branch.upstream "
-_LEVEL = b"# branch.ab +0 -0"
-_FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
 
@@ -96,6 +89,10 @@ class Repository:
     def private(self) -> Path:
         """Where memctl keeps what belongs to this worktree and is nobody's source: caches, pending commits."""
         return self.git_dir / "memctl"
+
+    def private_of(self, prefix: str) -> Path:
+        """Return the folder in there of the memory that Git knows as `prefix`."""
+        return self.private / prefix.replace("%", "%25").replace("/", "%2F")
 
     @cached_property
     def shared(self) -> Path:
@@ -338,41 +335,6 @@ class Repository:
         """Return the hooks that run for a commit: `COMMIT_HOOKS`, and those that come with it in every lane."""
         folder = self.hooks_folder()
         return [folder / name for name in (*COMMIT_HOOKS, *_OTHER_HOOKS) if os.access(folder / name, os.X_OK)]
-
-
-class StatusProcess:
-    """A git command under way: which commit HEAD is, and which files below a folder differ from it."""
-
-    def __init__(self, top: Path, prefix: str) -> None:
-        self.started = time.time_ns()
-        self._args = [*_STATUS, *_ALL, prefix]
-        self._process = git.start(self._args, top)
-
-    def commit(self) -> str:
-        """Return the commit that HEAD is, "" before the first one."""
-        told = [item for item in self._said if item.startswith(_COMMIT)]
-        name = told[0].removeprefix(_COMMIT).decode() if told else ""
-        return name if name.isalnum() else ""
-
-    def upstream(self) -> tuple[str, bool]:
-        """Return the branch that HEAD follows ("" if none), and whether it is at the commit that HEAD is."""
-        name = next((item.removeprefix(_UPSTREAM) for item in self._said if item.startswith(_UPSTREAM)), b"")
-        return name.decode(errors="replace").strip(), _LEVEL in self._said
-
-    def differing(self, *, ignored: bool = True) -> list[str]:
-        """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""
-        found = []
-        for item in self._said:
-            if not ignored and item[:1] == b"!":
-                continue
-            count = _FIELDS_BEFORE_PATH.get(item[:1])
-            if count is not None:
-                found.append(git.name(item.split(b" ", count)[count]))
-        return found
-
-    @cached_property
-    def _said(self) -> list[bytes]:
-        return git.finish(self._process, self._args).split(b"\0")
 
 
 def _is_commit(name: str) -> bool:

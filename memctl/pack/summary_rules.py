@@ -183,7 +183,7 @@ def judge(unit: Unit) -> UnitVerdict:
         return UnitVerdict(drops=WORDLESS)
     if unit.form == SENTENCE and sentences.is_filler(unit.text):
         return UnitVerdict(drops=EMPTY)
-    text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lstrip('"\u201c')
     below = _below(unit.heading[:_HEADING]) if unit.heading else ""
     own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)
     is_binding = _BINDING_WORDS.search(text) is not None or (not own and keeps in _WEIGHTY)

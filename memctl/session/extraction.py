@@ -55,7 +55,9 @@ _TOPIC = 3  # words of a title that only says what was decided on
 _MOST_SAID = 3  # learnings or issues of a shorter message
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # why, where the agent asked
-_SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson"}
+_SAYS_MOST = {
+    labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson", labels.DETAIL: "detail",
+}  # fmt: skip
 _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
     ("next_actions", "substeps_remaining"), labels.NEXT
 )
@@ -173,6 +175,7 @@ def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequenc
     joined = list[Extract]()
     for label, allowed in ((labels.LEARNING, most), (labels.ISSUE, most), (labels.DECISION, _MOST_SAID)):
         several = [one for one in made if one.label == label and not (one.reason or one.alternatives)]
+        several = [one for one in several if not (one.statement and one.statement.kind == labels.DETAIL)]
         if len(several) > allowed:
             whole = "; ".join(one.text.rstrip(".") for one in several)[:_LONG]
             joined.append(msgspec.structs.replace(several[0], text=whole, statement=None))
@@ -274,8 +277,12 @@ def _all_said(text: str) -> tuple[Extract, ...]:
 
 def _each_sentence(text: str) -> Iterator[str]:
     """Yield the sentences of a text, and cells of its tables, that stand under no label; "" for anything else."""
+    whole = [made for made in reader.read(text) if made.kind in _SAYS_MOST]
+    labelled = {line for made in whole for line in range(made.line, made.end + 1)}
     for unit in units.units(text):
-        if unit.form == units.TABLE:
+        if unit.line in labelled:
+            yield ""
+        elif unit.form == units.TABLE:
             yield from (
                 row.text
                 for row in lines.lines_of(unit.text)

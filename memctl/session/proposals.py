@@ -63,7 +63,8 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     What says nothing ("Decision: TBD") is left out, for `decide` refuses it. What is a record keeps its place: people
     name proposals by their numbers, and those must not shift when one is accepted.
     """
-    made: dict[tuple[str, str], str] = {(record.memory_type, comparable(record.title)): record.id for record in known}
+    made = {(record.memory_type, comparable(record.title)): record.id for record in known}
+    ids = set(made.values())
     where = f"Session {summary.id}"
     found = [_decision(one, where) for one in summary.having(labels.DECISION)]
     found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
@@ -73,7 +74,10 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     files = [entry.path for entry in summary.trail.having(CREATED, MODIFIED, READ)]
     found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
     new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_said(one.title)}
-    told = [msgspec.structs.replace(one, record=made.get(key, "")) for key, one in new.items()][::-1]
+    told = [
+        msgspec.structs.replace(one, record=made.get(key) or (one.record if one.record in ids else ""))
+        for key, one in reversed(new.items())
+    ]
     return sorted(told, key=lambda one: not one.explicit)
 
 
@@ -105,7 +109,8 @@ def _decision(found: Extract, where: str) -> Proposal:
     if found.alternatives:
         content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
     values = _dated(_with_term(values), found.moment)
-    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit, line=found.line)
+    number = str(found.statement.values.get(labels.NUMBER, "")) if found.statement else ""
+    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit, number, found.line)
 
 
 def _dated(values: dict[str, Any], moment: str) -> dict[str, Any]:
@@ -188,12 +193,15 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     title = told.statement.title if told and told.statement else summary.intent
     if not steps and not summary.tasks and summary.completion is None:
         return []
+    remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
+    ahead = [text for step in steps if (text := redacted_line(step)) not in remaining]
+    standing = [one.text for one in summary.having(labels.STATE) if not one.text.endswith("% complete")][-3:]
     content: dict[str, str | list[str]] = {
-        "task_description": said.get("task_description", redacted_line(title)),
+        "task_description": said.get("task_description", "\n\n".join(map(redacted_line, (title, *standing)))),
         "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == DONE],
-        "substeps_remaining": [redacted_line(task.text) for task in summary.tasks if task.status != DONE],
+        "substeps_remaining": remaining,
         "blockers": [redacted_line(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
-        "next_actions": [redacted_line(step) for step in steps],
+        "next_actions": ahead or remaining,
     }
     given = {name: value for name, value in content.items() if value}
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)

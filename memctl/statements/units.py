@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from memctl.statements.lines import is_labelled
 from memctl.text.headings import CODE_SPAN
 from memctl.text.markdown import one_line
 
@@ -164,7 +165,9 @@ def _heading(line: str) -> str | None:
 
 
 def _continues(line: str) -> bool:
-    """Return whether a line goes on with the paragraph or item before it."""
+    """Return whether a line goes on with the paragraph or item before it. One that begins with a label does not."""
+    if ":" in line and _BEGINS.match(line) and is_labelled(line):
+        return False
     if line[:1].isalpha():
         return True
     is_block = _FENCE.match(line) or line.lstrip().startswith("|") or _ITEM.match(line)

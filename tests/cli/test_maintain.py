@@ -51,7 +51,7 @@ def test_an_earlier_change_without_a_commit_is_told(repo: Path, memctl: Memctl) 
     (repo / ".git" / "MERGE_HEAD").touch()
     memctl("learn", "Waits")
     (repo / ".git" / "MERGE_HEAD").unlink()
-    assert "commit pending: an earlier change is in no commit" in memctl("maintain").err
+    assert "commit pending: an earlier change is not committed" in memctl("maintain").err
 
 
 def test_install_cron_prints_a_line_that_cron_can_run(repo: Path, memctl: Memctl, due: str) -> None:

@@ -123,7 +123,10 @@ def test_a_write_whose_reader_is_gone_says_that_it_is_made(repo: Path, option: t
     assert commits(repo) == before + 1
     assert done.returncode == UNANSWERED
     made = git(repo, "rev-parse", "HEAD")[:10]
-    assert f"standard output: its reader is gone; but it was written already, in commit {made}" in done.stderr
+    assert (
+        f"standard output: the program that reads the output has ended; but it was written already, in commit {made}"
+        in done.stderr
+    )
     assert "do not run the command again" in done.stderr
 
 

@@ -120,7 +120,7 @@ def test_an_import_of_markdown_adds_each_statement_once(memctl: Memctl, repo: Pa
     assert made["Store the till's sales in SQLite"]["content"] == WANTED
     again = memctl("import", str(file))
     assert "nothing to change" in again.err
-    assert again.err.count("there already") == 4
+    assert again.err.count("already imported") == 4
     assert "under no label, and not imported: 6 lines, the first of them 1" in again.err
 
 

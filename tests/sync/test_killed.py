@@ -191,7 +191,7 @@ def test_the_next_sync_tells_what_the_killed_one_came_to(memctl: Memctl, parted:
     assert "the sync with origin/main was interrupted: `memctl sync` finishes that first" in asked.err
     found = memctl("sync", "--json", where=two)
     assert found.data["finished"] == found.err.splitlines()
-    assert f"  {the(memctl, two, 'Shared')} importance: '3' gave way to '8'" in found.data["finished"]
+    assert f"  {the(memctl, two, 'Shared')} importance: '3' was replaced by '8'" in found.data["finished"]
     assert found.data["finished"][-1].startswith("the sync with origin/main had pushed ")
     assert (found.data["pushed"], found.data["fetched"]) == (0, 0)
     assert memctl("sync", "--json", where=two).data["finished"] == []

@@ -135,7 +135,7 @@ def test_a_decision_that_was_reworded_by_hand_is_committed_only_if_one_says_so(r
     path.write_text(path.read_text().replace("Keys are public.", "Keys are not."))
     before = commits(repo)
     refused = memctl("commit", code=1).err
-    assert "is accepted: the text of a decision stays as it was decided" in refused
+    assert "is accepted: its text can't be changed any more" in refused
     assert commits(repo) == before
     memctl("commit", "--allow-accepted")
     assert commits(repo) == before + 1

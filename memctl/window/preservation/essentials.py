@@ -33,6 +33,7 @@ RECENT_FILES = 15  # measured: after a compaction the last 15 files cover 96 % o
 _TELLING = 20  # characters behind a label that need no label to be known again
 _SAID_AGAIN = 0.75  # of the words of a decision in one place: it is there in other words
 LONGEST_TYPED = 2_000  # characters of a message that is typed rather than pasted, and of a task that are looked for
+LONGEST_STATEMENT = 4_000  # characters of a statement that is kept whole, such as a filled template of a decision
 _UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?|calls?|times"
 _NUMBER = re.compile(
     rf"(?<![\w.,/])(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
@@ -129,7 +130,7 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
 def block_of(made: Statement) -> str:
     """Return what of a statement must survive, on one line: the words behind the label if it has one line, else the
     whole, and of a very long statement its first line."""
-    source = made.source if len(made.source) <= LONGEST_TYPED else made.source.split("\n")[0]
+    source = made.source if len(made.source) <= LONGEST_STATEMENT else made.source.split("\n")[0]
     line = one_line(source)
     words = line.partition(":")[2].strip(" .*_|")
     is_plain = made.kind in (labels.DECISION, labels.ISSUE, labels.TODO, labels.LEARNING)

@@ -61,7 +61,7 @@ class Texts(Protocol):
         """Return what entries are linked with: pairs of an entry's number and the key of a record or of its page."""
 
     def paths(self, query: str, most: int | None = None) -> list[str]:
-        """Return the path of each entry that matches a query, at most `most` of them; each heading of a page and section
+        """Return the path of each entry that matches a query, at most `most`; each heading of a page and section
         of a session is an entry."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:

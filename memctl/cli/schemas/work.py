@@ -190,6 +190,7 @@ KINDS: dict[str, Shape] = {
                 "explicit": bool,
                 "record": str,
                 "line": int,
+                "is_sure": bool,
             }
         ],
     },

@@ -348,7 +348,7 @@ def _todos(event: Event) -> Iterator[Extract]:
     names = ("file_path", "path", "notebook_path")
     path = next((event.arguments[k] for k in names if isinstance(event.arguments.get(k), str)), "")
     for match in (match for text in edits.texts_written(event) for match in _TODO.finditer(text)):
-        text = one_line(match[1].rstrip("*/->) "))[:_LONG]
+        text = one_line(match[1].rstrip("*/->): "))[:_LONG]
         yield Extract(labels.TODO, text, True, source=CALL, moment=event.moment, path=path, line=event.line)
 
 

@@ -237,6 +237,19 @@ def test_what_a_user_reports_is_an_issue_until_files_are_changed_for_it(prompt: 
     assert said((USER, prompt), (EDIT, ""), (AGENT, "Now it works.")) == []
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "go on, the network should be better now",
+        "can we not commit the notes of the export?",
+        "make sure to point the subagent at the export's page",
+        "I think we should somehow prevent this",
+    ],
+)
+def test_what_concerns_the_step_at_hand_decides_nothing(prompt: str) -> None:
+    assert said((USER, prompt)) == []
+
+
 @pytest.mark.parametrize("prompt", ["why does the export hang?", "doesn't the import lock the shop?", "too slow."])
 def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
     assert said((USER, prompt)) == []

@@ -14,6 +14,7 @@ import msgspec
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, filtering, limit_option, reading
 from memctl.cli.find import STYLES, row
+from memctl.errors import MemctlError
 from memctl.record.config import SearchWeights
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import PAGE, Excerpt
@@ -27,7 +28,7 @@ from memctl.text.markdown import first_sentence
 if TYPE_CHECKING:
     from memctl.search.related import Related
 
-_RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
+_RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn|hnd)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
 _WORD = lazy_regex(r"\w+")
 _INDENT = " " * 6
 _MORE = "more: --limit 0 shows all"
@@ -162,7 +163,7 @@ def _search(
         return
     for word, others in instead.items() if shown else ():
         output.note(f"{word} occurs nowhere; searched for {' and '.join(others)}")
-    if explain:
+    if explain and shown:
         _explain(shown, snapshot.config.search_weights)
     else:
         rows = [(f"{result.score:.2f}", *_row(result)) for result in shown]
@@ -227,12 +228,18 @@ def _relate(
     from memctl.pages import freshness, provenance
     from memctl.search import related
 
-    if _RECORD.fullmatch(given):
+    commit = memory.repository.resolve(at) if at is not None else ""
+    record = snapshot.resolve(given) if _RECORD.fullmatch(given) else None
+    try:
+        name = record.id if record else provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
+    except MemctlError:
+        if not snapshot.called_elsewhere(given):
+            raise
         record = snapshot.resolve(given)
-        name, subject = record.id, related.of_record(snapshot, record)
+        name = record.id
+    if record is not None:
+        subject = related.of_record(snapshot, record)
     else:
-        commit = memory.repository.resolve(at) if at is not None else ""
-        name = provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
         sections = [page.id for page in freshness.sections_of_files(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)
@@ -241,7 +248,7 @@ def _relate(
         results = [_related_data(memory, one) for one in shown]
         output.json("related", {"to": name, "total": len(found), "results": results}, snapshot.faults, memory)
         return
-    if explain:
+    if explain and shown:
         _explain_related(shown)
     else:
         below = [_INDENT + output.plain(", ".join(result.because)) if result.because else "" for result in shown]

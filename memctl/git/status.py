@@ -20,6 +20,7 @@ _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "-
 _ALL, _TRACKED = ("--untracked-files=all", "--ignored", "--"), ("--untracked-files=no", "--")
 _COMMIT = b"# branch.oid "
 _UPSTREAM = b"# branch.upstream "
+_LEVEL = b"# branch.ab +0 -0"
 _FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
 _RACY = 2_000_000_000  # ns: a folder that was changed so short a time ago may change again without showing it
 
@@ -40,9 +41,10 @@ class StatusProcess:
         name = next((item.removeprefix(_COMMIT) for item in self._said if item.startswith(_COMMIT)), b"")
         return name.decode() if name.isalnum() else ""
 
-    def has_upstream(self) -> bool:
-        """Return whether the branch follows another one."""
-        return any(item.startswith(_UPSTREAM) for item in self._said)
+    def upstream(self) -> tuple[str, bool]:
+        """Return the branch that HEAD follows ("" if none), and whether it is at the commit that HEAD is."""
+        name = next((item.removeprefix(_UPSTREAM) for item in self._said if item.startswith(_UPSTREAM)), b"")
+        return name.decode(errors="replace").strip(), _LEVEL in self._said
 
     def differing(self, *, ignored: bool = True) -> list[str]:
         """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""

@@ -1,4 +1,4 @@
-"""Why a file, or a line of it, is as it is: the sections, pages, records and commits that have to do with it."""
+"""Explain a file or a line: the sections, pages, records and commits that are related to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NAMED = lazy_regex(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
 
 
 class FileQuery(msgspec.Struct, frozen=True):
-    """A file that somebody asks about, below the worktree's top; a line of it; if it is gone, how it last was."""
+    """A file to explain, below the worktree's top, and a line of it; if the file no longer exists, its last version."""
 
     path: str
     line: int | None = None
@@ -77,7 +77,7 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class RelatedRecord(msgspec.Struct, frozen=True):
-    """A record that has to do with a file, None if the memory does not have it, and all reasons, best first."""
+    """A record that is related to a file (None if the memory lacks it), and all reasons for that, best first."""
 
     id: str
     record: Record | None
@@ -90,7 +90,7 @@ class RelatedRecord(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A commit that touched a file, the records that it names, and whether the line that was asked for is its."""
+    """A commit that touched a file, the records that it names, and whether it brought the line in question."""
 
     touch: FileCommit
     records: tuple[str, ...]
@@ -204,8 +204,8 @@ def line_count(text: str) -> int:
 
 
 def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[Record, ...]:
-    """Return the most important open decisions and learnings of some sections and pages, but for those
-    known already."""
+    """Return the most important open decisions and learnings of some sections and pages, without those already
+    known."""
     found: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):
@@ -262,7 +262,8 @@ def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
 
 
 def record_names(text: str) -> dict[str, str]:
-    """Return the records that a commit's message names, each with how: in a trailer of which key, or anywhere in it."""
+    """Return the records that a commit's message names, each with where: "Decision", "Memctl-Id" (trailers) or
+    "message"."""
     trailers = message.parse(text)
     found: dict[str, str] = {}
     for how, values in (("Decision", trailers.decisions), ("Memctl-Id", trailers.ids), ("message", (text,))):
@@ -291,7 +292,7 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[PageReference, ...]:
 
 
 def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
-    """Return the file's text, as it is or last was; None if it is none, too large, or not in a partial clone."""
+    """Return the current or last text of a file; None if it is not text, too large, or missing in a partial clone."""
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
     else:
@@ -345,7 +346,7 @@ def _followed(
     text: str,
     at: str,
 ) -> dict[tuple[str, str], LineReference]:
-    """Return what became of the lines that records name of a file; {} for a file that is not text."""
+    """Return the current lines for the lines of a file that records name; {} for a file that is not text."""
     if not text:
         return {}
     if asked.last is not None:
@@ -359,7 +360,7 @@ def _followed(
 
 
 def _own_id(known: dict[str, Record], name: str) -> str:
-    """Return the id of a record that may be named by one it had before."""
+    """Return the current id of a record that may be named by an earlier id."""
     return known[name].id if name in known else name
 
 
@@ -368,13 +369,13 @@ def _rank(reason: Reason) -> tuple[bool, int, int]:
 
 
 def _weight(found: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
-    """Return what to order records by: their best reasons, then whether they still hold, then importance."""
+    """Return the sort key of a record: its best reasons, then whether it is still valid, then importance."""
     record = found.record
     return _rank(found.reasons[0]), record is None or not record.is_open, -record.importance if record else 0
 
 
 def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineReference | None) -> Reason | None:
-    """Return the reason that a code reference of a record is, if it names the file, its earlier name or its folder."""
+    """Return the reason that a record's code reference gives, if it names the file, its earlier name or its folder."""
     if ref == asked.path:
         return Reason(IN_CODE_REFS, ref)
     if lines is not None:

@@ -195,7 +195,7 @@ def test_of_many_matches_a_person_is_told_a_least_number_and_a_program_all(
 
 def test_related_to_nothing_is_said(memctl: Memctl) -> None:
     one = memctl("learn", "Pools").id
-    assert memctl("search", "--related", one).err == f"nothing has to do with {one}\n"
+    assert memctl("search", "--related", one).err == f"nothing is related to {one}\n"
     assert "no record" in memctl("search", "--related", "DEC-1999-01-01-001", code=1).err
     assert "Git knows no file" in memctl("search", "--related", "no/such/file.py", code=2).err
 

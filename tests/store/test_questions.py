@@ -46,7 +46,7 @@ def test_of_a_pasted_message_each_word_of_a_phrase_counts() -> None:
 
 
 def test_a_short_number_of_an_address_counts_only_in_it() -> None:
-    assert any_of("get 10.4.1.7:8080 404") == '"get" OR "10 4 1 7 8080" OR "404"'
+    assert any_of("probe 10.4.1.7:8080 404") == '"probe" OR "10 4 1 7 8080" OR "404"'
     assert any_of("bd-12345") == '"bd 12345" OR "bd" OR "12345"'
 
 

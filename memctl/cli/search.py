@@ -152,7 +152,7 @@ def _search(
         number, is_all = ranking.count(snapshot, query, chosen, kinds, None if as_json else _COUNTED)
     total = len(files) + number
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
-    shown = _sorted(mixed, order)[: limit or None]
+    shown = _in_order(mixed, order)[: limit or None]
     instead = snapshot.texts.instead(query)
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
@@ -175,7 +175,7 @@ def _search(
     output.rest(total, len(shown), "nothing matches", _MORE if is_all else f"or {_MORE}")
 
 
-def _sorted(found: list[_Found], order: str) -> list[_Found]:
+def _in_order(found: list[_Found], order: str) -> list[_Found]:
     """Put results, given by relevance, in another order, as `list` has it; what is no record comes last."""
     if order == "relevance":
         return found
@@ -196,7 +196,7 @@ def _row(result: Result) -> tuple[str, ...]:
 def _below(excerpt: Excerpt | None, body: str) -> str:
     """Return the line below a result: the matching piece of its text, or the beginning of a page or session."""
     if excerpt is not None:
-        return _INDENT + _marked(excerpt)
+        return _INDENT + _with_marks(excerpt)
     return _INDENT + output.plain(first_sentence(body)) if body.strip() else ""
 
 
@@ -242,7 +242,7 @@ def _relate(
         sections = [page.id for page in freshness.sections_of_files(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)
-    shown = _sorted(found, order)[: limit or None]
+    shown = _in_order(found, order)[: limit or None]
     if as_json:
         results = [_related_data(memory, one) for one in shown]
         output.json("related", {"to": name, "total": len(found), "results": results}, snapshot.faults, memory)
@@ -302,7 +302,7 @@ def _title_style(query: str) -> Callable[[str], str]:
     return style
 
 
-def _marked(excerpt: Excerpt) -> str:
+def _with_marks(excerpt: Excerpt) -> str:
     """Return an excerpt with its matches in bold if the terminal has colours, else between » and «.
 
     Those two signs mean nothing to a shell or to Markdown, so a record can't misuse them.

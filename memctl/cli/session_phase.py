@@ -1,4 +1,4 @@
-"""`session phase`: what a phase of work leaves for the next one."""
+"""`session phase`: the results of a phase of work, for the next phase."""
 
 from __future__ import annotations
 

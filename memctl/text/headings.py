@@ -126,7 +126,7 @@ def take_title(text: str) -> tuple[str, str]:
 
 
 def close_fence(text: str) -> str:
-    """Return the text, with code or a comment that it leaves open closed, so that what follows is not swallowed."""
+    """Return the text with any open code or comment closed, so that it does not swallow what follows."""
     if not _is_odd(text):
         fence = ""
         for match in _FENCES.finditer(text):

@@ -1,4 +1,4 @@
-"""`checkpoint`: saving the state of a task, and taking it up again."""
+"""`checkpoint`: save the state of a task, and resume it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
 # The options by which a checkpoint says something: fields of a state, the statuses of its steps, and what it is.
 _saying = options(
-    click.option("--task", "goal", default="", callback=not_empty, metavar="TEXT", help="What it is all for."),
+    click.option(
+        "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The goal that the task serves."
+    ),
     text_options(
-        ("--phase", "phase", "Which phase of the workflow."),
+        ("--phase", "phase", "The phase of the workflow."),
         ("--planned", "planned", "A step not begun. Repeatable."),
         ("--doing", "in_progress", "A step begun. Repeatable."),
         ("--done", "done", "A step finished. Repeatable."),
@@ -42,7 +44,7 @@ _saying = options(
         ("--summary", "summary", "What the window came to. Repeatable."),
         ("--input", "inputs", "What is needed for it. Repeatable."),
         ("--expect", "success_criteria", "What is to come out. Repeatable."),
-        ("--constraint", "constraints", "What binds, or none. Repeatable."),
+        ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
         check=said,
     ),
     click.option(
@@ -51,7 +53,7 @@ _saying = options(
     click.option(
         "--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the agent's working set."
     ),
-    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
+    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this one continues."),
     click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
 )
 
@@ -104,9 +106,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 )
 @click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
 @limit_option(20)
-@click.option(
-    "--all", "everything", is_flag=True, help="Also those deleted since, which `memctl restore ID` brings back."
-)
+@click.option("--all", "everything", is_flag=True, help="Also list deleted ones, which `memctl restore ID` restores.")
 @reading
 @click.pass_context
 def list_command(
@@ -117,7 +117,7 @@ def list_command(
     `memctl maintain` deletes those that newer ones have replaced; Git keeps them.
     """
     if everything and at is not None:
-        raise MemctlError("--all is about the worktree, and goes without --at", exit_code=USAGE)
+        raise MemctlError("--all lists checkpoints of the worktree; leave out --at", exit_code=USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
     found = versions.read(snapshot, workflow)
@@ -144,7 +144,7 @@ def list_command(
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
 @click.option("--format", "-f", "form", type=click.Choice(list(_FORMS)), default="markdown", show_default=True,
-              help="How to write it.")  # fmt: skip
+              help="The output format.")  # fmt: skip
 @reading
 @click.pass_context
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
@@ -168,7 +168,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
 @click.option(
-    "--allow-stale", is_flag=True, help="Go on although there is a newer checkpoint, or one of the same version."
+    "--allow-stale", is_flag=True, help="Resume even if there is a newer checkpoint, or another of the same version."
 )
 @click.option("--strict", is_flag=True, help="Refuse if anything is missing, not only task and next step.")
 @json_option
@@ -215,7 +215,7 @@ def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
 
 
 def _note_missing(missing: Sequence[Missing]) -> None:
-    """Say what a checkpoint lacks: what nobody can go on without, and what only `resume --strict` insists on."""
+    """Print what a checkpoint lacks: what nobody can continue without, and what only `resume --strict` requires."""
     output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
 
 

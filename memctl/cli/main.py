@@ -63,7 +63,7 @@ class Memctl(click.Group):
 
 
 def _unknown(name: str, commands: list[str]) -> MemctlError:
-    """Say that there is no such command, and what does what its name says."""
+    """Return the error for an unknown command, with the commands that may be meant."""
     from difflib import get_close_matches
 
     near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
@@ -93,8 +93,7 @@ def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
 
 
 def _status(ctx: click.Context, folder: Path | None) -> Any:
-    """Return what memctl does without a command: the status of the memory around the folder, the help where there is
-    none."""
+    """Show the status of the memory, or the help where there is no memory: memctl without a command."""
     from memctl.store import place
 
     ctx.obj.work_in(folder)
@@ -110,7 +109,7 @@ def _status(ctx: click.Context, folder: Path | None) -> Any:
 
 
 def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
-    """Run memctl with some arguments (default: the process's) and return the exit code; `start` if it is made."""
+    """Run memctl with arguments (default: those of the process) and return the exit code; `start` is used if given."""
     given = sys.argv[1:] if arguments is None else arguments
     start = start or Start(given)
     terminal.prepare()
@@ -130,7 +129,7 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
         written = start.memory.written if start.memory else []
         if not written:
             return OK
-        error = _explain(OSError(errno.EPIPE, "its reader is gone", terminal.OUTPUT), written)
+        error = _explain(OSError(errno.EPIPE, "the program that reads the output has ended", terminal.OUTPUT), written)
     except (KeyboardInterrupt, click.Abort):
         error = MemctlError("interrupted", exit_code=INTERRUPTED)
     except Exception as raised:
@@ -140,7 +139,7 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
 
 
 def _error(raised: Exception, written: list[str]) -> MemctlError:
-    """Return what ended a command, as an error with a message, a hint and an exit code."""
+    """Return the error for an exception that ended a command, with a message, a hint and an exit code."""
     if isinstance(raised, MemctlError):
         return raised
     if isinstance(raised, click.UsageError):
@@ -162,7 +161,7 @@ def _refuse_broken_text(arguments: list[str]) -> None:
 
 
 def _explain(error: OSError, written: list[str]) -> MemctlError:
-    """Say what an error of the system hit, and what was written before: a script must not write that again."""
+    """Return the error for an OSError; it names what was written before, so that a script does not write that again."""
     message = f"{error.filename or 'a file or pipe that memctl needs'}: {error.strerror or error}"
     if error.filename == terminal.OUTPUT and written:
         hint = "do not run the command again: it has done its work"
@@ -171,7 +170,7 @@ def _explain(error: OSError, written: list[str]) -> MemctlError:
 
 
 def _complain(error: MemctlError, *, is_json: bool) -> None:
-    """Print an error on standard error: for people, or for the program that asked for JSON, as one line of that."""
+    """Print an error on standard error: for people, or as one line of JSON for a program that asked for JSON."""
     if not is_json:
         terminal.complain(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
         return

@@ -166,7 +166,7 @@ Prepare = Callable[[Memory, Snapshot, dict[str, Any]], tuple[Plan, str]]
 
 
 def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> None:
-    """Carry a command out. What is written in an editor is written before anything is locked, and kept if refused."""
+    """Run a command on a page; an editor is open before anything is locked, and its text is kept if it is refused."""
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
@@ -182,7 +182,7 @@ def _is_given(options: dict[str, Any]) -> bool:
 
 
 def _refuse_changed(marker: str, before: Page | None, now: Page | None) -> None:
-    """What somebody wrote in the meantime is not to be written over by what an editor left."""
+    """Raise MemctlError if a page was changed while its text was in the editor."""
     if now != before:
         raise MemctlError(f"{marker} was changed while you edited it", "edit it again")
 
@@ -201,7 +201,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
         return plan, written
 
     if not _is_given({name: value for name, value in given.items() if name not in FLAGS}):
-        raise MemctlError("nothing to set was given", "`memctl project set -h` shows what can be", USAGE)
+        raise MemctlError("no option was given", "`memctl project set -h` lists the options", USAGE)
     _carry_out(ctx, given, prepare)
 
 
@@ -257,7 +257,7 @@ def _list(kind: PageKind) -> click.Command:
         elif found:
             output.columns([_row(page) for page in found])
         elif not faults:
-            output.note(f"there are none; `memctl {kind.name} add TITLE` makes one")
+            output.note(f"there are no {kind.name}s; `memctl {kind.name} add TITLE` makes one")
         output.faults(memory, faults)
         ctx.exit(REFUSED if faults else OK)
 
@@ -266,7 +266,7 @@ def _list(kind: PageKind) -> click.Command:
 
 
 def _data(memory: Memory, page: Page) -> dict[str, Any]:
-    """Return a page for JSON, the path as seen from the worktree's top."""
+    """Return a page for JSON, with its path relative to the worktree's top."""
     return {**msgspec.structs.asdict(page), "path": memory.tracked(page.path), "kind": page.kind.name}
 
 
@@ -286,7 +286,7 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
     marker = _marker(f"§{kind.level}.N")
     remove = _command(
         "remove", _remove(kind), f"Take a {kind.name} away; Git keeps it.",
-        [marker, click.Option(["--discard"], is_flag=True, help="Let text go that is in no commit.")],
+        [marker, click.Option(["--discard"], is_flag=True, help="Discard uncommitted text.")],
         (f"memctl {kind.name} remove §{kind.level}.3", "Only if nothing belongs to it any more."),
         (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what that would do."),
     )  # fmt: skip

@@ -30,7 +30,7 @@ def take_flags(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_options(flags: Mapping[str, Any]) -> WriteOptions:
-    """Return the flags of a writing command as options of the write; `as_json` is none of them."""
+    """Return the flags of a writing command as `WriteOptions`, without `as_json`."""
     return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
 
 
@@ -59,7 +59,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     """Return the value of an option that must not be empty when it is given."""
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
-        raise MemctlError(f"{param.opts[0]}: '' says nothing", "say it in words, or leave the option out", USAGE)
+        raise MemctlError(f"{param.opts[0]}: the text is empty", "give a text, or leave the option out", USAGE)
     said(ctx, param, value)
     return value
 
@@ -67,7 +67,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 strict_option = click.option(
     "--strict", is_flag=True, help="Refuse what otherwise gets a hint: no reason, no such path, …"
 )
-discard_option = click.option("--discard", is_flag=True, help="Discard text that is in no commit.")
+discard_option = click.option("--discard", is_flag=True, help="Discard uncommitted text.")
 
 
 # The options of every command that changes the memory.
@@ -80,13 +80,13 @@ writing = options(
         "--allow-secret",
         is_flag=True,
         callback=for_people,
-        help="Let text pass that looks like a credential.",
+        help="Accept text that looks like a credential.",
     ),
     click.option(
         "--allow-owned",
         is_flag=True,
         callback=for_people,
-        help="Write to another's section; needs --reason.",
+        help="Write to a section that another agent owns; needs --reason.",
     ),
 )
 
@@ -99,7 +99,7 @@ def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
 
 
 def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
-    """Report a write: `lines` (or what happened) on stdout, a pending commit on stderr."""
+    """Report a write: `lines` (or a summary of the change) on stdout, a pending commit on stderr."""
     change = result.change
     if flags["as_json"]:
         output.json("change", change_data(memory, result, flags["dry_run"]))

@@ -1,4 +1,4 @@
-"""`session`: what sessions of work came to, from their transcripts and from Git."""
+"""`session`: summarize sessions of work from their transcripts and from Git."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _accepting = click.option(
     flag_value="all",
     default="",
     metavar="[N,…]",
-    help="Make the proposed records too: these by their numbers in --review, or all.",
+    help="Make the proposed records too: these by their numbers in --review, `sure` for those that are, or all.",
 )
 _NOTHING = Session(GIT, ())
 
@@ -79,7 +79,7 @@ _NOTHING = Session(GIT, ())
 def summarize_command(
     ctx: click.Context, /, sources: tuple[str, ...], given: str, review: bool, accept: str, no_llm: bool, **flags: Any
 ) -> None:
-    """Write down what a session came to: its intent, files, decisions, state, errors.
+    """Summarize a session on a page: its intent, files, decisions, state, errors.
 
     A later summary of the same session is merged into the page: the intent stays, files are merged by path, decisions
     are appended, the state is replaced. Transcripts are those of Claude Code, Codex and Gemini CLI, messages as JSON,
@@ -312,7 +312,7 @@ def _to_end(memory: Memory, given: str) -> Running:
         return under_way[0]
     if not given and not memory.session and under_way:
         names = ", ".join(one.id for one in under_way)
-        raise MemctlError("which session?", f"under way are {names}: give a name, or set MEMCTL_SESSION", USAGE)
+        raise MemctlError(f"several sessions are under way: {names}", "give a name, or set MEMCTL_SESSION", USAGE)
     name = _named(memory, given)
     known = active.find(memory, name)
     if known is None:
@@ -322,7 +322,7 @@ def _to_end(memory: Memory, given: str) -> Running:
 
 def _named(memory: Memory, given: str) -> str:
     if not given and not memory.session:
-        raise MemctlError("which session?", "give a name, or set MEMCTL_SESSION", USAGE)
+        raise MemctlError("the session's name is missing", "give one, or set MEMCTL_SESSION", USAGE)
     return active.name(given or memory.session)
 
 
@@ -331,15 +331,18 @@ _LATEST = 5  # files
 
 
 def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
-    """Print the proposed records with the numbers that --accept takes."""
+    """Print the proposed records with the numbers that --accept takes; those that are not sure as a group
+    of their own."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
         output.json_list("proposals", data)
         return
     for number, one in enumerate(proposed, start=1):
-        sure = "" if one.explicit else "  (as said, without a label)"
-        sure = f"  (already recorded: {one.record})" if one.record else sure
-        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{sure}")
+        if not one.is_sure and (number == 1 or proposed[number - 2].is_sure):
+            output.text("perhaps:")
+        how = "" if one.explicit or not one.is_sure else "  (as said, without a label)"
+        how = f"  (already recorded: {one.record})" if one.record else how
+        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{how}")
         if one.record:
             continue
         for name, value in one.content.items():
@@ -355,8 +358,8 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
 
     Raises MemctlError for a number that no proposal has.
     """
-    if accept == "all":
-        return [one for one in proposed if not one.record]
+    if accept in ("all", "sure"):
+        return [one for one in proposed if not one.record and (one.is_sure or accept == "all")]
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
     for number in numbers:
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
@@ -370,7 +373,7 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
 
 
 def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
-    """Report what was written, or with --dry-run would be."""
+    """Report what was written, or with --dry-run what would be."""
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
         output.json("session", {**data, "summary": _summary_data(summary)})
@@ -414,7 +417,7 @@ def _line(made: SessionPage) -> tuple[str, ...]:
 
 
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
-    """Print what is known of sessions that are under way."""
+    """Print the sessions under way, and what is known of each."""
     if as_json:
         output.json_list("sessions-under-way", map(_summary_data, summaries), name="sessions")
         return

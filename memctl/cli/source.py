@@ -81,7 +81,7 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class Written(NamedTuple):
-    """A page as the editor left it: its title ("" if unchanged), its body, and the whole text."""
+    """A page as saved in the editor: its title ("" if unchanged), its body, and the whole text."""
 
     title: str
     body: str
@@ -139,9 +139,9 @@ def open_editor(text: str) -> str:
     try:
         edited = click.edit(text, extension=".md")
     except click.ClickException as error:
-        raise MemctlError(f"the editor did not work: {error.message}", "EDITOR names the one to use") from None
+        raise MemctlError(f"the editor failed: {error.message}", "EDITOR names the one to use") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise MemctlError(f"what the editor left can't be read: {error}") from None
+        raise MemctlError(f"the edited text can't be read: {error}") from None
     if edited is None:
         raise MemctlError("the editor was left without saving, so nothing was changed")
     return frontmatter.clean_newlines(edited)

@@ -29,20 +29,20 @@ from memctl.write import transaction, two_phase
 agreeing = options(
     json_option,
     click.option("--reason", callback=said, help="Why; the history of the state keeps it."),
-    click.option("--remote", metavar="NAME", help="Agree with a remote too: fetch, change, push."),
+    click.option("--remote", metavar="NAME", help="Change it at a remote, too: fetch, change, push."),
     click.option(
         "--expect-version",
         "expected",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Only if the state is at this version still.",
+        help="Only if the state still has this version.",
     ),
-    click.option("--dry-run", "-n", is_flag=True, help="Say what would change, and change nothing."),
+    click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
 )
 
 
 def seen(memory: Memory, remote: str | None) -> ReadState:
-    """Return the state as this clone has it, with what a remote has taken in if one is named."""
+    """Return the shared state of this clone, after merging that of a remote if one is named."""
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.take_in(memory, remote)
@@ -53,7 +53,7 @@ def seen(memory: Memory, remote: str | None) -> ReadState:
 def carry_out(
     memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
-    """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
+    """Change the shared state and report it: as JSON, or in the lines that `then` makes of the outcome."""
     remote = given["remote"]
     if not given["dry_run"]:
         two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
@@ -103,10 +103,14 @@ _force = click.option("--force", is_flag=True, help="Although another owns it; n
 @_sections
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
               help=f"Who may write: you, all, nobody. [default: {TYPES[0]}]")  # fmt: skip
-@click.option("--for", "span", default="", metavar="SPAN", help="How long, such as 4h, 7d, 2w. [default: no end]")
+@click.option("--for", "span", default="", metavar="SPAN", help="For how long, such as 4h, 7d, 2w. [default: no end]")
 @click.option("--until", default="", metavar="TIME", help="Until when.")
 @click.option(
-    "--reader", "readers", multiple=True, metavar="AGENT", help="Besides you only these read its details and files."
+    "--reader",
+    "readers",
+    multiple=True,
+    metavar="AGENT",
+    help="Let only you and these agents read its details and files.",
 )
 @_force
 @agreeing
@@ -145,7 +149,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
 @agreeing
 @click.pass_context
 def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **given: Any) -> None:
-    """Give sections back."""
+    """Release sections, so that nobody owns them."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     plan = ownership.release(markers, memory.actor, memory.now, force=force, reason=given["reason"] or "")
@@ -158,7 +162,7 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
     group=own_command,
 )
 @_sections
-@click.option("--to", required=True, metavar="AGENT", help="Who is to own it.")
+@click.option("--to", required=True, metavar="AGENT", help="The new owner.")
 @_force
 @agreeing
 @click.pass_context
@@ -177,7 +181,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     group=own_command,
 )
 @click.option("--agent", default="", help="Only what this agent owns.")
-@click.option("--all", "everything", is_flag=True, help="Also what has come to its end.")
+@click.option("--all", "everything", is_flag=True, help="Also ownership that has expired.")
 @click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
 @json_option
 @click.pass_context
@@ -209,15 +213,15 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     group=own_command,
 )
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
-@click.option("--agent", default="", help="Somebody else than you.")
-@click.option("--read", "reading", is_flag=True, help="Whether they may be read, not written.")
+@click.option("--agent", default="", help="Check for this agent, not for you.")
+@click.option("--read", "reading", is_flag=True, help="Check for reading, not for writing.")
 @click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
 @json_option
 @click.pass_context
 def check_command(
     ctx: click.Context, /, places: tuple[str, ...], agent: str, reading: bool, remote: str | None, as_json: bool
 ) -> None:
-    """Say whether you may write in sections, or in files that they cover, whether these exist or not.
+    """Check whether you may write to sections, or to files that they cover, even files that do not exist yet.
 
     PATH is relative to here or to the worktree's top; a folder stands for all files in it. Exit code 0: you may write
     everywhere; 1: not everywhere.
@@ -315,10 +319,10 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
 @agreeing
 @click.pass_context
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
-    """Leave the agents at work. Your sections stay yours unless you release them."""
+    """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
     memory = memory_access.memory(ctx)
     if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
-        raise MemctlError("--agent needs --reason: it is recorded why", exit_code=USAGE)
+        raise MemctlError("--agent needs --reason, which is recorded", exit_code=USAGE)
     carry_out(memory, agents.leave(agent or memory.actor, release=release), given)
 
 
@@ -383,7 +387,7 @@ def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) ->
 
 
 def _by(agent: Agent) -> str:
-    """Describe the handoffs that an agent is working on, with the sections it got by them."""
+    """Describe the handoffs that an agent works on, with the sections that it got by them."""
     found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
     return f" ({', '.join(found)})" if found else ""
 

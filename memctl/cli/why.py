@@ -1,4 +1,4 @@
-"""`why`."""
+"""The command `memctl why`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Row(NamedTuple):
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="How many commits to look at, and records of the file to show; 0 for all.",
+    help="How many commits to read, and how many records to show; 0 for all.",
 )
 @reading
 @click.pass_context
@@ -103,7 +103,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
     if any(blocks.values()):
         output.text(f"{_name(found)}: {answer.sentence(snapshot, found, indirect)}")
     else:
-        output.note(f"nothing in the memory or in the history has to do with {found.asked.path}")
+        output.note(f"neither the memory nor the history says anything about {found.asked.path}")
     for title, rows in blocks.items():
         if rows:
             output.styled("\n" + click.style(output.plain(title), bold=True))
@@ -116,16 +116,16 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
 
 
 def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> None:
-    """Say on stderr what the answer lacks: a file that is gone, a line without a commit, a history that is cut off."""
+    """Print on stderr what the answer lacks: a missing file, a line without a commit, a shortened history."""
     asked, origin = found.asked, found.origin
     if asked.last is not None:
         by = f": {asked.last.removed_by[:SHORT]} removed it" if asked.last.removed_by else ""
-        output.note(f"{asked.path} is not there any more{by}")
+        output.note(f"{asked.path} no longer exists{by}")
         if name := impact.successor(memory, snapshot.files.names(), asked.path, at):
             output.note(f"hint: it was renamed: `memctl why {shlex.quote(name)}`")
     if origin is not None and origin.is_unknown:
         output.note(
-            f"which commit brought line {asked.line} is not known: this is a partial clone, and nothing is fetched"
+            f"the commit of line {asked.line} is not known: this partial clone lacks it, and nothing is fetched"
         )
         output.note(
             f"hint: `git blame -L {asked.line},{asked.line} -- {asked.path}` fetches the objects that are missing"
@@ -165,7 +165,7 @@ def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _Row:
 
 
 def _told(reasons: Sequence[Reason]) -> list[str]:
-    """Reasons in words; of lines that name a record the first ones."""
+    """Return reasons in words; of the lines that name a record, only the first ones."""
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
     shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []
     others = [
@@ -179,7 +179,7 @@ def _told(reasons: Sequence[Reason]) -> list[str]:
 
 
 def _followed(lines: LineReference) -> str:
-    """Return what became of the lines of a reference since it was recorded; "" if they are where they were."""
+    """Return what became of a reference's lines since it was recorded; "" if they did not move."""
     at = f" at {lines.commit[:SHORT]}" if lines.commit else ""
     if not lines.is_followed:
         return f"{at}, which may have moved since"

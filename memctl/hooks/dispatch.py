@@ -190,13 +190,13 @@ def _of_file(call: _EventCall) -> str:
         return ""
     from memctl.hooks import file_recall
 
-    return file_recall.after(call.place, call.folder, call.payload)
+    return file_recall.after(call.place, call.folder, call.payload, call.now)
 
 
 def _before(call: _EventCall) -> str:
     from memctl.hooks import file_recall
 
-    return file_recall.before(call.place, call.folder, call.payload)
+    return file_recall.before(call.place, call.folder, call.payload, call.now)
 
 
 def _prompt(call: _EventCall) -> str:

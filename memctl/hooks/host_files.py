@@ -294,7 +294,10 @@ def _content(file: Path, name: str) -> bytes | None:
         if not stat.S_ISREG(status.st_mode):
             raise MemctlError(f"{name} is not a regular file", "move it away first")
         if status.st_size > _MOST_BYTES:
-            raise MemctlError(f"{name} has {status.st_size:,} bytes", "that is no such file as memctl changes")
+            raise MemctlError(
+                f"{name} has {status.st_size:,} bytes",
+                "memctl changes only small settings files; see whether this is one",
+            )
         return file.read_bytes()
     except FileNotFoundError:
         return None

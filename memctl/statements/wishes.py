@@ -37,7 +37,6 @@ _LOOK = (
     r"|start (?:\w+ing|with)|subagents?|fix the bug|something like"
 )
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
-_OF_WORK_BESIDE = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
     r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
@@ -125,6 +124,9 @@ suggestions that them then there these thing things this those through too try u
 _SAYS_NOTHING = STOP_WORDS.union(_EMPTY_WORDS.split())
 
 
+_INSISTS = lazy_regex(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
+
+
 class Wish(msgspec.Struct, frozen=True):
     """What a user states: its kind (DECISION or CONSTRAINT), in their own words, why, and what it is not."""
 
@@ -134,18 +136,24 @@ class Wish(msgspec.Struct, frozen=True):
     alternatives: tuple[str, ...] = ()
 
 
+def insists(sentence: str) -> bool:
+    """Return whether a sentence begins with a word that makes it binding, such as NEVER."""
+    return _INSISTS.search(sentence) is not None
+
+
+def constraint_in(prompt: str) -> str:
+    """Return the demand of a prompt that holds from now on, "" if it has none."""
+    wish = wish_in(prompt)
+    return wish.text if wish is not None and wish.kind == CONSTRAINT else ""
+
+
 def is_step(text: str) -> bool:
     """Return whether a text is about what is done next, and leaves nothing that holds later."""
     return _STEP.search(text) is not None
 
 
-def is_beside(text: str) -> bool:
-    """Return whether a text asks for tests, documents or versioning: what is done then is no choice."""
-    return _OF_WORK_BESIDE.search(text) is not None
-
-
 @lru_cache(maxsize=1024)
-def stated(prompt: str) -> Wish | None:
+def wish_in(prompt: str) -> Wish | None:
     """Return what a prompt states beyond its step: of several demands or wishes the first, with what it
     goes on to say."""
     if len(prompt) > _LONGEST_PROMPT:
@@ -159,7 +167,7 @@ def stated(prompt: str) -> Wish | None:
 
 
 @lru_cache(maxsize=1024)
-def reported(prompt: str) -> str:
+def symptom_in(prompt: str) -> str:
     """Return the symptom that a user reports, "" if a prompt reports none."""
     if len(prompt) > _LONGEST_PROMPT:
         return ""
@@ -196,18 +204,19 @@ def is_assent(prompt: str) -> bool:
     )
 
 
-def agreed(prompt: str, proposed: str) -> Wish | None:
+def agreement(prompt: str, proposed: str) -> Wish | None:
     """Return what an assent agrees to: the options that it names, or what the message before offers; None for a mere
     step.
 
     A bare "yes" to several questions, or to one with an "or", says nothing: which of them it is for is not known.
     """
     if named := _CHOICE.fullmatch(prompt):
-        return _chosen(named["names"], proposed)
+        choice = _options_named(named["names"], proposed)
+        return None if choice is None or is_step(choice.text[:_BEGINNING]) else choice
     if is_step(prompt):
         return None
     if named := _NAMED_CHOICE.search(prompt):
-        reason = _named(named["name"], proposed)
+        reason = _sentence_on(named["name"], proposed)
         return Wish(DECISION, one_line(prompt), reason) if reason or has_object(prompt) else None
     said = [unit.text for unit in units.sentences(proposed)]
     asked = [sentence for sentence in said[-_LAST:] if sentence.endswith("?")]
@@ -233,7 +242,7 @@ def _proposal(said: Sequence[str]) -> str:
     return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
 
 
-def _chosen(names: str, proposed: str) -> Wish | None:
+def _options_named(names: str, proposed: str) -> Wish | None:
     """Return the options that somebody names, and those that are not taken."""
     options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
@@ -243,7 +252,7 @@ def _chosen(names: str, proposed: str) -> Wish | None:
     return Wish(DECISION, "; ".join(options[name] for name in wanted), "", others)
 
 
-def _named(name: str, proposed: str) -> str:
+def _sentence_on(name: str, proposed: str) -> str:
     """Return the last thing that a message says of an option that is called by a word of it; "" for a word that it has
     not."""
     if name.lower() in _SAYS_NOTHING:

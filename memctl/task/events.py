@@ -107,10 +107,10 @@ def _refuse(values: dict[str, Any]) -> None:
     try:
         event = msgspec.convert(fitting, WorkflowEvent)
     except msgspec.ValidationError:  # a field that every event has is wrong
-        raise Wrong("this is no event:", list(wrong.items())) from None
+        raise Wrong("this is not a valid event:", list(wrong.items())) from None
     wrong |= {name: message for name, message in reversed(problems(event)) if name not in wrong}
     if wrong:
-        raise Wrong(f"this is no complete {event.event_type} event:", list(wrong.items()), "`memctl event emit -h`")
+        raise Wrong(f"this {event.event_type} event is incomplete:", list(wrong.items()), "`memctl event emit -h`")
     around = ((name, getattr(event, name)) for name in ("source_agent", "session", "workflow_id"))
     for field, text in (*around, *event.texts()):
         for span in find(text):

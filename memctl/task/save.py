@@ -76,8 +76,12 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
         last = other if other and options.base in (other.checkpoint_id, str(other.version)) else last
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
     if not is_said(given.goal or (last.goal if last else "")):
-        wrong = f"{given.goal!r} says nothing" if given.goal else "is needed: the first checkpoint of a workflow has it"
-        raise Wrong("this is no checkpoint yet:", [("goal", wrong)], "say what the task is", USAGE)
+        wrong = (
+            f"{given.goal!r} is only a placeholder"
+            if given.goal
+            else "is needed: the first checkpoint of a workflow has it"
+        )
+        raise Wrong("this checkpoint is incomplete:", [("goal", wrong)], "say what the task is", USAGE)
     number = _number(memory, snapshot, options, last, found.checkpoints)
     events = task_events.since_checkpoint(event_stream.read(memory).events, workflow)
     if not given.phases and (named := next((event.phase for event in reversed(events) if event.phase), "")):
@@ -144,7 +148,8 @@ def _last(found: Checkpoints, options: SaveOptions) -> Checkpoint | None:
     if twins := versions.twins(found, last):
         names = " and ".join(sorted(one.checkpoint_id for one in (last, *twins)))
         raise MemctlError(
-            f"{names} were saved at once", "say by --base ID which to go on from, and take over the other"
+            f"{names} were saved at the same time",
+            "name the one to continue with --base ID, and add what the other has",
         )
     return last
 

@@ -34,7 +34,7 @@ class Unfinished(MemctlError):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """The state with that of a remote taken in, the remote's commit ("" if it has none), and what gave way to it."""
+    """The state merged with a remote's, the remote's commit ("" if it has none), and what the remote's replaced."""
 
     seen: ReadState
     theirs: str
@@ -93,9 +93,9 @@ def update_alone(
             return outcome
         time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
-        raise MemctlError(f"{remote} has had {len(tips) - 1} changes by others meanwhile", "try again")
+        raise MemctlError(f"{remote} got {len(tips) - 1} changes by others meanwhile", "try again")
     raise MemctlError(
-        f"{remote} has refused {_TRIES} pushes, and nobody has changed what it has",
+        f"{remote} has refused {_TRIES} pushes, although nobody else has pushed",
         f"a killed process may have left {coordination_ref.ref(memory)}.lock there; delete it",
     )
 
@@ -121,8 +121,8 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
         if refs.has(memory.repository, now, commit):
             return True
     raise MemctlError(
-        f"{remote} has not taken the change, and it was not made here either:\n{why}",
-        f"without --remote it is made here alone; `memctl sync {remote}` brings it there later",
+        f"{remote} did not accept the change, so it was not made here either:\n{why}",
+        f"without --remote it is made only here; `memctl sync {remote}` sends it there later",
     )
 
 
@@ -166,7 +166,7 @@ def take_in_alone(
             new, lost = _merged(memory, remote, ref_state.at(memory, base).state if base else State(), ours, new)
         if dry_run or ref_state.move(memory, new.commit, ours.commit):
             return Taken(new, theirs, lost)
-    raise MemctlError(f"{ref} is moved by something else all the while", "try again")
+    raise MemctlError(f"{ref} keeps being moved by other processes", "try again")
 
 
 def _fetched(memory: Memory, remote: str) -> str:
@@ -195,7 +195,7 @@ _ENTRIES = {
 
 
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
-    """Return the state that comes of both, with a version above either's, and what of ours gave way to theirs."""
+    """Return the state that comes of both, with a version above either's, and what of ours was replaced by theirs."""
     lost: list[str] = []
     values: dict[str, Any] = {
         name: _each(what, lost, *(getattr(state, name) for state in (base, ours, theirs)))
@@ -225,7 +225,7 @@ def _each(
         kept = one if other == before else other
         if kept != one and one != before:
             given_up = _shown(one) if one is not None else "that it was taken out here"
-            lost.append(f"{what} {key}: {given_up} gave way to {_shown(other)}")
+            lost.append(f"{what} {key}: {given_up} was replaced by {_shown(other)}")
         if kept is not None:
             merged[key] = kept
     return merged

@@ -99,7 +99,7 @@ def answer(
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What settling handoffs has done, a line each, and what of this clone's state gave way to a remote's."""
+    """What settling handoffs has done, a line each, and what of this clone's state was replaced by a remote's."""
 
     lines: list[str]
     lost: tuple[str, ...] = ()
@@ -121,11 +121,11 @@ def _refuse(
     allowed = who.from_agent_id if status == WITHDRAWN else who.to_agent_id
     if memory.actor != allowed and not force:
         raise MemctlError(
-            f"{one.record.id} is for {allowed} to {_OPS[status]}, and you are {memory.actor}",
-            f"set MEMCTL_AGENT if you are {allowed}, or say it for {allowed} with --force --reason WHY",
+            f"{one.record.id} is for {allowed} to {_OPS[status]}, not for you ({memory.actor})",
+            f"set MEMCTL_AGENT if you are {allowed}, or act for {allowed} with --force --reason WHY",
         )
     if memory.actor != allowed and not is_said(options.reason):
-        raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
+        raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
     if strange := [section for section in declined if section not in who.sections]:
         known = ", ".join(who.sections) or "no section"
         raise MemctlError(f"{one.record.id} does not hand over {', '.join(strange)}", f"it hands over {known}", USAGE)

@@ -42,7 +42,7 @@ from memctl.write.edit import rewrite
 
 Action = Literal["archive", "delete", "date"]
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
-_UNCOMMITTED = "it has changes that are in no commit"
+_UNCOMMITTED = "it has uncommitted changes"
 _GIVES_WAY = "supersedes"  # the link that keeps nothing from being deleted
 _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
@@ -92,7 +92,7 @@ def maintain(memory: Memory, options: WriteOptions) -> Maintained:
     if folding.counts and not options.dry_run:
         access.finish_folding(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and _left(memory):
-        outcome = replace(outcome, pending="an earlier change is in no commit", hint="`memctl commit` makes it")
+        outcome = replace(outcome, pending="an earlier change is not committed", hint="`memctl commit` makes it")
     return Maintained(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
 
 

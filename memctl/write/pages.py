@@ -75,7 +75,7 @@ def add(snapshot: Snapshot, kind: PageKind, text: Text, author: Author, former: 
     if marker[1:] in _numbers_given(snapshot, kind):
         if snapshot.outline.find(marker) is None:
             refuse_broken(snapshot, marker)
-        raise MemctlError(f"{marker} is there already", f"`memctl {kind.name} edit {marker} …` changes it")
+        raise MemctlError(f"{marker} already exists", f"`memctl {kind.name} edit {marker} …` changes it")
     write = _written(snapshot, kind, path, values, text, author)
     return Change(op=f"add-{kind.name}", title=f"{marker} {title}", ids=(marker,), writes=(write,))
 

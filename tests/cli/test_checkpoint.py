@@ -225,7 +225,7 @@ def test_clones_that_save_at_once_lose_nothing_and_somebody_decides(repo: Path, 
     git(clone, "pull", "-q", "--no-rebase", "--no-edit")
     assert "MEM506" in memctl("check", where=clone).out
     assert "neither is newer" in memctl("checkpoint", "resume", where=clone, code=1).err
-    assert "were saved at once" in memctl(*SAVE, where=clone, code=1).err
+    assert "were saved at the same time" in memctl(*SAVE, where=clone, code=1).err
     assert "TASK:" in memctl("checkpoint", "resume", ours, where=clone).out
     assert memctl(*SAVE, "--base", ours, "--doing", "DELETE", where=clone).id.startswith("main-w1-v3-")
     assert having(memctl("checkpoint", "show", "--json", where=clone).data, "done") == ["GET", "POST"]

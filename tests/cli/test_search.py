@@ -184,7 +184,7 @@ def test_related_records_are_found_by_id_and_by_file(repo: Path, memctl: Memctl)
 
 def test_related_to_nothing_is_said(memctl: Memctl) -> None:
     one = memctl("learn", "Pools").id
-    assert memctl("search", "--related", one).err == f"nothing has to do with {one}\n"
+    assert memctl("search", "--related", one).err == f"nothing is related to {one}\n"
     assert "no record" in memctl("search", "--related", "DEC-1999-01-01-001", code=1).err
     assert "Git knows no file" in memctl("search", "--related", "no/such/file.py", code=2).err
 

@@ -134,7 +134,7 @@ def test_what_was_learnt_can_be_forgotten(memctl: Memctl, tmp_path: Path) -> Non
 def test_lines_left_aside_are_told_by_reason(memctl: Memctl, tmp_path: Path) -> None:
     lines = (*observations(1), 1, 2, {"model": "gpt-5", "text": SENTENCE * 9, "input_tokens": 99})
     err = memctl("tokens", "--calibrate", write(tmp_path, *lines)).err
-    assert "left aside: 3" in err
+    assert "skipped: 3" in err
     assert "2: no JSON object" in err
 
 
@@ -182,6 +182,20 @@ def test_messages_may_come_a_line_each(memctl: Memctl, tmp_path: Path) -> None:
     assert "2 messages and 0 tool calls" in out
     assert out.rstrip().endswith("total")
     memctl("tokens", "-", "--messages", stdin="# no JSON", code=1)
+
+
+def test_messages_are_counted_as_those_of_the_model_that_the_file_names(memctl: Memctl, tmp_path: Path) -> None:
+    request = {"model": "gpt-5", "messages": [{"role": "user", "content": SENTENCE * 20}]}
+    named = memctl("tokens", write(tmp_path, request), "--messages", "--json").data
+    asked = memctl("tokens", write(tmp_path, request), "--messages", "--json", "--model", "gpt-5").data
+    other = memctl("tokens", write(tmp_path, request), "--messages", "--json", "--model", "claude").data
+    assert named == asked
+    assert named["total"] != other["total"]
+    answer = {"type": "assistant", "message": {"role": "assistant", "model": "gpt-5", "content": SENTENCE}}
+    synthetic = {"type": "assistant", "message": {"role": "assistant", "model": "<synthetic>", "content": "x"}}
+    assert memctl("tokens", write(tmp_path, answer, synthetic), "--messages", "--json").data["model"] == named["model"]
+    unknown = memctl("tokens", write(tmp_path, {**request, "model": "llama-9"}), "--messages", "--json")
+    assert "'llama-9'" in unknown.err
 
 
 def test_the_endpoint_is_asked_only_when_told_to(

@@ -410,7 +410,7 @@ def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -
     runs = [subprocess.run(command, capture_output=True, text=True) for _ in range(job_queue.MOST_TRIES + 1)]
     assert [run.returncode for run in runs] == [9] * job_queue.MOST_TRIES + [0]
     assert job_queue.notes(session.root) == []
-    assert "given up" in runs[-1].stdout
+    assert "gave up" in runs[-1].stdout
 
 
 def test_what_is_noted_while_the_lock_is_let_go_of_is_done_too(

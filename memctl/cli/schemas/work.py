@@ -1,4 +1,4 @@
-"""What commands print of work and those who do it: sessions, checkpoints, handoffs, events, ownership, packs."""
+"""JSON that commands print about work and agents: sessions, checkpoints, handoffs, events, ownership, packs."""
 
 from __future__ import annotations
 
@@ -190,6 +190,7 @@ KINDS: dict[str, Shape] = {
                 "explicit": bool,
                 "record": str,
                 "line": int,
+                "is_sure": bool,
             }
         ],
     },

@@ -24,7 +24,7 @@ from memctl.errors import MemctlError
 from memctl.text.similar import plain_words
 from memctl.transcript import window as transcript_window
 from memctl.transcript.events import arguments_of
-from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements, encode_json
+from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements
 from memctl.window.policy.blocks import (
     CODE,
     DATA,
@@ -80,7 +80,7 @@ def _read(text: str, name: str) -> ParsedText:
     last window."""
     start, head = text.lstrip()[:1], text[:_LOOKED_AT]
     if start in ("{", "[") and _is_json(text):
-        return _transcript(text) or ParsedText(text, "json", _json_blocks(text))
+        return _transcript(text) or _json(text)
     if start == "<":
         if _DOCTYPE.match(text.lstrip()[:1000]):
             raise MemctlError(f"{name} has a DOCTYPE", "entities are not expanded here; take the DOCTYPE out")
@@ -337,9 +337,10 @@ def _is_json(text: str) -> bool:
         return False
 
 
-def _json_blocks(text: str) -> list[TextBlock]:
-    """Return the blocks of JSON: one or more for each message; of other JSON, one for each value of the outermost."""
+def _json(text: str) -> ParsedText:
+    """Return JSON by its blocks: one or more for each message; of other JSON, one for each value of the outermost."""
     found: list[TextBlock] = []
+    said: list[str] = []
     counted, before = 0, 1
     is_one_line = "\n" not in text.strip()
     for number, (value, start, end) in enumerate(_entries(text), 1):
@@ -348,11 +349,18 @@ def _json_blocks(text: str) -> list[TextBlock]:
         given = value if isinstance(value, dict) else {}
         if "role" in given and "content" in given:
             title = f"{given['role']}{f', message {number}' if is_one_line else ''}"  # its line would tell nothing
-            _add_message(found, given, title, text[start:end], line, before)
+            said += _add_message(found, given, title, line, before)
         else:
             title = next((str(given[key]) for key in ("title", "name", "id") if key in given), "")
             _add(found, title, _flat(value), text[start:end], line, before, DATA)
-    return found
+    return _messages(found, said) if said else ParsedText(text, "json", found)
+
+
+def _messages(blocks: list[TextBlock], said: list[str]) -> ParsedText:
+    """Return messages by what they say; what a request has beside them is as its values, without its JSON."""
+    blocks = [msgspec.structs.replace(one, source=one.text) if one.parent < 0 else one for one in blocks]
+    beside = [one.text for one in blocks if one.parent < 0 and one.text]
+    return ParsedText("\n\n".join([*beside, *said]), "json", blocks, is_messages=True)
 
 
 def _transcript(text: str) -> ParsedText | None:
@@ -362,26 +370,23 @@ def _transcript(text: str) -> ParsedText | None:
         return None
     window = transcript_window.read(text.splitlines(keepends=True))
     found: list[TextBlock] = []
-    sources = [encode_json(message) for message in window.messages]
-    for message, lines, source in zip(window.messages, window.lines, sources, strict=True):
-        _add_message(found, message, str(message.get("role")), source, lines[0], lines[-1])
-    return ParsedText("\n".join(sources), "json", found)
+    said: list[str] = []
+    for message, lines in zip(window.messages, window.lines, strict=True):
+        said += _add_message(found, message, str(message.get("role")), lines[0], lines[-1])
+    return _messages(found, said)
 
 
-def _add_message(
-    found: list[TextBlock], message: dict[str, Any], title: str, source: str, line: int, last: int
-) -> None:
-    """Add a message: its frame by itself, then what it says, all on the lines of the message."""
+def _add_message(found: list[TextBlock], message: dict[str, Any], title: str, line: int, last: int) -> list[str]:
+    """Add a message: its role by itself, then what it says, all on the lines of the message; what it says."""
     texts = [text for element in elements(message) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
-    for text in texts:
-        source = source.replace(json.dumps(text, ensure_ascii=False)[1:-1], "", 1)
     own = len(found)
-    _add(found, title, "", source, line, last, HEADING)
+    _add(found, title, "", "", line, last, HEADING)
     for text in texts:
         add_markdown(found, text, 1, title, own)
     for block in found[own + 1 :]:
         at = min(line + block.line - 1, last)
         found[block.number] = msgspec.structs.replace(block, line=at, end=last)
+    return texts
 
 
 def _texts(element: Element) -> list[str]:

@@ -66,7 +66,7 @@ class CrossWindowStateManager(StoredState):
         """Raise MemctlError for a writer that loaded nothing; `task.save` refuses what goes on from an old version."""
         if base is None:
             saved = versions.resolve(load.disk(self._memory), "", self.workflow)
-            refuse_lacking(last, state, saved.checkpoint_id, self.workflow)
+            refuse_lacking(last, state, saved.checkpoint_id)
 
     def _put(self, last: TaskState | None, state: TaskState) -> str:
         base = state.version or self._seen

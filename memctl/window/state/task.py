@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -13,7 +12,7 @@ from memctl.record import argument_checks
 from memctl.record.checkpoint import is_outside, leads_out
 from memctl.record.errors import describe
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
-from memctl.record.task_state import DONE, IN_PROGRESS, LISTS, PLANNED, Step, TaskState, TouchedFile, key
+from memctl.record.task_state import DONE, LISTS, Step, TaskState, TouchedFile, key
 from memctl.task import progress
 from memctl.text.characters import encodable
 from memctl.text.fit import cut
@@ -166,7 +165,7 @@ def validate(state: TaskState) -> Validation:
     return Validation(tuple(errors), tuple(warnings))
 
 
-def refuse_lacking(stored: TaskState, given: TaskState, name: str, workflow: str = "") -> None:
+def refuse_lacking(stored: TaskState, given: TaskState, name: str) -> None:
     """Raise MemctlError if a writer that never loaded what is stored lacks steps of it, with what merges the two."""
     lacks = progress.missing_steps(stored, given)
     if not lacks:
@@ -175,19 +174,5 @@ def refuse_lacking(stored: TaskState, given: TaskState, name: str, workflow: str
     more = f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
     raise MemctlError(
         f"the state is stale: {name} was never loaded, and has steps that it lacks: {named}{more}",
-        merge_command(stored, given, workflow) if workflow else "`merge(state)` instead of `save(state)` keeps both",
+        "`merge(state)` instead of `save(state)` keeps both",
     )
-
-
-def merge_command(stored: TaskState, given: TaskState, workflow: str) -> str:
-    """Return the command that adds the steps of a state to what is stored."""
-    words = ["memctl", "checkpoint", "save", "--workflow", workflow, "--base", str(stored.version)]
-    words += ["--window", str(max(stored.window_id, given.window_id))]
-    statuses = {key(step.text): step.status for step in stored.steps}
-    for option, status in (("--done", DONE), ("--doing", IN_PROGRESS), ("--planned", PLANNED)):
-        for step in given.steps:
-            is_new = statuses.get(key(step.text)) not in (status, DONE)
-            words += [option, step.text] if step.status == status and is_new else []
-    for text in given.next_actions:
-        words += ["--next", text]
-    return f"`{shlex.join(words)}` adds its steps to those"

@@ -79,6 +79,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         return
     if strict:
         raise MemctlError("--strict needs a format", "JSON Lines and Markdown are always imported all or none", USAGE)
+    if Path(source).is_dir():
+        hint = f"say what is in it: `memctl import adr {source}`, or `memctl import backlog {source}`"
+        raise MemctlError(f"{source} is a folder", hint, USAGE)
     text = read(source)
     from memctl.exchange import markdown
 

@@ -13,7 +13,7 @@ import click
 
 from memctl import __version__
 from memctl.cli import terminal
-from memctl.cli.command_list import LEADS, MODULES, SYNONYMS, all_commands, of_kinds, write_help
+from memctl.cli.command_list import LEADS, MODULES, OPTION_LEADS, SYNONYMS, all_commands, of_kinds, write_help
 from memctl.cli.start import Start
 from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError
 
@@ -133,18 +133,31 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         error = MemctlError("interrupted", exit_code=INTERRUPTED)
     except Exception as raised:
-        error = _error(raised, start.memory.written if start.memory else [])
+        error = _error(raised, start.memory.written if start.memory else [], given)
     _complain(error, is_json="--json" in given)
     return error.exit_code
 
 
-def _error(raised: Exception, written: list[str]) -> MemctlError:
+def _usage(raised: click.UsageError, given: list[str]) -> MemctlError:
+    """Return the error for words that a command does not take, with what to type instead."""
+    path = raised.ctx.command_path if raised.ctx else "memctl"
+    message, hint = raised.format_message(), f"`{path} -h` shows how"
+    if raised.ctx and isinstance(raised.ctx.command, click.Group):
+        message = "Missing command." if isinstance(raised, click.exceptions.NoArgsIsHelpError) else message
+        if names := raised.ctx.command.list_commands(raised.ctx) if path != "memctl" else []:
+            hint = f"it is one of {', '.join(names)}; {hint}"
+    if isinstance(raised, click.NoSuchOption):
+        hint = OPTION_LEADS.get(raised.option_name, hint)
+    words = given[2:] if given[:1] == ["-C"] else given
+    return MemctlError(message, LEADS.get(" ".join(words[:2]), hint), USAGE)
+
+
+def _error(raised: Exception, written: list[str], given: list[str]) -> MemctlError:
     """Return the error for an exception that ended a command, with a message, a hint and an exit code."""
     if isinstance(raised, MemctlError):
         return raised
     if isinstance(raised, click.UsageError):
-        path = raised.ctx.command_path if raised.ctx else "memctl"
-        return MemctlError(raised.format_message(), f"`{path} -h` shows how", USAGE)
+        return _usage(raised, given)
     if isinstance(raised, click.ClickException):
         return MemctlError(raised.format_message(), exit_code=raised.exit_code)
     if isinstance(raised, OSError):

@@ -47,6 +47,25 @@ def test_other_words_work_or_lead_to_the_command(repo: Path, memctl: Memctl) -> 
     assert "did you mean resolve" in memctl("resolv", code=2).err
 
 
+@pytest.mark.parametrize(
+    ("words", "lead"),
+    [
+        ("decide Tabs -m why", "--reason says why"),
+        ("issue Crash --label bug", "--tag NAME"),
+        ("delete ISS -y", "`memctl undo` takes it back"),
+        ("project show", "`memctl show §1.0`"),
+        ("section", "it is one of add, edit, list, remove; `memctl section -h`"),
+        ("prompt", "it is one of system, user;"),
+        ("install hooks", "`memctl install git`"),
+        ("uninstall git", "--uninstall"),
+        ("doctor", "`memctl check`"),
+        ("import .", "`memctl import adr .`"),
+    ],
+)
+def test_words_that_are_no_command_lead_to_one(memctl: Memctl, words: str, lead: str) -> None:
+    assert lead in memctl(*words.split(), code=2).err
+
+
 def test_memctl_alone_is_the_status_and_the_help_where_there_is_no_memory(
     repo: Path, memctl: Memctl, tmp_path: Path
 ) -> None:

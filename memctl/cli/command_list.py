@@ -114,45 +114,6 @@ SYNONYMS = {
     "todo": "next", "ls": "list", "cat": "show", "view": "show", "get": "show", "revert": "undo", "decision": "decide",
     "bug": "issue", "lesson": "learn", "stats": "status",
 }  # fmt: skip
-_RECORDING = "`memctl decide`, `issue`, `state` or `learn` makes a record, `memctl section add` describes a part"
-# Words that mean something else than one command: what to type instead.
-LEADS = {
-    **dict.fromkeys(("add", "new", "create", "record", "note"), _RECORDING),
-    **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes"),
-    **dict.fromkeys(("board", "dashboard", "ui"), "`memctl status` shows the state of the memory"),
-    **dict.fromkeys(
-        ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` what explains it"
-    ),
-    **dict.fromkeys(("doctor", "fsck", "verify", "validate", "lint"), "`memctl check` looks for faults"),
-    **dict.fromkeys(("context", "pack"), "`memctl rehydrate` prints what an agent gets"),
-    **dict.fromkeys(
-        ("docs", "html", "site", "serve", "web", "tui", "graph"),
-        "`memctl render` writes .memory/docs, which any viewer of Markdown shows",
-    ),
-    **dict.fromkeys(("clean", "gc", "prune"), "`memctl maintain` archives and deletes what is old"),
-    **dict.fromkeys(("tag", "label"), "`memctl edit ID --tag NAME` adds a tag"),
-    "assign": "`memctl handoff create` gives work to another agent, `memctl own` shows who has which section",
-    "comment": "`memctl edit ID` opens the record in your editor",
-    "config": "settings are lines of .memory/config.yaml: `memctl schema config` describes them",
-    "fix": "`memctl resolve ID` closes an issue, `memctl check --fix` repairs files of the memory",
-    "redo": "`memctl undo COMMIT`, of an undo that `memctl log` lists, brings back what that took away",
-    "sections": "`memctl section list` lists them",
-    "start": "`memctl init` sets a memory up, `memctl session start` begins a session",
-    "uninstall": "`memctl install WHAT --uninstall` takes away what was installed",
-    "version": "`memctl --version` prints it",
-    "install hooks": "`memctl install git` sets up Git's hooks, `memctl install claude-code` those of an agent",
-    "install claude": "`memctl install claude-code`",
-    "project show": "`memctl show §1.0` shows the project's page",
-}
-# Options that no command has, or not this one.
-OPTION_LEADS = {
-    **dict.fromkeys(("-m", "--message"), "memctl words its commits itself: --reason says why, where a command has it"),
-    **dict.fromkeys(("--label", "--labels"), "--tag NAME adds a tag"),
-    **dict.fromkeys(("-y", "--yes", "--force"), "it asks nothing, and `memctl undo` takes it back"),
-    "--oneline": "a change has two lines here: `git log --oneline -- .memory` has one",
-    "--why": "--rationale says why a decision was made",
-    "-v": "`memctl --version` prints the version",
-}
 
 
 def of_kinds() -> dict[str, Kind]:

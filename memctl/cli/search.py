@@ -31,6 +31,7 @@ _RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]
 _WORD = lazy_regex(r"\w+")
 _INDENT = " " * 6
 _MORE = "more: --limit 0 shows all"
+_COUNTED = 2_000  # matches that are counted for a person: to count 40,000 takes as long as all the rest
 # What results can be put in order of, beside relevance, each with its name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
 _ANY_RECORD = "record"
@@ -145,7 +146,10 @@ def _search(
     is_cut = order == "relevance" and not snapshot.texts.semantic_model  # else all are compared
     most = limit or None if is_cut else None
     recorded = ranking.search(snapshot, query, memory.now, chosen, kinds, most) if kinds else []
-    total = len(files) + (ranking.count(snapshot, query, chosen, kinds) if len(recorded) == most else len(recorded))
+    number, is_all = len(recorded), True
+    if number == most:
+        number, is_all = ranking.count(snapshot, query, chosen, kinds, None if as_json else _COUNTED)
+    total = len(files) + number
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
     shown = _sorted(mixed, order)[: limit or None]
     instead = snapshot.texts.instead(query)
@@ -167,7 +171,7 @@ def _search(
         )
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
         output.columns(rows, ({}, *STYLES[:-1], _title_style(query)), below)
-    output.rest(total, len(shown), "nothing matches", _MORE)
+    output.rest(total, len(shown), "nothing matches", _MORE if is_all else f"or {_MORE}")
 
 
 def _sorted(found: list[_Found], order: str) -> list[_Found]:

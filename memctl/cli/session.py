@@ -58,7 +58,7 @@ _accepting = click.option(
     flag_value="all",
     default="",
     metavar="[N,…]",
-    help="Make the proposed records too: these by their numbers in --review, or all.",
+    help="Make the proposed records too: these by their numbers in --review, `sure` for those that are, or all.",
 )
 _NOTHING = Session(GIT, ())
 
@@ -289,15 +289,18 @@ _LATEST = 5  # files
 
 
 def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
-    """Print the proposed records with the numbers that --accept takes."""
+    """Print the proposed records with the numbers that --accept takes; those that are not sure as a group
+    of their own."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
         output.json_list("proposals", data)
         return
     for number, one in enumerate(proposed, start=1):
-        sure = "" if one.explicit else "  (as said, without a label)"
-        sure = f"  (already recorded: {one.record})" if one.record else sure
-        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{sure}")
+        if not one.is_sure and (number == 1 or proposed[number - 2].is_sure):
+            output.text("perhaps:")
+        how = "" if one.explicit or not one.is_sure else "  (as said, without a label)"
+        how = f"  (already recorded: {one.record})" if one.record else how
+        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{how}")
         if one.record:
             continue
         for name, value in one.content.items():
@@ -313,8 +316,8 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
 
     Raises MemctlError for a number that no proposal has.
     """
-    if accept == "all":
-        return [one for one in proposed if not one.record]
+    if accept in ("all", "sure"):
+        return [one for one in proposed if not one.record and (one.is_sure or accept == "all")]
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
     for number in numbers:
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):

@@ -33,7 +33,7 @@ UNDER_WAY = " is under way"  # how the reason ends for which a commit waits unti
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 # Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
-_FOLLOWING = "^(branch|remote)[.]"  # settings of which branch goes with which, and where remotes are
+_FOLLOWING = ("branch.", "remote.")  # settings of which branch goes with which, and where remotes are
 _SETTINGS = (
     "core.hookspath",
     "core.attributesfile",
@@ -46,7 +46,7 @@ _SETTINGS = (
 )
 _OWN = "memctl."  # how the names of memctl's own settings begin
 _PROMISED = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
-_PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN]).replace(".", "[.]")
+_PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN, *_FOLLOWING]).replace(".", "[.]")
 _LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
@@ -271,11 +271,12 @@ class Repository:
         if self._settings is None:
             assert self._listing is not None
             try:
-                out = git.finish(self._listing, _LISTING).decode(errors="replace")
+                out = os.fsdecode(git.finish(self._listing, _LISTING))
             except git.GitFailed:
                 out = ""  # nothing of it is set
             pairs = (item.partition("\n") for item in out.split("\0") if item)
-            self._settings = {key.lower(): value for key, _, value in pairs}
+            self.learn({key: value for key, _, value in pairs})
+        assert self._settings is not None
         return self._settings
 
     def own_setting(self, key: str) -> str:
@@ -301,15 +302,10 @@ class Repository:
         except OSError:
             return ""
 
-    @cached_property
+    @property
     def following(self) -> dict[str, str]:
-        """What Git's settings say of branches and remotes: values by keys such as `branch.main.merge`; read once."""
-        try:
-            out = os.fsdecode(git.read(["config", "-z", "--get-regexp", _FOLLOWING], self.top))
-        except git.GitFailed:
-            return {}  # there is neither
-        pairs = (item.partition("\n") for item in out.split("\0") if item)
-        return {key: value for key, _, value in pairs}
+        """What Git's settings say of branches and remotes: values by keys such as `branch.main.merge`."""
+        return {name: value for name, value in self.settings().items() if name.startswith(_FOLLOWING)}
 
     def remotes(self) -> list[str]:
         """Return the names of the remotes, as `git remote` has them."""
@@ -317,9 +313,10 @@ class Repository:
         return sorted({name for name in names if name})
 
     def learn(self, variables: Mapping[str, str]) -> None:
-        """Take settings from the answer of another command, keys in any case."""
-        known = {name.lower(): value for name, value in variables.items()}
-        self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(_OWN)}
+        """Take settings from the answer of a command, keys in any case; names of branches and remotes keep theirs."""
+        known = {n if n.startswith(_FOLLOWING) else n.lower(): value for n, value in variables.items()}
+        wanted = (_OWN, *_FOLLOWING)
+        self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(wanted)}
 
     def flag(self, key: str, default: bool = False) -> bool:
         """Return a setting that is on or off."""

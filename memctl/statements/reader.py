@@ -21,8 +21,8 @@ from memctl.statements.statement import (
     OpenStatement,
     Statement,
     Unread,
-    finished,
     nearest_label,
+    statements_of,
     verdict_of,
     with_parts,
 )
@@ -215,7 +215,7 @@ class _Reader:
     def _close(self) -> None:
         found, self._open, self._field = self._open, None, None
         if found is not None:
-            self._found += finished(found, self._raw)
+            self._found += statements_of(found, self._raw)
 
 
 def _kind_of(label: Label) -> str:

@@ -29,14 +29,14 @@ _OUTPUT = re.compile(
 
 
 @lru_cache(maxsize=4096)  # several readers ask of one sentence
-def stated(sentence: str) -> str:
+def kind_of(sentence: str) -> str:
     """Return what a sentence states: DECISION, REJECTED, LESSON, or "" for anything else."""
     text = _bare(sentence[:_LOOKED_AT])
     if text.endswith("?") or cues.UNFINISHED.search(text) or _OUTPUT.match(text):
         return ""
     text = text.lower()
     for kind, all_cues in _CUES:
-        for match in chain.from_iterable(cue.found(text) for cue in all_cues):
+        for match in chain.from_iterable(cue.matches(text) for cue in all_cues):
             clause = cues.CLAUSE.split(text[: match.start()])[-1]
             if not re.search(cues.DOUBT, clause):
                 return kind

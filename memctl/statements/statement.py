@@ -97,7 +97,7 @@ class OpenStatement:
         return any(own == name for own, _ in self.fields)
 
 
-def finished(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
+def statements_of(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
     """Yield the statements that an open one comes to: of a list below a label that says what is stated, one for each
     item."""
     title = found.title
@@ -156,7 +156,7 @@ def _statement(
         elif name in LISTS:
             content[name] = (*_items(content.get(name, ())), *passage.items())
         else:
-            content[name] = _joined(content.get(name, ""), name, passage)
+            content[name] = _append(content.get(name, ""), name, passage)
     if found.kind == STATE:
         _complete_state(found, content, values)
     if found.kind == DECISION and not content.get("alternatives_considered"):
@@ -194,7 +194,7 @@ def verdict_of(text: str) -> str:
     return (match[1] or match[2]).upper() if match else ""
 
 
-def _joined(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
+def _append(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
     """Return what a field says, with what stood under an earlier label of it."""
     said = passage.whole()
     if passage.label.role in (labels.IMPACT, labels.CRITERIA) and name in ("description", "task_description"):

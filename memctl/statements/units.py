@@ -34,6 +34,7 @@ _POINTS_BACK = re.compile(
     r"\W*(?:(?:and|but|so|also|then|however|yet|still)\b,? )*(?!it turn)(?:this|that|it|these|those|they|here)\b",
     re.IGNORECASE,
 )
+_NEXT_STEP = re.compile(r"\W*(?:let me|let's|i'll|i will|now let)\b", re.IGNORECASE)
 _NARROWEST = 72  # characters
 _PARAGRAPH = 40  # lines in which the width of one is looked for
 _MOST_ITEMS = 4  # that stand behind the sentence that announces them
@@ -115,8 +116,8 @@ def points_back(sentence: str) -> bool:
 
 
 def _announced(opened: Unit, items: list[Unit]) -> Iterator[Unit]:
-    """Yield a sentence that ends in a colon with what it announces, nothing if that is nothing."""
-    if items:
+    """Yield a sentence that ends in a colon with what it announces, nothing if that is nothing, or the next step."""
+    if items and not _NEXT_STEP.match(items[0].text):
         text = "; ".join(item.text.rstrip(".:;") for item in items)
         yield msgspec.structs.replace(opened, text=f"{opened.text} {text}")
 

@@ -42,6 +42,7 @@ _ORDERS: dict[str, tuple[str, ...]] = {
     "title": ("casefold(title)",),
     "id": (),
 }
+_AMONG = "path IN (SELECT value FROM json_each(?))"
 _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
@@ -121,12 +122,17 @@ class StoredCatalogue:
         return self._records("path BETWEEN ? AND ? AND id = ? ORDER BY path", start, start + "~", identifier)
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        asked = "path IN (SELECT value FROM json_each(?)) AND record NOT NULL ORDER BY path"
+        asked = f"{_AMONG} AND record NOT NULL ORDER BY path"
         return access.with_counts(self._counts, self._records(asked, encode(list(paths)).decode()))
 
-    def refused(self, conditions: Iterable[Condition]) -> set[str]:
+    def referring(self, files: Iterable[str]) -> list[Record]:
+        asked = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
+        return access.with_counts(self._counts, self._records(asked, encode(list(files)).decode()))
+
+    def refused(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         condition, values = _where(conditions)
-        return set(self._column("path", f"is_archived NOT NULL AND ({condition}) IS NOT TRUE", *values))
+        asked = f"{_AMONG} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
+        return set(self._column("path", asked, encode(list(among)).decode(), *values))
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         aside = "" if with_handoffs else HANDOFF.name

@@ -46,7 +46,7 @@ _MATCH = (
     " CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
     " WHERE kind IN ({kinds})"
 )
-_PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ?"
+_PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ? LIMIT ?"
 _LINKS = "SELECT number, key FROM links WHERE number IN (SELECT value FROM json_each(?))"
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
@@ -112,9 +112,9 @@ class StoredTexts:
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return self._rows(_LINKS, str(list(numbers)))  # which is JSON
 
-    def paths(self, query: str) -> list[str]:
-        asked = self._asked(query)
-        rows = self._found(_PATHS, asked.any_of_it) or self._found(_PATHS, asked.without_phrases)
+    def paths(self, query: str, most: int | None = None) -> list[str]:
+        asked, limit = self._asked(query), -1 if most is None else most
+        rows = self._found(_PATHS, asked.any_of_it, limit) or self._found(_PATHS, asked.without_phrases, limit)
         return [row[0] for row in rows]
 
     def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:

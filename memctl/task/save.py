@@ -38,6 +38,8 @@ from memctl.write.commit import Outcome
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20
 _TEXTS = ("goal", "task_id", "section")
+_NOT_KEPT = "this can't be kept in a checkpoint:"
+_FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a record or a file, and name that"
 
 
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +88,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
         memory,
         number,
         {
-            **msgspec.structs.asdict(_state(memory, snapshot, given, before, last, options)),
+            **msgspec.to_builtins(_state(memory, snapshot, given, before, last, options)),  # to be looked at whole
             "event_stream_summary": task_events.lines(events)[-_EVENTS_TOLD:],
             "context_metrics": _metrics(options, events, last),
         },
@@ -97,11 +99,14 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
 
 
 def on_lines(state: TaskState) -> TaskState:
-    """Return a state with each text on one line."""
+    """Return a state with each text on one line; raises MemctlError for a step that is empty or too long."""
     values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TEXTS}
     values |= {name: tuple(map(one_line, getattr(state, name))) for name in LISTS}
-    steps = (msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
-    return msgspec.structs.replace(state, **values, steps=tuple(steps))
+    steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
+    if wrong := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in steps
+                 if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
+        raise Wrong(_NOT_KEPT, wrong, _FITTING)
+    return msgspec.structs.replace(state, **values, steps=steps)
 
 
 def _state(
@@ -253,8 +258,7 @@ def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint
     mark = blake2b(msgspec.json.encode(values, order="deterministic"), digest_size=3).hexdigest()
     values["checkpoint_id"] = msgspec.structs.replace(number, mark=mark).id
     if wrong := list(misfits(values, Checkpoint)):
-        hint = "put the long part into a record or a file, and name that"
-        raise Wrong("this can't be kept in a checkpoint:", wrong, hint)
+        raise Wrong(_NOT_KEPT, wrong, _FITTING)
     return msgspec.convert(values, Checkpoint)
 
 

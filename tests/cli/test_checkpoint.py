@@ -576,3 +576,17 @@ def test_a_checkpoint_that_waits_for_its_commit_or_that_git_took_back_is_named_w
         err = memctl("checkpoint", command, code=code).err
         assert f"the checkpoint of {name} was undone outside memctl; `memctl commit --again` writes it" in err
         assert "is not committed" not in err
+
+
+@pytest.mark.parametrize("option", ["--done", "--doing", "--planned", "--claimed", "--decision", "--next"])
+def test_a_text_that_is_empty_or_too_long_is_refused_by_its_option_and_nothing_is_written(
+    repo: Path, memctl: Memctl, option: str
+) -> None:
+    memctl(*FIRST)
+    before = git(repo, "rev-parse", "HEAD")
+    for text in ("", "x" * 600):
+        err = memctl(*SAVE, option, text, code=1).err
+        assert f"({option})" in err
+        assert "1 to 500 characters" in err
+    assert git(repo, "rev-parse", "HEAD") == before
+    memctl("checkpoint", "resume")

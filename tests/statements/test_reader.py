@@ -438,7 +438,7 @@ _HOSTILE: Sequence[str] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", every(2, _HOSTILE))
+@pytest.mark.parametrize("unit", every(4, _HOSTILE))
 def test_reading_takes_time_in_proportion_to_the_text(unit: str) -> None:
     """A quarter of the text, and no pattern that goes back over what it has read: that would take 16 times as long."""
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from memctl.pack import names_in_text, summary_rules
-from memctl.statements import labels
+from memctl.statements import labels, wishes
 from memctl.statements import units as summary_units
 from memctl.statements.statement import Statement
 from memctl.task.progress import MOST_FILES
@@ -43,7 +43,6 @@ _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3
 # A line that an error begins: its name, or a program's word for it and what it says.
 _ERROR_LINE = re.compile(r"\W{0,8}(?:E\s{2,}\S|(?:\w+\.)*\w*(?:Error|Exception)\b.|(?i:error|fatal|failed|panic)\b\W)")
 _LAST_RESULTS, _MOST_ERRORS, _LONGEST_ERROR = 10, 40, 280  # results, lines, and characters of a line
-_INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
 
@@ -145,7 +144,7 @@ def binding(prompt: str) -> tuple[str, ...]:
         one_line(unit.text)
         for unit in summary_units.units(prompt)
         if unit.form != summary_units.CODE
-        if summary_rules.judge(unit).keeps in weighty or _INSISTS.search(unit.text)
+        if summary_rules.judge(unit).keeps in weighty or wishes.insists(unit.text)
     )
 
 

@@ -110,5 +110,5 @@ def deliver(
         places += ["the clipboard"] if options.copy else []
         output.note(f"{pack.tokens:,} tokens of {family} in {' and '.join(places)}")
     if snapshot.source == "disk":
-        shown = (record for name in set(pack.included()) for record in snapshot.catalogue.named(name))
+        shown = (record for name in set(pack.included()) for record in snapshot.catalogue.with_id(name))
         access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)

@@ -107,11 +107,11 @@ class Snapshot:
         """Return the record with exactly this id or memory_id, or else the one that once had this id."""
         if ids.kind_of(identifier) is None:
             return next((record for record in self.records if record.memory_id == identifier), None)
-        return next(iter([*self.catalogue.named(identifier), *self.once_called(identifier)]), None)
+        return next(iter([*self.catalogue.with_id(identifier), *self.once_called(identifier)]), None)
 
     def once_called(self, identifier: str) -> list[Record]:
         """Return the records that once had an id that now belongs to another."""
-        return self.catalogue.renamed(identifier)
+        return self.catalogue.with_alias(identifier)
 
     def meant_under_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
         """Return the record that a link of `record` means by an id that now belongs to another, or None.
@@ -131,7 +131,7 @@ class Snapshot:
         if ids.kind_of(wanted) is None:
             exact = [record for record in self.records if wanted == record.memory_id.upper()]
         else:
-            exact = self.catalogue.named(wanted) or self.once_called(wanted)
+            exact = self.catalogue.with_id(wanted) or self.once_called(wanted)
         if not exact and wanted:
             exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
             exact = exact or self.called_elsewhere(reference.strip())

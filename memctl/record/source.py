@@ -125,11 +125,11 @@ class Catalogue(Protocol):
         """Return the first `limit` records (0: all) that meet all conditions, in one of the orders of `search.filters`,
         with the retrievals of this clone; and how many meet them."""
 
-    def named(self, identifier: str) -> list[Record]:
+    def with_id(self, identifier: str) -> list[Record]:
         """Return the records with an id, with the retrievals of this clone; there are several if clones gave it out
         twice."""
 
-    def renamed(self, identifier: str) -> list[Record]:
+    def with_alias(self, identifier: str) -> list[Record]:
         """Return the records that once had an id and have another one now."""
 
     def find(self, identifier: str) -> Record | None:

@@ -96,19 +96,19 @@ def answer(
     return HandoffAnswer(done, one, where, tuple(held.told for held in stays))
 
 
-class Settled(msgspec.Struct, frozen=True):
+class Settlement(msgspec.Struct, frozen=True):
     """What settling handoffs has done, a line each, and what of this clone's state was replaced by a remote's."""
 
     lines: list[str]
     lost: tuple[str, ...] = ()
 
 
-def settle(memory: Memory, remote: str = "") -> Settled:
+def settle(memory: Memory, remote: str = "") -> Settlement:
     """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
     found = handoff.read_all(load.disk(memory))[0]
     plan = handoffs.settle(found, memory.now)
     outcome = remote_state.update(memory, remote, plan, Terms()) if remote else ref_state.update(memory, plan, Terms())
-    return Settled(handoffs.settled(found, outcome.before, memory.now)[1], outcome.lost)
+    return Settlement(handoffs.settle_state(found, outcome.before, memory.now)[1], outcome.lost)
 
 
 def _refuse(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import memory_access, output, report, terminal
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, complete, json_option, section_named
 from memctl.cli.report import writing
 from memctl.errors import REFUSED
@@ -64,7 +64,7 @@ def render_command(
         paths = documents.render_index(memory, stage=not no_commit)
         output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
         return
-    with terminal.working("rendering"):
+    with report.working("rendering"):
         result, found = render.render(memory, force=force, no_commit=no_commit)
     lines = [memory.tracked(path) for path in result.documents]
     if as_json:

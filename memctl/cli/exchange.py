@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import memory_access, output, report, terminal
+from memctl.cli import memory_access, output, report
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.report import write_options, writing
 from memctl.cli.source import read
@@ -79,6 +79,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         return
     if strict:
         raise MemctlError("--strict needs a format", "JSON Lines and Markdown are always imported all or none", USAGE)
+    if Path(source).is_dir():
+        hint = f"say what is in it: `memctl import adr {source}`, or `memctl import backlog {source}`"
+        raise MemctlError(f"{source} is a folder", hint, USAGE)
     text = read(source)
     from memctl.exchange import markdown
 
@@ -97,7 +100,7 @@ def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str
         found.append(bring(sequence))
         return found[-1].change
 
-    with terminal.working("importing"):
+    with report.working("importing"):
         result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[-1]
     if flags["as_json"]:
@@ -226,7 +229,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
         )
         return found[0].change
 
-    with terminal.working("importing"):
+    with report.working("importing"):
         result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[0]
     if flags["as_json"]:

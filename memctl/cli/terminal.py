@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -137,29 +136,3 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-
-
-@contextmanager
-def working(doing: str, after: float = 1.0) -> Iterator[None]:
-    """Say on a terminal what takes more than `after` seconds, and how long it has taken."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from threading import Event, Thread  # 1 ms, and for a terminal alone
-
-    is_done = Event()
-
-    def tell() -> None:
-        started, told = time.monotonic(), ""
-        while not is_done.wait(after):
-            told = f"\r{doing} ... {time.monotonic() - started:.0f} s"
-            print(told, end="", file=sys.stderr, flush=True)
-        print("\r\033[K" if told else "", end="", file=sys.stderr, flush=True)
-
-    teller = Thread(target=tell, daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        teller.join()

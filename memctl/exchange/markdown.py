@@ -140,7 +140,9 @@ def import_text(
     made = _statements(text)
     if not made:
         raise MemctlError(
-            f"{source} states nothing under a label", "such as `## DECISION: …`, `BUG-12: …`, `Lesson: …`", USAGE
+            f"{source} states nothing under a label",
+            "such as `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` takes it whole",
+            USAGE,
         )
     known = {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
     links = _Links(snapshot, text, made)

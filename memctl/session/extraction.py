@@ -77,6 +77,7 @@ _OF_HOST = lazy_regex(
 class Extract(msgspec.Struct, frozen=True):
     """An extracted statement: its kind (one of the labels), its text, its reason, alternatives, and its place.
 
+    What is `explicit` is sure, and of the rest what `is_sure`: the user said it, and it was done or holds from now on.
     `source` is the kind of the event, and `line` the event's line in the transcript. A statement in code has its
     `path`, a labelled one its whole `statement`.
     """
@@ -91,6 +92,7 @@ class Extract(msgspec.Struct, frozen=True):
     path: str = ""
     statement: Statement | None = None
     line: int = 0
+    is_sure: bool = False
 
     @property
     def with_reasons(self) -> str:
@@ -169,7 +171,9 @@ def _stated_freely(one: FreeStatement, event: Event) -> Extract:
     label = _LABELS[one.kind]
     reason = one.reason or (CHOSEN if one.by == USER and label == labels.DECISION else "")
     source = PROMPT if one.by == USER else ANSWER
-    return Extract(label, one.text, False, reason, one.alternatives, source, event.moment, line=event.line)
+    return Extract(
+        label, one.text, False, reason, one.alternatives, source, event.moment, line=event.line, is_sure=one.is_sure
+    )
 
 
 def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
@@ -348,7 +352,7 @@ def _todos(event: Event) -> Iterator[Extract]:
     names = ("file_path", "path", "notebook_path")
     path = next((event.arguments[k] for k in names if isinstance(event.arguments.get(k), str)), "")
     for match in (match for text in edits.texts_written(event) for match in _TODO.finditer(text)):
-        text = one_line(match[1].rstrip("*/->) "))[:_LONG]
+        text = one_line(match[1].rstrip("*/->): "))[:_LONG]
         yield Extract(labels.TODO, text, True, source=CALL, moment=event.moment, path=path, line=event.line)
 
 

@@ -40,9 +40,11 @@ _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)
 class Proposal(msgspec.Struct, frozen=True):
     """A record that might be made: its type, title, front matter values, content, and whether it was labelled.
 
-    It `is_sure` if it was labelled, if the user said it, or if it is the state of the work; what an agent puts like a
-    decision, and a check that failed, perhaps are worth a record. `record` is the id of the record that is there
-    already by this title, "" if none is; `line` is where the transcript says it, 0 if that is not one line.
+    It `is_sure` if it was labelled, if the user said it and it was done or holds from now on, or if it is the state of
+    the work. What an agent puts like a decision, and a check that failed, perhaps are worth a record.
+
+    `record` is the id of the record that is there already by this title, "" if none is; `line` is where the transcript
+    says it, 0 if that is not one line.
     """
 
     kind: str
@@ -118,7 +120,7 @@ def _decision(found: Extract, where: str) -> Proposal:
 def _proposal(
     found: Extract, kind: Kind, values: dict[str, Any], content: dict[str, str | list[str]], record: str = ""
 ) -> Proposal:
-    is_sure = found.explicit or found.source == PROMPT
+    is_sure = found.explicit or found.is_sure
     return Proposal(kind.name, _title(found.text), values, content, found.explicit, record, found.line, is_sure)
 
 

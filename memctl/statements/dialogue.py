@@ -39,7 +39,10 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class FreeStatement(msgspec.Struct, frozen=True):
-    """A statement in free words: its kind, what it says, why, instead of what, by whom, in the turn of which number."""
+    """A statement in free words: its kind, what it says, why, instead of what, by whom, in the turn of which number.
+
+    It `is_sure` if the user said it in these words, and it holds from now on or files were changed for it at once.
+    """
 
     kind: str
     text: str
@@ -47,6 +50,7 @@ class FreeStatement(msgspec.Struct, frozen=True):
     turn: int
     reason: str = ""
     alternatives: tuple[str, ...] = ()
+    is_sure: bool = False
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -93,14 +97,17 @@ class _DialogueReader:
         self._unheeded: int | None = None  # place of an assent on which nothing was done so far
         self._symptoms: list[int | None] = [None, None]  # places of what the last two prompts say is wrong
         self._prompted = -1  # the number of the last prompt
+        self._wished: int | None = None  # place of what the last prompt wishes, until files are changed for it
 
     def take(self, turn: Turn) -> None:
         if turn.who == USER:
-            self._prompted = turn.number
+            self._prompted, self._wished = turn.number, None
             self._symptoms = [self._symptoms[1], None]
             self._take_prompt(turn)
             return
         self._unheeded = None
+        if turn.who in (EDIT, COMMIT) and self._wished is not None and (wish := self._found[self._wished]):
+            self._found[self._wished] = (msgspec.structs.replace(wish[0], is_sure=True), wish[1])
         if turn.who == AGENT:
             self._take_message(turn)
         elif turn.who == EDIT:
@@ -117,9 +124,10 @@ class _DialogueReader:
             self._unheeded = None
         if (plan := plans.read(turn.text)) is not None:
             if not commit_text.is_step(plan.title):
-                self._uncommitted = self._add(FreeStatement(DECISION, plan.text, USER, turn.number, plan.reason))
+                decided = FreeStatement(DECISION, plan.text, USER, turn.number, plan.reason, is_sure=True)
+                self._uncommitted = self._add(decided)
                 if plan.cause:
-                    self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number))
+                    self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number, is_sure=True))
             return
         wish = None
         if self._said is not None and wishes.is_assent(turn.text):
@@ -128,10 +136,10 @@ class _DialogueReader:
                 self._unheeded = self._add(_of_wish(wish, turn))
                 self._uncommitted = self._unheeded
         if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
-            place = self._add(_of_wish(wish, turn))
-            self._uncommitted = place if wish.kind == DECISION else self._uncommitted
+            self._wished = self._add(_of_wish(wish, turn, is_sure=wish.kind == CONSTRAINT))
+            self._uncommitted = self._wished if wish.kind == DECISION else self._uncommitted
         if wish is None and (symptom := wishes.symptom_in(turn.text)):
-            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
+            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number, is_sure=True))
 
     def _take_message(self, turn: Turn) -> None:
         if findings.is_retraction(turn.text):
@@ -194,5 +202,5 @@ class _DialogueReader:
         return len(self._found) - 1
 
 
-def _of_wish(wish: wishes.Wish, turn: Turn) -> FreeStatement:
-    return FreeStatement(wish.kind, wish.text, USER, turn.number, wish.reason, wish.alternatives)
+def _of_wish(wish: wishes.Wish, turn: Turn, *, is_sure: bool = False) -> FreeStatement:
+    return FreeStatement(wish.kind, wish.text, USER, turn.number, wish.reason, wish.alternatives, is_sure)

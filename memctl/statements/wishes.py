@@ -27,7 +27,7 @@ _VERSIONING = (
     r"commit|push|pull|fetch|clone|rebase|merge|stash|check ?out|prs?|pull request|branch|conflicts?|linear|ticket|jira"
 )
 _BESIDE = (
-    r"(?:update|check|write|add|improve|review) (?:\w+ ){0,3}?(?:docs?|documentation|plan|tests?|test cases?"
+    r"(?:update|check|write|add|improve|review) (?:\w+ ){0,3}?(?:docs?|documents?|documentation|plan|tests?|test cases?"
     r"|coverage)|tests? (?:now|first)"
     r"|readme|changelog|comments?|to the plan|in the repo|skill"
 )
@@ -39,7 +39,8 @@ _LOOK = (
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
-    r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
+    r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?\b"
+    r"(?! be (?:better|fine|ok(?:ay)?|back|good|there|enough|working|possible)\b)"
     rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
     rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
     r"|^(?:\w+ )?(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we"
@@ -58,8 +59,8 @@ _DEMAND = lazy_regex(
 )
 # What a user forbids for the step at hand; with "ever" or "always" it holds for longer.
 _FORBIDDEN_STEP = lazy_regex(
-    r"(?i)\b(?:don'?t|do not|never) (?:commit|push|merge|run|start|stop|do (?:it|that|this)|touch)\b(?!.*\b(?:ever"
-    r"|always)\b)"
+    r"(?i)\bsubagents?\b|\b(?:don'?t|do not|never|(?:can|could) (?:we|you) not) (?:commit|push|merge|run|start|stop"
+    r"|do (?:it|that|this)|touch)\b(?!.*\b(?:ever|always)\b)"
 )
 _HEDGED = lazy_regex(
     r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess)\b"
@@ -117,9 +118,10 @@ _PROPOSAL = lazy_regex(
 )
 # What stands for something that is said elsewhere, or only that something is to be done.
 _EMPTY_WORDS = """
-add also anything approach both change create do everything file first fix follow go happening here implement just let
-lets make me now ok okay one plan please recommendations recommendation repo simplify somehow something suggestion
-suggestions that them then there these thing things this those through too try update want yeah yep yes
+add also anything approach better both change create do everything file first fix follow go happening here implement
+just let lets make me now ok okay one plan please recommendation recommendations repo simplify somehow something
+suggestion suggestions that them then there these thing things think this those through too try update want yeah yep
+yes
 """
 _SAYS_NOTHING = STOP_WORDS.union(_EMPTY_WORDS.split())
 

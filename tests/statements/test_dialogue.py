@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -237,6 +238,19 @@ def test_what_a_user_reports_is_an_issue_until_files_are_changed_for_it(prompt: 
     assert said((USER, prompt), (EDIT, ""), (AGENT, "Now it works.")) == []
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "go on, the network should be better now",
+        "can we not commit the notes of the export?",
+        "make sure to point the subagent at the export's page",
+        "I think we should somehow prevent this",
+    ],
+)
+def test_what_concerns_the_step_at_hand_decides_nothing(prompt: str) -> None:
+    assert said((USER, prompt)) == []
+
+
 @pytest.mark.parametrize("prompt", ["why does the export hang?", "doesn't the import lock the shop?", "too slow."])
 def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
     assert said((USER, prompt)) == []
@@ -274,6 +288,21 @@ def test_what_stays_wrong_is_an_issue(message: str, text: str) -> None:
 )
 def test_what_is_mended_or_fine_is_no_issue(message: str) -> None:
     assert said((AGENT, message)) == []
+
+
+@pytest.mark.parametrize(
+    ("turns", "is_sure"),
+    [
+        ([(USER, "let's limit the queue to 500 mails"), (EDIT, "")], True),
+        ([(USER, "let's limit the queue to 500 mails")], False),
+        ([(USER, "let's limit the queue to 500 mails"), (USER, "what is the queue?"), (EDIT, "")], False),
+        ([(USER, "never log the addresses of the mails")], True),
+        ([(AGENT, "Should I limit the queue to 500 mails?"), (USER, "yes"), (EDIT, "")], False),
+    ],
+)
+def test_what_the_user_said_is_sure_where_it_is_carried_out_or_holds(turns: list[Any], is_sure: bool) -> None:
+    (found,) = dialogue.read(Turn(who, text, number) for number, (who, text) in enumerate(turns))
+    assert found.is_sure is is_sure
 
 
 def test_an_agent_does_not_overrule_the_user_and_what_is_said_again_is_one() -> None:

@@ -92,6 +92,7 @@ _EXTRACT = {
     "alternatives": [str],
     "statement": (_STATEMENT, None),
     "line": int,
+    "is_sure": bool,
 }
 _FAILURE = {
     **dict.fromkeys(("step", "message", "moment", "resolved"), str),

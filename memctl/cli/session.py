@@ -212,7 +212,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
     The note is kept in the Git directory until `session end`, which sums up what changed in Git meanwhile.
     """
     memory = memory_access.memory(ctx)
-    begun = active.start(memory, _named(memory, given), intent)
+    begun = active.start(memory, _session_name(memory, given), intent)
     if as_json:
         output.json("session", msgspec.to_builtins(begun))
     else:
@@ -313,14 +313,14 @@ def _to_end(memory: Memory, given: str) -> Running:
     if not given and not memory.session and under_way:
         names = ", ".join(one.id for one in under_way)
         raise MemctlError(f"several sessions are under way: {names}", "give a name, or set MEMCTL_SESSION", USAGE)
-    name = _named(memory, given)
+    name = _session_name(memory, given)
     known = active.find(memory, name)
     if known is None:
         raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
     return known
 
 
-def _named(memory: Memory, given: str) -> str:
+def _session_name(memory: Memory, given: str) -> str:
     if not given and not memory.session:
         raise MemctlError("the session's name is missing", "give one, or set MEMCTL_SESSION", USAGE)
     return active.name(given or memory.session)
@@ -380,14 +380,14 @@ def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: 
         return
     lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
     report.outcome(memory, result, flags, lines)
-    output.note(_told(summary))
+    output.note(_figures(summary))
     if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
     if left:
         output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
 
 
-def _told(summary: SessionSummary) -> str:
+def _figures(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
     open_errors = [one for one in summary.errors if one.is_open]
     figures = summary.metrics

@@ -41,7 +41,7 @@ agreeing = options(
 )
 
 
-def seen(memory: Memory, remote: str | None) -> ReadState:
+def read_state(memory: Memory, remote: str | None) -> ReadState:
     """Return the shared state of this clone, after merging that of a remote if one is named."""
     if remote is None:
         return ref_state.read(memory)
@@ -140,7 +140,7 @@ def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str,
         readers=tuple(map(agent_name, given["readers"])) or None,
         force=given["force"],
     )
-    carry_out(memory, ownership.acquire(claim), given, lambda result: _told(result.step.state, markers))
+    carry_out(memory, ownership.acquire(claim), given, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command("release", ("memctl own release §2.1", "Give it back."), group=own_command,)  # fmt: skip
@@ -171,7 +171,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     plan = ownership.transfer(markers, memory.actor, to, memory.now, force=force, reason=given["reason"] or "")
-    carry_out(memory, plan, given, lambda result: _told(result.step.state, markers))
+    carry_out(memory, plan, given, lambda result: _ownership_lines(result.step.state, markers))
 
 
 @command(
@@ -189,7 +189,7 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     """List who owns which sections, since when and until when."""
     memory = memory_access.memory(ctx)
     now = memory.now
-    state = seen(memory, remote).state
+    state = read_state(memory, remote).state
     owned = sorted(state.section_ownership_map.values(), key=lambda one: [*map(int, one.section_id[1:].split("."))])
     found = [one for one in owned if (everything or one.is_live(now)) and agent in ("", one.owner_agent_id)]
     if as_json:
@@ -231,7 +231,7 @@ def check_command(
 
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
-    state, snapshot = seen(memory, remote).state, load.disk(memory)
+    state, snapshot = read_state(memory, remote).state, load.disk(memory)
     found: dict[str, list[Ownership]] = {}
     granted: dict[str, bool] = {}
     for place in places:
@@ -247,7 +247,7 @@ def check_command(
         output.json_list("ownership-check", data, name="places")
     else:
         for place, owned in found.items():
-            why = "; ".join(_said(one) if reading else one.told for one in owned) or "nobody owns it"
+            why = "; ".join(_describe(one) if reading else one.told for one in owned) or "nobody owns it"
             output.text(f"{place}: {'yes' if granted[place] else 'no'}, {why}")
     ctx.exit(OK if all(granted.values()) else REFUSED)
 
@@ -260,11 +260,11 @@ def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
     return (*row, item.readers or "all", item.lock_reason) if restricted else (*row, item.lock_reason)
 
 
-def _told(state: State, markers: tuple[str, ...]) -> str:
-    return "\n".join(_said(state.section_ownership_map[marker]) for marker in markers)
+def _ownership_lines(state: State, markers: tuple[str, ...]) -> str:
+    return "\n".join(_describe(state.section_ownership_map[marker]) for marker in markers)
 
 
-def _said(held: Ownership) -> str:
+def _describe(held: Ownership) -> str:
     """Describe an ownership, with its readers unless everybody reads."""
     return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
 
@@ -287,7 +287,7 @@ _REMOTE = click.option("--remote", metavar="NAME", help="First fetch and merge a
 def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> None:
     """Show the state that all agents share, in every worktree of this clone."""
     memory = memory_access.memory(ctx)
-    state = seen(memory, remote).state
+    state = read_state(memory, remote).state
     if as_json:
         output.json("coordination", msgspec.to_builtins(state))
         return

@@ -107,7 +107,7 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
         return step if step and step.title else Step(state, "sync", "")
 
     before, agreed = _exchanged(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
-    lines = team_handoffs.settled(handoffs(), before, memory.now)[1] if team_handoffs.concerns(before) else []
+    lines = team_handoffs.settle_state(handoffs(), before, memory.now)[1] if team_handoffs.concerns(before) else []
     if done.made and (answered := _gave_way(done.made)):
         lines += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
     return msgspec.structs.replace(agreed, settled=tuple(lines))

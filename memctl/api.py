@@ -327,7 +327,7 @@ class Memory:
 
         _require("form", form, (*budget_fill.FORMATS, budget_fill.AUTO))
         if budget is not None and budget < 1:
-            raise MemctlError(f"a budget of {budget} tokens holds nothing", "give 1 or more")
+            raise MemctlError(f"a budget of {budget} tokens is too small", "give 1 or more")
         memory, snapshot = self._memory, self._read(at)
         count = self._counter(model)
         most = budget or memory.config.rehydrate_budget
@@ -454,7 +454,7 @@ class Memory:
 def _require(what: str, given: str, allowed: Iterable[str]) -> None:
     """Raise MemctlError for a value that is none of those allowed."""
     if given not in allowed:
-        raise MemctlError(f"{given!r} is no {what}", f"allowed are {', '.join(allowed)}")
+        raise MemctlError(f"{given!r} is not a valid {what}", f"allowed are {', '.join(allowed)}")
 
 
 def _folder(where: str | os.PathLike[str] | git.Repo) -> Path:

@@ -123,7 +123,7 @@ class _MemoryTools:
     ) -> str:
         """Change fields of a record, or resolve it."""
         if not (values or add or resolution):
-            raise MemctlError("nothing is to be changed", "give values, add or resolution")
+            raise MemctlError("no change was given", "give values, add or resolution")
         memory, lines = self._open(ctx), list[str]()
         if values or add:
             lines.append(_written("changed", memory.edit(id, values, add=add)))

@@ -17,7 +17,7 @@ def expiry(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM401", record.path, line, f"it expired at {record.expires_at}")
     for record in catalogue.select([("timestamp", ">", subject.now)], "id")[0]:
         line = subject.line_of(record.path, "timestamp")
-        yield Finding("MEM404", record.path, line, f"timestamp: {record.timestamp} lies in the future")
+        yield Finding("MEM404", record.path, line, f"timestamp: {record.timestamp} is in the future")
 
 
 def superseding(subject: Subject) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def superseding(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM402", record.path, line, message, "`memctl check --fix` sets it to superseded")
         elif record.status == "superseded" and not record.superseded_by:
             line = subject.line_of(record.path, "status")
-            yield Finding("MEM403", record.path, line, "status: superseded, and nothing stands in superseded_by")
+            yield Finding("MEM403", record.path, line, "its status is superseded, but superseded_by is empty")
 
 
 def finishing(subject: Subject) -> Iterator[Finding]:
@@ -37,7 +37,13 @@ def finishing(subject: Subject) -> Iterator[Finding]:
     for record in subject.snapshot.open_records:
         if record.memory_type == "state" and record.completion_percentage == 100:
             line = subject.line_of(record.path, "completion_percentage")
-            yield Finding("MEM406", record.path, line, "it has 100 % and is active", f"`memctl resolve {record.id}`")
+            yield Finding(
+                "MEM406",
+                record.path,
+                line,
+                "its progress is 100 %, but it is still active",
+                f"`memctl resolve {record.id}`",
+            )
         for identifier in record.blocked_by:
             other = subject.by_id.get(identifier)
             if other is not None and not other.is_open:

@@ -37,7 +37,7 @@ def identities(subject: Subject) -> Iterator[Finding]:
             for record in records[1:]:
                 line = subject.line_of(record.path, key)
                 hint = "`memctl renumber` gives the later one another" if key == "id" else ""
-                yield Finding(code, record.path, line, f"{key}: {value} is also that of {records[0].path}", hint)
+                yield Finding(code, record.path, line, f"{key}: {value} is also used by {records[0].path}", hint)
 
 
 def links(subject: Subject) -> Iterator[Finding]:
@@ -190,4 +190,4 @@ def control_characters(subject: Subject) -> Iterator[Finding]:
             continue
         for number, line in enumerate(text.split("\n"), 1):
             if found := characters.first_in(line):
-                yield Finding("MEM112", path, number, f"the control character {found!r} stands here")
+                yield Finding("MEM112", path, number, f"the control character {found!r} is here")

@@ -46,7 +46,7 @@ def code_of_records(subject: Subject) -> Iterator[Finding]:
             beyond += [(record.path, reference, path)] if path != reference else []
         elif not repository_paths.is_folder(names, path.rstrip("/")):
             line = subject.line_of(record.path, "code_refs", reference)
-            message = f"code_refs: {path} is no file of the repository"
+            message = f"code_refs: {path} is not a file of the repository"
             yield Finding("MEM203", record.path, line, message, _suggest_file(subject, path))
     yield from _missing_lines(subject, beyond)
 
@@ -58,7 +58,9 @@ def _missing_lines(subject: Subject, found: Sequence[tuple[str, str, str]]) -> I
         last = pages.last_line(reference)
         if last > lengths.get(file, last):
             line = subject.line_of(path, "code_refs", reference)
-            yield Finding("MEM204", path, line, f"code_refs: {file} has {lengths[file]:,} lines, and not {last:,}")
+            yield Finding(
+                "MEM204", path, line, f"code_refs: {file} has {lengths[file]:,} lines; there is no line {last:,}"
+            )
 
 
 def sections(subject: Subject) -> Iterator[Finding]:
@@ -127,11 +129,11 @@ def globs(subject: Subject) -> Iterator[Finding]:
     for page in subject.snapshot.outline.sections:
         if (beyond := len(page.paths) - _MOST_GLOBS) > 0:
             line = subject.line_of(page.path, "paths", page.paths[_MOST_GLOBS])
-            yield Finding("MEM209", page.path, line, f"paths: the last {beyond:,} globs are not looked at")
+            yield Finding("MEM209", page.path, line, f"paths: the last {beyond:,} globs are not checked")
         for glob in page.paths[:_MOST_GLOBS]:
             if not glob.startswith("!") and not repository_paths.matching(subject.snapshot.files.names(), [glob]):
                 line = subject.line_of(page.path, "paths", glob)
-                yield Finding("MEM209", page.path, line, f"paths: {glob} covers no file")
+                yield Finding("MEM209", page.path, line, f"paths: {glob} matches no file")
 
 
 def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:

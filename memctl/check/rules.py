@@ -135,7 +135,7 @@ RULES = _rules(
         "Read the page again, correct it if need be, and stamp it with `memctl review`.",
     ),
     (
-        "MEM209", "empty-glob", WARNING, "A glob of a section covers no file.",
+        "MEM209", "empty-glob", WARNING, "A glob of a section matches no file.",
         "The code was moved, or the glob has a slip. `memctl section edit §2.N --path GLOB` sets the globs.",
     ),
     (
@@ -220,7 +220,7 @@ RULES = _rules(
         "`memctl supersede OLD NEW` says by which, or give it another status.",
     ),
     (
-        "MEM404", "future-timestamp", WARNING, "A record's timestamp lies in the future.",
+        "MEM404", "future-timestamp", WARNING, "A record's timestamp is in the future.",
         "A clock was wrong, or a date has a slip. It sorts before everything else until then.",
     ),
     (

@@ -164,10 +164,10 @@ def _about_ignores(lines: Iterable[Ignored], used: set[Ignored], wanted: set[str
         meant = {code for code in RULES if code.startswith(line.code)}
         if not line.reason or not meant:
             said = f"{line.code} {line.pattern}" if line.reason == "" else line.code
-            what = "gives no reason" if not line.reason else "is no rule"
+            what = "gives no reason" if not line.reason else "is not a rule"
             yield Finding("MEM503", line.path, line.line, f"{KEY}: {said} {what}")
         elif line not in used and meant <= wanted:
-            yield Finding("MEM504", line.path, line.line, f"{KEY}: nothing breaks {line.code} here")
+            yield Finding("MEM504", line.path, line.line, f"{KEY}: there is no finding of {line.code} here to ignore")
 
 
 def _of_settings(subject: Subject) -> Iterator[Ignored]:

@@ -65,12 +65,12 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
     for path, page in found.items():
         if session_page.is_page(path) and page.trail and page.trail not in names:
             line = subject.line_of(path, session_page.TRAIL)
-            hint = "bring it back with Git: it holds the paths of all files of the session"
-            yield Finding("MEM510", path, line, f"{page.trail} is not there", hint)
+            hint = "restore it with Git: it holds the paths of all files of the session"
+            yield Finding("MEM510", path, line, f"{page.trail} is missing", hint)
         elif session_page.is_trail(path):
             of = session_page.path_of(page.id)
             if of not in names:
-                yield Finding("MEM510", path, 1, f"{of} is not there", "bring it back with Git, or delete the list")
+                yield Finding("MEM510", path, 1, f"{of} is not there", "restore it with Git, or delete the list")
             elif of in found and not found[of].trail:
                 yield Finding("MEM510", path, 1, f"{of} does not name it", "a merge left it behind: delete it")
 
@@ -85,7 +85,7 @@ def checkpoints(subject: Subject) -> Iterator[Finding]:
     for versions in numbers.values():
         first, *others = sorted(versions, reverse=True)
         twins = [other for other in others if other.version == first.version]
-        yield from (Finding("MEM506", twin.path, 1, f"{first.id} is of the same version") for twin in twins)
+        yield from (Finding("MEM506", twin.path, 1, f"{first.id} has the same version") for twin in twins)
 
 
 def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpoint | None]:
@@ -110,4 +110,4 @@ def _paths_outside(subject: Subject, path: str, named: list[str]) -> Iterator[Fi
     lines = (subject.text(path) or "").split("\n") if wrong else []
     for name in wrong:
         line = next((number for number, text in enumerate(lines, start=1) if name in text), 1)
-        yield Finding("MEM509", path, line, f"{name} is no file of the repository")
+        yield Finding("MEM509", path, line, f"{name} is not a file of the repository")

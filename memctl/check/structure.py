@@ -33,7 +33,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
     for page in subject.snapshot.outline.pages:
         if page.id in holders:
             line = subject.line_of(page.path, "id")
-            yield Finding("MEM302", page.path, line, f"{page.id} is also {holders[page.id]}", _RENUMBER)
+            yield Finding("MEM302", page.path, line, f"{page.id} is also the id of {holders[page.id]}", _RENUMBER)
         holders.setdefault(page.id, page.path)
     for page in subject.snapshot.outline.details:
         start = subject.body_line(page.path, page.body)
@@ -91,7 +91,9 @@ def contents(subject: Subject) -> Iterator[Finding]:
             number = next((n for n, (_, outside) in enumerate(lines) if not outside), None)
             if number is not None:
                 line = subject.body_line(page.path, page.body) + number
-                yield Finding("MEM312", page.path, line, f"a block of code stands on level {page.kind.level}")
+                yield Finding(
+                    "MEM312", page.path, line, f"level {page.kind.level} has no blocks of code; move it to the details"
+                )
 
 
 def lengths(subject: Subject) -> Iterator[Finding]:
@@ -121,7 +123,7 @@ def rendered(subject: Subject) -> Iterator[Finding]:
     found = documents.compare(subject.making)
     for error in found.faults.values():
         if not any(special(subject, error.path)):  # else `foreign` says so
-            yield Finding("MEM308", error.path, error.line, f"nothing is rendered by it: {error.why}", error.hint or "")
+            yield Finding("MEM308", error.path, error.line, f"it can't be rendered: {error.why}", error.hint or "")
     for path in found.by_hand:
         yield Finding("MEM309", path, 1, "it was edited by hand")
     if not subject.has_documents:
@@ -144,7 +146,7 @@ def rendered(subject: Subject) -> Iterator[Finding]:
         yield Finding(stale, f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
     subject.making.remember()
     for path in found.orphans:
-        yield Finding(orphan, path, 1, "it belongs to no page any more", "`memctl render` deletes it")
+        yield Finding(orphan, path, 1, "its page no longer exists", "`memctl render` deletes it")
 
 
 def _differs_at(old: str | None, new: str) -> int:

@@ -1,4 +1,4 @@
-"""`budget`."""
+"""The command `memctl budget`."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @click.option(
     "--window",
     type=click.IntRange(min=1),
-    help="Its tokens. [default: MEMCTL_CONTEXT_WINDOW, the settings, or by the model's name]",
+    help="Tokens of the window. [default: MEMCTL_CONTEXT_WINDOW, the settings, or by the model's name]",
 )
 @click.option(
     "--host",
     type=click.Choice(limits.HOSTS),
     default=limits.NO_HOST,
     show_default=True,
-    help="Who compacts it, and when: zones are of what fits before.",
+    help="The program that compacts the window; zones are shares of what fits before.",
 )
 @click.option(
     "--profile",
@@ -62,9 +62,11 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @files_option("buffer", "Tool outputs that may go at any time.")
 @files_option("shared", "What all agents have; only with --profile multi-agent.")
 @click.option(
-    "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them: trusted before counts."
+    "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them; they replace our own count."
 )
-@click.option("--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="In a team.")
+@click.option(
+    "--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="Number of agents."
+)
 @model_option
 @click.option("--strict", is_flag=True, help="Exit code 1 at orange or red, or if a hard limit is exceeded.")
 @reading
@@ -83,12 +85,12 @@ def budget_command(
     at: str | None,
     **given: tuple[str, ...],
 ) -> None:
-    """Divide a context window, and say how full it is.
+    """Divide a context window, and show how full it is.
 
     Each type of context gets a share; some profiles divide the window among the components of an agent's request. Files
-    given for a type are counted against it. The zone is as in `memctl window status`. What to do depends on how full
-    the whole window is: plan a compaction from 80 % on, compact from 90, in an emergency from 95. Within a memory, what
-    memctl itself has to load is listed.
+    given for a type are counted against its share. The zone is as in `memctl window status`. The advice depends on how
+    full the whole window is: plan a compaction from 80 % on, compact from 90 %, in an emergency from 95 %. Within a
+    memory, what memctl itself has to load is listed, too.
     """
     memory = memory_access.memory_if_any(ctx)
     limit = window_limit.of_model(model, window, host, memory)
@@ -115,7 +117,7 @@ def budget_command(
 
 
 def _own(around: Surroundings) -> list[tuple[str, int]]:
-    """Return what memctl could load: the pages of each level, and a rehydration at most."""
+    """Return the tokens that memctl itself could load: the pages of each level, and a rehydration of maximum size."""
     if around.memory is None or around.snapshot is None:
         return []
     from memctl.pages import navigate

@@ -1,4 +1,4 @@
-"""What a shell completes: the values of arguments and options, from the memory around the folder."""
+"""Values that a shell completes, read from the memory around the current directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Pairs = Iterable[tuple[str, str]]  # a value, and what is said of it
 
 
 def of(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return the values of a kind that begin with what is typed, whatever its case; none where there is no memory."""
+    """Return the values of a kind that begin with the typed text in any case; none outside a memory."""
     if kind in _FIXED:
         pairs = _FIXED[kind]()
     else:
@@ -37,7 +37,7 @@ def _ids(snapshot: Snapshot) -> Pairs:
 
 
 def _sections(snapshot: Snapshot) -> Pairs:
-    """Sections by their numbers, which need no quotes as names do."""
+    """Return sections by their numbers, which need no quotes, unlike names."""
     return [(page.number, page.title) for page in (*snapshot.outline.sections, *snapshot.outline.details)]
 
 

@@ -1,4 +1,4 @@
-"""Commands that change records which exist."""
+"""Commands that change existing records."""
 
 from __future__ import annotations
 
@@ -120,15 +120,15 @@ edit_command.params[4:4] = record_options.of_any_type()
     "link",
     ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003", "Relate two records."),
     ("memctl link ISS-2025-11-04-001 STA-2025-11-04-002 --as blocks", "The first blocks the second."),
-    ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003 --remove", "Take the link away."),
+    ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003 --remove", "Remove the link."),
 )
 @click.argument("source", shell_complete=complete_id)
 @click.argument("target", shell_complete=complete_id)
 @click.option(
     "--as", "relation", type=click.Choice(["relates_to", "blocks", "blocked_by", "parent"]), default="relates_to",
-    show_default=True, help="What the first is to the second; for parent: whose parent the second is.",
+    show_default=True, help="How the first record relates to the second (parent: the second is its parent).",
 )  # fmt: skip
-@click.option("--remove", is_flag=True, help="Take the link away.")
+@click.option("--remove", is_flag=True, help="Remove the link.")
 @writing
 @click.pass_context
 def link_command(ctx: click.Context, /, source: str, target: str, relation: str, remove: bool, **flags: Any) -> None:
@@ -195,7 +195,7 @@ def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -
 @writing
 @click.pass_context
 def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
-    """Bring archived records back."""
+    """Take records out of the archive."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids), flags, *ids)
 
 
@@ -210,7 +210,7 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
 @writing
 @click.pass_context
 def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:
-    """Delete records; Git keeps them. `restore` brings them back."""
+    """Delete records; Git keeps them. `memctl restore ID` restores them."""
     _carry_out(memory_access.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, unlink=unlink), flags, *ids)
 
 
@@ -221,12 +221,12 @@ def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **
     ("memctl restore main-w1-v3-570863", "Bring a deleted checkpoint back; `memctl checkpoint list --all` names them."),
 )
 @click.argument("id", shell_complete=complete_id)
-@click.option("--at", metavar="REV", help="The commit, branch or tag whose version to bring back.")
+@click.option("--at", metavar="REV", help="The commit, branch or tag whose version to restore.")
 @discard_option
 @writing
 @click.pass_context
 def restore_command(ctx: click.Context, /, id: str, at: str | None, **flags: Any) -> None:
-    """Bring back a deleted record or checkpoint, or an earlier version of a record."""
+    """Restore a deleted record or checkpoint, or an earlier version of a record."""
     memory = memory_access.memory(ctx)
     _carry_out(memory, lambda snapshot: remove.restore(memory, snapshot, id, at), flags)
 

@@ -1,4 +1,4 @@
-"""`check`."""
+"""The command `memctl check`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _FORMATS = ("text", "json", "github", "sarif")
 @click.option("--format", "style", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--explain", metavar="CODE|all", shell_complete=complete("rule"), help="Explain a rule, or list all.")
-@click.option("--fix", is_flag=True, help="Mend what has one right answer, and say what was done.")
+@click.option("--fix", is_flag=True, help="Fix what has exactly one right fix, and list the fixes.")
 @click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
 @click.pass_context
 def check_command(
@@ -82,7 +82,9 @@ def check_command(
         _explain(explain, style)
         return
     if fix and (staged or at):
-        raise MemctlError("--fix mends what is on the disk; --staged and --at only read", exit_code=USAGE)
+        raise MemctlError(
+            "--fix changes files on the disk; leave out --staged and --at, which only read", exit_code=USAGE
+        )
     memory = memory_access.memory(ctx)
     if fix and not dry_run:
         memory.grant_trust()
@@ -111,7 +113,7 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
 
 
 def _tell_of_settings(memory: Memory) -> None:
-    """Say if a setting means nothing in this clone: that is no fault of a file of the memory, and so no finding."""
+    """Warn about wrong settings of this clone; no file of the memory has them, so they are not findings."""
     for error in settings.faults(memory):
         output.note(f"warning: {error.message}\nhint: {error.hint}")
 
@@ -143,7 +145,7 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
             say(f"rendered {memory.tracked(path)}")
         report.pending(outcome)
     if not mended:
-        output.note("nothing here has one right answer")
+        output.note("nothing here can be fixed automatically")
 
 
 def _home() -> str:

@@ -1,4 +1,4 @@
-"""`checkpoint`: saving the state of a task, and taking it up again."""
+"""`checkpoint`: save the state of a task, and resume it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import events, forms, resume, save, versions
-from memctl.task.resume import Missing, Resumption
+from memctl.task.resume import Missing
 from memctl.task.save import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
 
 # The options by which a checkpoint says something: fields of a state, the statuses of its steps, and what it is.
 _saying = options(
-    click.option("--task", "goal", default="", callback=not_empty, metavar="TEXT", help="What it is all for."),
+    click.option(
+        "--task", "goal", default="", callback=not_empty, metavar="TEXT", help="The goal that the task serves."
+    ),
     text_options(
-        ("--phase", "phase", "Which phase of the workflow."),
+        ("--phase", "phase", "The phase of the workflow."),
         ("--planned", "planned", "A step not begun. Repeatable."),
         ("--doing", "in_progress", "A step begun. Repeatable."),
         ("--done", "done", "A step finished. Repeatable."),
@@ -42,7 +44,7 @@ _saying = options(
         ("--summary", "summary", "What the window came to. Repeatable."),
         ("--input", "inputs", "What is needed for it. Repeatable."),
         ("--expect", "success_criteria", "What is to come out. Repeatable."),
-        ("--constraint", "constraints", "What binds, or none. Repeatable."),
+        ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
         check=said,
     ),
     click.option(
@@ -51,7 +53,7 @@ _saying = options(
     click.option(
         "--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the agent's working set."
     ),
-    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
+    click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this one continues."),
     click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
 )
 
@@ -104,9 +106,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 )
 @click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
 @limit_option(20)
-@click.option(
-    "--all", "everything", is_flag=True, help="Also those deleted since, which `memctl restore ID` brings back."
-)
+@click.option("--all", "everything", is_flag=True, help="Also list deleted ones, which `memctl restore ID` restores.")
 @reading
 @click.pass_context
 def list_command(
@@ -117,7 +117,7 @@ def list_command(
     `memctl maintain` deletes those that newer ones have replaced; Git keeps them.
     """
     if everything and at is not None:
-        raise MemctlError("--all is about the worktree, and goes without --at", exit_code=USAGE)
+        raise MemctlError("--all lists checkpoints of the worktree; leave out --at", exit_code=USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     workflow = events.workflow(memory, workflow) if workflow else ""
     found = versions.read(snapshot, workflow)
@@ -130,6 +130,7 @@ def list_command(
     else:
         output.columns([*(_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
         output.rest(len(found.checkpoints) + len(gone), len(shown) + len(gone), "there are no checkpoints")
+    _note_rest(memory, shown)
     output.faults(memory, found.faults)
     ctx.exit(REFUSED if found.faults else OK)
 
@@ -142,28 +143,20 @@ def list_command(
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
-@click.option(
-    "--format",
-    "-f",
-    "form",
-    type=click.Choice(list(_FORMS)),
-    default="markdown",
-    show_default=True,
-    help="How to write it.",
-)
+@click.option("--format", "-f", "form", type=click.Choice(list(_FORMS)), default="markdown", show_default=True,
+              help="The output format.")  # fmt: skip
 @reading
 @click.pass_context
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
-    found, closed = versions.readable(
-        snapshot, versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
-    )
+    saved = versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    found, closed = versions.readable(snapshot, saved)
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
         output.text(_FORMS[form](found), newline=False)
-    _tell_closed(closed)
+    _note_rest(memory, [found], closed)
 
 
 @command(
@@ -175,7 +168,7 @@ def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_js
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
 @click.option(
-    "--allow-stale", is_flag=True, help="Go on although there is a newer checkpoint, or one of the same version."
+    "--allow-stale", is_flag=True, help="Resume even if there is a newer checkpoint, or another of the same version."
 )
 @click.option("--strict", is_flag=True, help="Refuse if anything is missing, not only task and next step.")
 @json_option
@@ -185,22 +178,30 @@ def resume_command(
 ) -> None:
     """Print what somebody who knows nothing else needs to continue from a checkpoint, in at most 9,500 characters.
 
-    It says what the checkpoint lacks, and how branch, commits and files have changed since. Exit code 1: it can't be
-    resumed, since it is stale or lacks the task or the next step.
+    It says what the checkpoint lacks, and how branch, commits and files have changed since. A branch without a
+    checkpoint goes on with the task that it was made from. Exit code 1: it can't be resumed, since it is stale or lacks
+    the task or the next step.
     """
     memory = memory_access.memory(ctx)
     snapshot = memory_access.readable(memory, None)
     found = resume.prepare(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
-        output.json("resumption", _resumption_data(memory, found, obstacles))
+        data = {name: getattr(found, name) for name in ("missing", "drift", "twins")}
+        data |= {"resumable": not obstacles, "obstacles": obstacles, "newer": found.newer.id if found.newer else None}
+        data |= {"next_window": found.checkpoint.window_id + 1, **msgspec.structs.asdict(found.text)}
+        output.json("resumption", {**data, "checkpoint": _data(memory, found.checkpoint)})
     elif obstacles:
-        lines = [f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]
-        raise MemctlError("\n".join(lines), _hint(found))
+        hint = "`memctl checkpoint save` with what is missing"
+        if found.newer is not None:
+            hint = "resume from that one (pull or merge if it is not here), or say --allow-stale"
+        elif found.twins:
+            hint = "give the id of the one to go on from"
+        raise MemctlError("\n".join([f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint)
     else:
         output.text(found.text.text, newline=False)
         _note_missing(found.missing)
-    _tell_closed(found.closed)
+    _note_rest(memory, [found.checkpoint], found.closed)
     ctx.exit(REFUSED if obstacles else OK)
 
 
@@ -214,8 +215,20 @@ def _workflow(memory: Memory, snapshot: Snapshot, given: str) -> str:
 
 
 def _note_missing(missing: Sequence[Missing]) -> None:
-    """Say what a checkpoint lacks: what nobody can go on without, and what only `resume --strict` insists on."""
+    """Print what a checkpoint lacks: what nobody can continue without, and what only `resume --strict` requires."""
     output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
+
+
+def _note_rest(memory: Memory, shown: Sequence[Checkpoint], closed: int = 0) -> None:
+    """Say which of some checkpoints wait for their commit, and how much of one is kept from the reader."""
+    if memory_access.has_pending(memory):
+        from memctl.store import entry_state
+
+        names = {name for entry in entry_state.entries(memory) if not entry.undone for name in entry.change.ids}
+        output.note(*(f"{one.checkpoint_id} is not committed: `memctl commit`" for one in shown
+                      if one.checkpoint_id in names))  # fmt: skip
+    if closed:
+        output.note(f"{closed:,} files and records are left out: their owners keep them to some (`memctl own list`)")
 
 
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:
@@ -226,28 +239,3 @@ def _row(one: Checkpoint) -> tuple[str, ...]:
     claimed = f", {len(one.claimed)} claimed" if one.claimed else ""
     steps = f"{len(one.done)} done{claimed}, {len(one.in_progress)} in progress, {len(one.planned)} planned"
     return one.checkpoint_id, one.saved_at, one.saved_by, steps, one.goal
-
-
-def _resumption_data(memory: Memory, found: Resumption, obstacles: list[str]) -> dict[str, Any]:
-    return {
-        "resumable": not obstacles,
-        "obstacles": obstacles,
-        **{name: getattr(found, name) for name in ("missing", "drift", "twins")},
-        "newer": found.newer.id if found.newer else None,
-        "next_window": found.checkpoint.window_id + 1,
-        **msgspec.structs.asdict(found.text),
-        "checkpoint": _data(memory, found.checkpoint),
-    }
-
-
-def _tell_closed(number: int) -> None:
-    if number:
-        output.note(f"{number:,} files and records are left out: their owners keep them to some (`memctl own list`)")
-
-
-def _hint(found: Resumption) -> str:
-    if found.newer is not None:
-        return "resume from that one (pull or merge if it is not here), or say --allow-stale"
-    if found.twins:
-        return "give the id of the one to go on from"
-    return "`memctl checkpoint save` with what is missing"

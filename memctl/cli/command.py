@@ -78,8 +78,9 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None = None) -> Callable[[F], F]:
-    """Options that take a text each: flag, parameter and help. One whose help ends in "Repeatable." may come several
-    times; `check` is the callback of each.
+    """Return options that take a text each, from rows of flag, parameter and help.
+
+    An option whose help ends in "Repeatable." may occur several times; `check` is the callback of each.
     """
     return options(
         *(
@@ -96,22 +97,18 @@ def text_options(*rows: tuple[str, str, str], check: Callable[..., Any] | None =
 def limit_option(default: int) -> Callable[[F], F]:
     """Add `--limit`: how many items a list prints."""
     return click.option(
-        "--limit", type=click.IntRange(min=0), default=default, show_default=True, help="How many at most; 0 for all."
+        "--limit",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        help="Show at most this many; 0 shows all.",
     )
 
 
-def json_option(function: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON: an envelope with schema, kind and data.")(
-        function
-    )
-
-
-def at_option(function: F) -> F:
-    return click.option("--at", "at", metavar="REV", help="Read the memory as it was at a commit, branch or tag.")(
-        function
-    )
-
-
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON: an envelope with schema, kind and data."
+)
+at_option = click.option("--at", "at", metavar="REV", help="Read the memory as it was at a commit, branch or tag.")
 # The options of every command that reads records.
 reading = options(at_option, json_option)
 
@@ -177,21 +174,17 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
     from memctl.record.kinds import KINDS, SEVERITIES
 
     statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))
+    choices = (
+        ("type", "types", [*KINDS, *more_types]),
+        ("status", "statuses", statuses),
+        ("severity", "severities", SEVERITIES),
+    )
     return options(
-        click.option(
-            "--type",
-            "types",
-            multiple=True,
-            type=click.Choice([*KINDS, *more_types]),
-            help="Only this type. Repeatable.",
-        ),
-        click.option("--status", "statuses", multiple=True, type=click.Choice(statuses), help="Only this. Repeatable."),
-        click.option(
-            "--severity",
-            "severities",
-            multiple=True,
-            type=click.Choice(SEVERITIES),
-            help="Only this severity. Repeatable.",
+        *(
+            click.option(
+                f"--{name}", plural, multiple=True, type=click.Choice(among), help=f"Only this {name}. Repeatable."
+            )
+            for name, plural, among in choices
         ),
         click.option(
             "--tag",
@@ -200,10 +193,10 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="Only with this tag. Repeatable: all of them.",
+            help="Only with this tag. Repeatable: a record needs all.",
         ),
         click.option(
-            "--importance", type=click.IntRange(1, 10), default=None, help="Only of at least this importance."
+            "--importance", type=click.IntRange(1, 10), default=None, help="Only with at least this importance."
         ),
         click.option(
             "--section",
@@ -218,7 +211,7 @@ def filtering(function: F, more_types: Sequence[str] = ()) -> F:
         ),
         click.option("--until", default="", metavar="TIME", help="Only up to this time."),
         click.option("--archived", is_flag=True, help="Only archived records."),
-        click.option("--all", "everything", is_flag=True, help="Archived records too."),
+        click.option("--all", "everything", is_flag=True, help="Archived records, too."),
     )(function)
 
 

@@ -29,18 +29,18 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("find", "List records."),
         "search": ("search", "Search records, pages and past sessions, best match first."),
         "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
-        "next": ("next_work", "Show what to begin: work that nothing open blocks, best first."),
+        "next": ("next_work", "Show what to work on next: unblocked work, best first."),
         "index": ("navigate", "Show the navigation index: which § markers there are."),
         "why": ("why", "Show what explains a file or a line: sections, records, commits."),
-        "impact": ("impact", "Say what a change of files touches, and which pages it makes stale."),
+        "impact": ("impact", "Show what a change of files touches, and which pages it makes stale."),
     },
     "Hand to a model": {
-        "guide": ("guide", "Say when and how an agent uses memctl, a page at a time."),
+        "guide": ("guide", "Show when and how an agent uses memctl, a page at a time."),
         "rehydrate": ("pack", "Print what an agent needs to start work, within a token budget."),
         "prompt": ("pack", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
         "mcp": ("mcp", "Serve the memory to a program by the Model Context Protocol."),
-        "load": ("pack", "Answer what an agent's reply asks for, and list what may go."),
+        "load": ("pack", "Print what an agent's reply asks for, and list what it no longer needs."),
         "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
         "summarize": ("summary", "Show what is in a large file, within a token budget."),
@@ -52,9 +52,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Measure": {
         "tokens": ("tokens", "Count the tokens of files."),
-        "budget": ("budget", "Divide a context window, and say how full it is."),
+        "budget": ("budget", "Divide a context window, and show how full it is."),
         "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
-        "policy": ("policy", "Say when to work in parallel, when to compress, and whether the threshold fits."),
+        "policy": ("policy", "Judge when to work in parallel, when to compress, and whether the limits fit your log."),
         "window": ("window", "Manage what is in a model's context window."),
     },
     "Change": {
@@ -64,13 +64,13 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "resolve": ("change", "Resolve issues, or finish states."),
         "reopen": ("change", "Open resolved issues or finished states again."),
         "archive": ("change", "Archive records."),
-        "unarchive": ("change", "Bring archived records back."),
+        "unarchive": ("change", "Take records out of the archive."),
         "undo": ("undo", "Undo the last change of the memory, in a new commit."),
         "delete": ("change", "Delete records; Git keeps them."),
-        "restore": ("change", "Bring back a deleted record or checkpoint, or an earlier version of a record."),
+        "restore": ("change", "Restore a deleted record or checkpoint, or an earlier version of a record."),
         "redact": (
             "redact",
-            "Redact a credential that got in, everywhere in this clone, and say what can't be reached.",
+            "Redact a credential that got in, everywhere in this clone, and list what can't be reached.",
         ),
         "maintain": ("maintain", "Archive and delete what is due, and fold access counts in."),
     },
@@ -90,7 +90,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Project": {
         "init": ("project", "Set up a memory in this repository, and name the next commands."),
         "demo": ("project", "Make an example to try: a small shop's repository, with its memory."),
-        "status": ("status", "Show where things stand, and what needs attention."),
+        "status": ("status", "Show the state of the memory, and what needs attention."),
         "commit": ("project", "Commit each pending change with its own message, and then all edits made by hand."),
         "check": ("check", "Check that the memory is consistent; it never writes."),
         "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),
@@ -111,19 +111,9 @@ EVERY_DAY = (
 # guess that has one meaning is not worth a second run. Nothing gets more dangerous: `delete` can be undone.
 SYNONYMS = {
     "find": "search", "grep": "search", "rm": "delete", "remove": "delete", "close": "resolve", "done": "resolve",
-    "todo": "next", "ls": "list", "cat": "show", "revert": "undo",
+    "todo": "next", "ls": "list", "cat": "show", "view": "show", "get": "show", "revert": "undo", "decision": "decide",
+    "bug": "issue", "lesson": "learn", "stats": "status",
 }  # fmt: skip
-_RECORDING = "`memctl decide`, `issue`, `state` or `learn` makes a record, `memctl section add` describes a part"
-# Words that mean something else than one command: what to type instead.
-LEADS = {
-    **dict.fromkeys(("add", "new", "create", "record", "note"), _RECORDING),
-    **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes"),
-    **dict.fromkeys(("board", "dashboard", "ui"), "`memctl status` shows where things stand"),
-    **dict.fromkeys(
-        ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` what explains it"
-    ),
-    "version": "`memctl --version` prints it",
-}
 
 
 def of_kinds() -> dict[str, Kind]:

@@ -1,4 +1,4 @@
-"""`context-summary`: what goes from one phase to the next."""
+"""`context-summary`: the summary that one phase passes to the next."""
 
 from __future__ import annotations
 
@@ -32,11 +32,17 @@ _DECIDE = "say it as --decision, or in the text as a line such as `Decision: PRO
 )
 @click.argument("source", metavar="[FILE|-]", required=False)
 @click.option(
-    "--decision", type=click.Choice(DECISIONS, case_sensitive=False), help="The decision. [default: the text's]"
+    "--decision",
+    type=click.Choice(DECISIONS, case_sensitive=False),
+    help="The decision to begin with. [default: the one in the text]",
 )
-@click.option("--budget", type=click.IntRange(min=10), default=BUDGET, show_default=True, help="Tokens at most.")
+@click.option(
+    "--budget", type=click.IntRange(min=10), default=BUDGET, show_default=True, help="Maximum number of tokens."
+)
 @token_counter.model_option
-@click.option("--check", "checking", is_flag=True, help="Print what is against the rules; exit 1 if anything is.")
+@click.option(
+    "--check", "checking", is_flag=True, help="Only list what breaks the rules; exit code 1 if anything does."
+)
 @json_option
 @click.pass_context
 def context_summary_command(
@@ -74,8 +80,8 @@ def context_summary_command(
     if not (enforced.kept or enforced.paths):
         reasons = "; ".join(dict.fromkeys(one.reason for one in enforced.dropped))
         raise MemctlError(
-            f"nothing is left that the next phase could use: {reasons or 'the text is empty'}",
-            "let the sub-agent say what it found and what is to be done",
+            f"the text has nothing for the next phase: {reasons or 'the text is empty'}",
+            "ask the sub-agent for what it found and what is to be done",
         )
     saved = _saved(given, found, enforced, counter)
     if as_json:
@@ -115,7 +121,7 @@ def _print_violations(violations: list[Violation], as_json: bool) -> int:
 
 
 def _saved(given: str, found: Returned, enforced: Enforced, counter: Counter) -> dict[str, Any]:
-    """Return what was returned, what goes on of it, and what does not by its parts, in tokens."""
+    """Return in tokens how much was returned, how much is passed on, and how much was left out by type."""
     returned_tokens = counter.tokens(given, "json" if found.discarded else "markdown")
     saving = max(0.0, 1 - enforced.tokens / returned_tokens) if returned_tokens else 0.0
     discarded = {name: counter.tokens(text, "json") for name, text in found.discarded.items()}
@@ -138,7 +144,7 @@ def _data(enforced: Enforced, found: Returned) -> dict[str, Any]:
 
 
 def _tell(enforced: Enforced, saved: dict[str, Any]) -> None:
-    """On stderr: what was left out and why, what speaks against what was kept, and what that saves."""
+    """Print on stderr what was left out and why, which rules are broken, and how much was saved."""
     notes = []
     for one in enforced.dropped:
         where = f", line {one.line}" if one.line else ""
@@ -150,4 +156,6 @@ def _tell(enforced: Enforced, saved: dict[str, Any]) -> None:
         notes.append("warning: nothing in it that the next phase could act on")
     notes += [f"discarded: {name} ({tokens:,} tokens)" for name, tokens in saved["discarded"].items()]
     output.note("\n".join(notes)) if notes else None
-    output.note(f"{saved['tokens_returned']:,} tokens returned, {enforced.tokens:,} go on: {saved['saving']:.0%} saved")
+    output.note(
+        f"{saved['tokens_returned']:,} tokens returned, {enforced.tokens:,} passed on: {saved['saving']:.0%} saved"
+    )

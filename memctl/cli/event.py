@@ -1,4 +1,4 @@
-"""`event`: what happens in a workflow."""
+"""`event`: record and show events of a workflow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memctl.task import events as task_events
 from memctl.task.event_xml import event_xml
 from memctl.text.phrases import some
 
-workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
+workflow_option = click.option("--workflow", default="", metavar="NAME", help="The workflow. [default: the branch's]")
 _SHOWN = 5  # unreadable lines that a warning names
 _WHEN = ("before", "after")
 _SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The working set"),
@@ -29,16 +29,16 @@ _SIZES = {"scs": ("TOKENS", "The shared context slice"), "aws": ("TOKENS", "The 
 
 # The options by which an event says something.
 _said = options(
-    click.option("--to", "target_agent", default="", metavar="AGENT", help="Who comes next."),
+    click.option("--to", "target_agent", default="", metavar="AGENT", help="The agent that comes next."),
     text_options(
-        ("--phase", "phase", "Which phase of the workflow."),
+        ("--phase", "phase", "The phase of the workflow."),
         ("--action", "action_taken", "What was done."),
-        ("--mission", "mission", "What it is all for."),
+        ("--mission", "mission", "The goal that the work serves."),
         ("--decision", "critical_decisions", "A decision to know. Repeatable."),
-        ("--constraint", "constraints", "What binds, or none. Repeatable."),
+        ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
         ("--input", "inputs", "What the next agent is given. Repeatable."),
-        ("--expect", "expected_outputs", "What it is to bring. Repeatable."),
-        ("--output", "deliverables", "What came out of a phase. Repeatable."),
+        ("--expect", "expected_outputs", "A result that is expected. Repeatable."),
+        ("--output", "deliverables", "A result of the phase. Repeatable."),
     ),
     *(
         click.option(
@@ -69,7 +69,7 @@ _said = options(
         "The context was compressed.",
     ),
 )
-@click.option("--type", "event_type", required=True, type=click.Choice(TYPES), help="What happens.")
+@click.option("--type", "event_type", required=True, type=click.Choice(TYPES), help="The type of event.")
 @workflow_option
 @_said
 @json_option
@@ -143,7 +143,7 @@ def list_command(
     type=click.Choice(["xml", "json"]),
     default="xml",
     show_default=True,
-    help="How to write it.",
+    help="The output format.",
 )
 @json_option
 @click.pass_context
@@ -153,7 +153,7 @@ def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: 
     event = next((one for one in reversed(stream.events) if number in (None, one.sequence)), None)
     if event is None:
         told = f"there is no event {number}" if number else "there are no events"
-        raise MemctlError(told, "`memctl event list --limit 0` lists those there are", USAGE if number else REFUSED)
+        raise MemctlError(told, "`memctl event list --limit 0` lists all events", USAGE if number else REFUSED)
     if as_json or form == "json":
         output.json("event", _data(event))
         return
@@ -176,7 +176,7 @@ def compressions(events: Sequence[WorkflowEvent], until: WorkflowEvent) -> int:
 
 
 def _data(event: WorkflowEvent) -> dict[str, Any]:
-    """Return an event for JSON: every field, said or not."""
+    """Return an event for JSON, with every field, empty or not."""
     data = {name: getattr(event, name) for name in event.__struct_fields__}
     for name in ("before_state", "after_state"):
         data[name] = msgspec.structs.asdict(data[name])
@@ -196,5 +196,5 @@ def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
         output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints keep what matters in it")
     waiting = task_events.since_checkpoint(stream.events, workflow)
     if task_events.is_due(waiting):
-        output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: one is due")
+        output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: save a new one")
         output.note("hint: `memctl checkpoint save` saves one that includes them")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ _FORMATS = ("adr", "jsonl")
 _TRACKERS = ("beads", "backlog")  # which only come in
 _SHOWN = 10  # names to print on one line
 _NOTED = 20  # notes to print; an import of thousands may have as many
-_STEP = 250  # lines of an import from one look at the progress bar to the next
 
 
 @command(
@@ -79,7 +78,10 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         _import_tracker(memory, format_, source, flags, is_strict=strict)
         return
     if strict:
-        raise MemctlError("--strict goes with a format", "JSON Lines and Markdown come in all or none", USAGE)
+        raise MemctlError("--strict needs a format", "JSON Lines and Markdown are always imported all or none", USAGE)
+    if Path(source).is_dir():
+        hint = f"say what is in it: `memctl import adr {source}`, or `memctl import backlog {source}`"
+        raise MemctlError(f"{source} is a folder", hint, USAGE)
     text = read(source)
     from memctl.exchange import markdown
 
@@ -87,20 +89,19 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         _import_markdown(memory, source, text, flags)
         return
     lines = text.split("\n")
-    _carry_out(
-        memory, lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), _with_progress(lines)), flags
-    )
+    _carry_out(memory, lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), lines), flags)
 
 
 def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str, Any]) -> None:
-    """Carry an import out, and report it: what came in, what was there already, what was read otherwise."""
+    """Run an import and report it: what was imported, what was skipped, what was read differently."""
     found: list[Imported] = []
 
     def plan(sequence: Any) -> Change:
         found.append(bring(sequence))
         return found[-1].change
 
-    result = transaction.carry_out(memory, plan, write_options(flags))
+    with report.working("importing"):
+        result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[-1]
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -110,9 +111,9 @@ def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str
     for line in imported.notes[:_NOTED]:
         output.note(output.plain(f"note: {line}"))
     if len(imported.notes) > _NOTED:
-        output.note(f"… and {len(imported.notes) - _NOTED:,} notes more: --json has all")
+        output.note(f"… and {len(imported.notes) - _NOTED:,} more notes: --json has all")
     if imported.known:
-        output.note(f"there already: {_few(list(imported.known))}")
+        output.note(f"already imported: {_few(list(imported.known))}")
 
 
 @command(
@@ -131,8 +132,8 @@ def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str
     type=click.Choice(("madr", "nygard")),
     help="With `adr`: the form to write. [default: the one a decision came in, else madr]",
 )
-@click.option("--force", is_flag=True, help="With `adr`: overwrite files that say something else.")
-@click.option("--dry-run", "-n", is_flag=True, help="With `adr`: say what would be written, and write nothing.")
+@click.option("--force", is_flag=True, help="With `adr`: overwrite files that differ.")
+@click.option("--dry-run", "-n", is_flag=True, help="With `adr`: show what would be written, and write nothing.")
 @reading
 @click.pass_context
 def export_command(
@@ -163,21 +164,10 @@ def export_command(
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _with_progress(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of an import, with a progress bar on a terminal."""
-    show = memory_access.progress("importing")
-    for number, line in enumerate(lines):
-        if show and number % _STEP == 0:
-            show(number, len(lines))
-        yield line
-    if show:
-        show(len(lines), len(lines))
-
-
 def _format_and_place(
     name: str, first: str | None, second: str | None, formats: Sequence[str]
 ) -> tuple[str, str | None]:
-    """Return what the words of a command line say: a format, JSON Lines if none is named, and a file or folder."""
+    """Return the format (JSON Lines by default) and the file or folder that the arguments name."""
     if first in formats:
         return str(first), second
     if second is not None or (name == "export" and first is not None):
@@ -205,7 +195,7 @@ def _import_tracker(memory: Memory, tool: str, source: str, flags: dict[str, Any
     def bring(sequence: Any) -> Imported:
         snapshot = load.disk(memory)
         if tool == "beads":
-            return trackers.import_beads(memory, sequence, snapshot, _with_progress(lines), is_strict=is_strict)
+            return trackers.import_beads(memory, sequence, snapshot, lines, is_strict=is_strict)
         return trackers.import_backlog(memory, sequence, snapshot, Path(source), is_strict=is_strict)
 
     _carry_out(memory, bring, flags)
@@ -239,7 +229,8 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
         )
         return found[0].change
 
-    result = transaction.carry_out(memory, plan, write_options(flags))
+    with report.working("importing"):
+        result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[0]
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -255,17 +246,17 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
 
 
 def _tell(imported: ImportedFolder) -> None:
-    """Say on stderr what an import left alone, and where a file could be read in several ways."""
+    """Print on stderr what an import skipped, and which files could be read in several ways."""
     output.warnings(output.plain(f"left out: {line}") for line in imported.refused)
     for line in imported.notes:
         output.note(f"note: {line}")
     if imported.passed:
-        output.note(f"passed over, not called as a record is: {_few(imported.passed)}")
+        output.note(f"skipped, not named like a record: {_few(imported.passed)}")
     if imported.known:
-        output.note(f"there already: {_few(imported.known)}")
+        output.note(f"already imported: {_few(imported.known)}")
     if imported.changed:
         names = [f"{file} ({identifier})" for file, identifier in imported.changed.items()]
-        output.note(f"left alone, differs from its decision: {_few(names)}")
+        output.note(f"left as it is, differs from its decision: {_few(names)}")
         output.note("hint: `memctl edit ID` takes a change over, `memctl export adr DIR --force` writes decisions out")
 
 
@@ -289,8 +280,8 @@ def _export_adr(
     changed = [item.file for item in exported if item.state == "edited"]
     if changed and write and not force:
         raise MemctlError(
-            f"nothing was written, for these files say something else: {_few(changed)}",
-            "--force overwrites them; what they have that the memory has not would be lost",
+            f"nothing was written, because these files differ from their decisions: {_few(changed)}",
+            "--force overwrites them; what only they say would be lost",
             REFUSED,
         )
     if write:
@@ -310,4 +301,4 @@ def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *,
     if not exported:
         output.note("no decision is selected")
     if dry_run and any(item.state == "edited" for item in exported):
-        output.note("hint: what says `edited` is overwritten with --force only")
+        output.note("hint: --force overwrites files that are marked `edited`")

@@ -1,4 +1,4 @@
-"""`files`."""
+"""The command `memctl files`."""
 
 from __future__ import annotations
 
@@ -41,10 +41,26 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 )
 @click.option("--task", default="", metavar="TEXT", help="What the work is about.")
 @click.option("--active", multiple=True, metavar="PATH", help="A file that is being worked on. Repeatable.")
-@click.option("--path", "globs", multiple=True, metavar="GLOB", help="Only such files, as in .gitignore. Repeatable.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many to show; 0 for all.")
-@click.option("--window", type=click.IntRange(min=1), default=_WINDOW, show_default=True, help="The model's window.")
-@click.option("--used", type=click.IntRange(min=0), default=0, show_default=True, help="Tokens of it in use already.")
+@click.option(
+    "--path",
+    "globs",
+    multiple=True,
+    metavar="GLOB",
+    help="Only files that match this glob, as in .gitignore. Repeatable.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Show at most this many; 0 shows all."
+)
+@click.option(
+    "--window", type=click.IntRange(min=1), default=_WINDOW, show_default=True, help="Tokens of the model's window."
+)
+@click.option(
+    "--used",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Tokens of the window that are already in use.",
+)
 @click.option(
     "--least",
     type=click.FloatRange(0, 100),
@@ -102,7 +118,8 @@ def files_command(
 def _pack(
     memory: Memory, snapshot: Snapshot, found: Priorities, wish: tuple[str, int], given: Packing, *, as_json: bool
 ) -> None:
-    """Print the files to load ahead; their tokens are counted as those of the kind among them that has most."""
+    """Print the files to load ahead; tokens are counted as those of the kind among them that has most tokens per
+    character."""
     task, budget = wish
     counter = counter_of(memory, given)
     kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
@@ -134,19 +151,19 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
         free = ", ".join(
             f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in load_plan.reserve_of(room.window).items()
         )
-        output.note(f"left free for {free}")
+        output.note(f"tokens left free: {free}")
     if len(shown) < len(found.files):
         output.note(f"{len(found.files) - len(shown):,} more files: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
-        output.note(f"never enters: {path}: {reason}")
+        output.note(f"never enters a context: {path}: {reason}")
     if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
         output.note("some of this code is read by its lines, or not at all; memctl's extra `languages` parses it")
     for path, reason in found.unsearched if explain else ():
-        output.note(f"its text is not searched: {path}: {reason}")
+        output.note(f"text not searched: {path}: {reason}")
     if later := sum(reason == LATER for _, reason in found.refused):
-        output.note(f"hint: {later:,} large files are not looked at yet; the next run goes on with them")
+        output.note(f"hint: {later:,} large files are not ranked yet; the next run ranks them")
     if found.refused and not explain:
-        output.note(f"{len(found.refused):,} more never enter: --explain says why")
+        output.note(f"{len(found.refused):,} more files never enter a context: --explain says why")
 
 
 def _tokens(count: Count) -> str:
@@ -154,7 +171,7 @@ def _tokens(count: Count) -> str:
 
 
 def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
-    """Each file's points with their reasons below it."""
+    """Print the files, and below each the points that it got with the reasons."""
     lines: list[tuple[str, ...]] = []
     for choice, row in zip(shown, rows, strict=True):
         parts = choice.score

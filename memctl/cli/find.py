@@ -21,7 +21,7 @@ _OVER = ("resolved", "done", "superseded", "rejected", "wontfix", "archived")
 
 
 def status_style(cell: str) -> dict[str, Any]:
-    """Return how a list shows a status with its severity: what is bad in colour, what is over faint."""
+    """Return the style of a status in lists: coloured if it is bad, faint if it is closed."""
     if any(word in cell for word in _OVER):
         return {"dim": True}
     colour = next((colour for word, colour in _COLOURS.items() if word in cell), None)
@@ -47,7 +47,7 @@ STYLES: tuple[output.Style, ...] = ({"fg": "yellow"}, status_style, {"bold": Tru
 @click.option(
     "--sort", "order", type=click.Choice(list(ORDERS)), default="date", show_default=True, help="What to order by."
 )
-@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @limit_option(50)
 @reading
 @click.pass_context
@@ -70,7 +70,7 @@ def list_command(
     `blocks` of its own or of its parent. Work with open parts is begun by its parts.
     """
     if ready and blocked:
-        raise MemctlError("what is ready is not blocked", "give --ready or --blocked", USAGE)
+        raise MemctlError("--ready and --blocked exclude each other", "give one of them", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
     filters = memory_access.filters(memory, **given)
     waits: dict[str, Sequence[Record]] = {}
@@ -89,7 +89,7 @@ def list_command(
         below = [_waits(waits.get(record.memory_id, ())) for record in shown]
         output.columns([row(record) for record in shown], STYLES, below)
         is_there = total or at is None or snapshot.names("")
-        output.rest(total, len(shown), "no records of that kind" if is_there else f"{at} has no memory")
+        output.rest(total, len(shown), "no records match" if is_there else f"{at} has no memory")
     ctx.exit(output.finish(memory, snapshot))
 
 
@@ -119,7 +119,7 @@ def _waits(blockers: Sequence[Record]) -> str:
 
 
 def row(record: Record) -> tuple[str, ...]:
-    """Return what a list shows of a record, cell by cell."""
+    """Return the cells of a record's row in a list."""
     state: str = record.severity or ""
     if record.completion_percentage is not None:
         state = f"{record.completion_percentage} %"

@@ -1,4 +1,4 @@
-"""What to do first in a repository that has just got a memory: import decisions, install hooks, name its parts."""
+"""First steps in a repository that has just got a memory: import decisions, install hooks, add sections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHOLE = 0.6  # the share of all files from which on a folder is no part, but wh
 
 
 class FirstStep(NamedTuple):
-    """A command to run next, as its words behind `memctl`, and what it is for."""
+    """A command to run next, as the words after `memctl`, and its purpose."""
 
     words: tuple[str, ...]
     purpose: str
@@ -39,13 +39,13 @@ class FirstStep(NamedTuple):
         return shlex.join(("memctl", *self.words))
 
     def arguments(self, top: Path) -> list[str]:
-        """Return the words, with the file or folder to import named whole: `import` takes it as seen from where it is
-        run."""
+        """Return the words with an absolute file or folder to import, since `import` reads it relative to its own
+        directory."""
         return [*self.words[:-1], str(top / self.words[-1])] if self.words[0] == "import" else list(self.words)
 
 
 def propose(memory: Memory) -> list[FirstStep]:
-    """Return the next commands for a repository: those for what lies in it, then those that fit any, three at least."""
+    """Return the next commands for a repository, at least three: those for what it contains, then general ones."""
     tracked = _tracked(memory)
     found = [*_imports(tracked), *_agents(memory, tracked)]
     found.append(FirstStep(("install", "git"), "merge documents without conflicts, check the memory at each commit"))
@@ -89,7 +89,7 @@ def _agents(memory: Memory, tracked: Sequence[str]) -> Iterator[FirstStep]:
 
 
 def propose_sections(memory: Memory, snapshot: Snapshot) -> list[FirstStep]:
-    """Commands that add a section for each part of the repository that none covers: its folders with the most files."""
+    """Return commands that add sections for the folders with most files that no section covers yet."""
     parts = _parts([path for path in _tracked(memory) if not path.startswith(".")])
     covered = {glob.rstrip("*").rstrip("/") for page in snapshot.outline.sections for glob in page.paths}
     titles = {page.title.casefold() for page in snapshot.outline.sections}

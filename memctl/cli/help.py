@@ -1,4 +1,4 @@
-"""`help`."""
+"""The command `memctl help`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`log` and `diff`."""
+"""The commands `memctl log` and `memctl diff`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def log_command(
         # Of the first one listed everybody takes it for granted.
         _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not found[0])
     if not found:
-        output.note("there are no commits of that yet")
+        output.note("no commit matches")
 
 
 @command(
@@ -108,7 +108,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
 
 
 def _bringer(memory: Memory, path: str, at: str | None) -> str:
-    """Return the commit that brought a record's present text, which packs name; "" if none is known."""
+    """Return the commit that brought a record's current text, as packs name it; "" if it is unknown."""
     try:
         last = last_commits(memory, [path], at).get(path)
     except git.GitFailed:  # the history of a partial clone is with its remote
@@ -133,7 +133,7 @@ def _data(memory: Memory, commit: history.Commit) -> dict[str, Any]:
 
 
 def _ids(memory: Memory, commit: history.Commit) -> list[str]:
-    """Return the ids that a commit concerns: from its trailers, or from its paths if it is not memctl's."""
+    """Return the ids of a commit's records: from its trailers, or from its paths if memctl did not make it."""
     found = (ids.id_in_path(path) for path in commit.paths if path.startswith(memory.prefix + "/"))
     return list(commit.trailers.ids) or sorted({identifier for identifier in found if identifier})
 

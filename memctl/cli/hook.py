@@ -1,4 +1,4 @@
-"""`hook`: what agents' programs call, and what came of it."""
+"""`hook`: the commands that agents' programs call, and the log of what they did."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memctl.store import session_dir
 
 
 def _answering(host: Host) -> Command:
-    """Return the command that a host calls. A fault of it is no error: it goes to memctl's own log."""
+    """Return the command that a host calls; an error in it goes to memctl's own log, not to the host."""
 
     @command(
         host.name,
@@ -75,7 +75,7 @@ def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) 
         return
     names = ("at", "event", "session", "where", "fault")
     output.columns([tuple(str(one.get(name, "")) for name in names) for one in shown])
-    output.rest(len(found), len(shown), "there are no faults")
+    output.rest(len(found), len(shown), "there are no errors")
 
 
 @command(
@@ -113,8 +113,10 @@ def _figure(value: float | None, label: str = "median ") -> str:
 
 
 def _root(ctx: click.Context) -> Path:
-    """Return where hooks keep what they know, once what they have begun is done. A memory that can't be opened has such
-    a place, too: then the reason is printed."""
+    """Return the folder of the hooks' state, after finishing their jobs.
+
+    A memory that can't be opened has such a folder, too; then a warning says why.
+    """
     try:
         memory = memory_access.memory(ctx)
     except MemctlError as error:
@@ -127,7 +129,7 @@ def _root(ctx: click.Context) -> Path:
 
 
 class _Hooks(Group):
-    """Answers what there is not with 1: the code of wrong usage, 2, is a veto where a host calls."""
+    """A group whose unknown commands end with exit code 1, since a host reads 2, the code of wrong usage, as a veto."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,4 +1,4 @@
-"""`impact`."""
+"""The command `memctl impact`."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _IN_WORDS = {
 
 
 class ImpactQuery(msgspec.Struct, frozen=True):
-    """What is asked about: a snapshot, the commit it is of ("" for disk and index), and changes, some with their rows.
+    """A question: a snapshot, its commit ("" for disk and index), and changed files, some with their rows.
 
-    `source` is disk, index or the range of commits.
+    `source` is "disk", "index" or the range of commits.
     """
 
     source: str
@@ -65,8 +65,8 @@ class ImpactQuery(msgspec.Struct, frozen=True):
     ("memctl impact --all", "Every stale page, whatever has changed."),
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV]")
-@click.option("--staged", is_flag=True, help="What is staged, as compared with HEAD.")
-@click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Take the change of all files for one of this kind.")
+@click.option("--staged", is_flag=True, help="Compare the index with HEAD.")
+@click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Treat the change of every file as this kind.")
 @click.option("--all", "everything", is_flag=True, help="Name every stale page, not only those that the files reach.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if a page named is stale, or a page can't be read.")
 @json_option
@@ -81,7 +81,7 @@ def impact_command(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Say what a change of files touches, and which pages it makes stale.
+    """Show what a change of files touches, and which pages it makes stale.
 
     A page is suspect if a file that it refers to has changed since its last review, and broken if such a file is gone.
     The kind of change follows from the subjects of the commits (fix, feat), or else from the files themselves.
@@ -105,7 +105,7 @@ def impact_command(
 def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged: bool) -> ImpactQuery:
     repository = memory.repository
     if staged and paths:
-        raise MemctlError("--staged goes without paths and revisions", exit_code=USAGE)
+        raise MemctlError("--staged can't be combined with paths or revisions", exit_code=USAGE)
     if staged:
         return ImpactQuery("index", load.index(memory), "", differences.changed_in_index(repository))
     disk = memory_access.snapshot(memory, None)
@@ -126,7 +126,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
 
 
 def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
-    """Return whether an argument is REV..REV and no path, be it `../other` or a file with such a name."""
+    """Return whether an argument is a range REV..REV and not a path, such as `../other` or a file with that name."""
     if ".." not in text or ".." in text.split("/"):
         return False
     return not disk.files.names().intersection(repository_paths.possible_paths(memory.repository.top, folder, text))
@@ -151,12 +151,12 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
     unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
     if unsought:
         output.note(
-            f"hint: no new paths were looked for of the last {unsought:,} of these; correct the others and try again"
+            f"hint: the last {unsought:,} of these were not searched for new paths; correct the others and try again"
         )
 
 
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
-    """Return what is to be brought up to date for files with one row of the matrix, or for those without one."""
+    """Return what must be updated for files with one row of the matrix, or for those without one."""
     if changed[0].row:
         return [
             (f"  {', '.join(item.documents)}", _IN_WORDS[item.condition])

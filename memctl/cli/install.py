@@ -1,4 +1,4 @@
-"""`install`: Git's hooks and merge drivers, and the hooks of agents, which are shown first and asked for."""
+"""`install`: Git's hooks and merge drivers, and the hooks of agents, which are shown and confirmed first."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class InstallOptions(msgspec.Struct, frozen=True):
 
 
 def run(ctx: click.Context, asked: InstallOptions) -> int:
-    """Show what would change, ask, and do it; the exit code."""
+    """Show what would change, ask, and do it; return the exit code."""
     _check_options(asked)
     folder, repository = _place(ctx, asked)
     originals = OriginalFiles(host_files.state_home(os.environ) if asked.user else _originals_folder(repository))
@@ -98,7 +98,7 @@ def _mode(repository: Repository | None) -> str:
 
 
 def _set_up(asked: InstallOptions, repository: Repository) -> None:
-    """What an installation for a project means for its clone: it is trusted, and has settings of its own."""
+    """Prepare the clone for an installation: trust it, and store its settings; or remove the refspec on --uninstall."""
     if asked.uninstall:
         install.carry_out(repository, install.plan_refspec_removal(repository))
         return
@@ -120,7 +120,7 @@ def _check_options(asked: InstallOptions) -> None:
 
 
 def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository | None]:
-    """Return the folder whose files are changed: the one with the memory, or the user's home."""
+    """Return the folder whose files change: the one with the memory, or the user's home."""
     if asked.user:
         return Path.home(), None
     if asked.uninstall:  # which must work when the memory is gone, too
@@ -162,8 +162,7 @@ def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, o
 
 
 def _program(asked: InstallOptions) -> str:
-    """Return what the hooks call: "", memctl from the PATH; in a user's own settings, if it is not there, its whole
-    path."""
+    """Return the program that hooks call: "" for memctl on the PATH, or its absolute path in a user's own settings."""
     own = install.own_program(sys.argv[0], sys.executable)
     if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
         return ""
@@ -171,7 +170,7 @@ def _program(asked: InstallOptions) -> str:
 
 
 def _is_on_path(own: str) -> bool:
-    """Return whether the PATH leads to this memctl, and not to none or to another program of that name."""
+    """Return whether the PATH leads to this memctl, and not to another program or to none."""
     found = shutil.which("memctl")
     return found is not None and os.path.exists(own) and os.path.samefile(found, own)
 
@@ -196,7 +195,7 @@ def _environment() -> str:
 
 
 def _show(edits: list[Edit]) -> None:
-    """Each change as a unified diff."""
+    """Print each change as a unified diff."""
     for edit in edits:
         if not edit.changes:
             continue
@@ -232,7 +231,7 @@ def _report(asked: InstallOptions, edits: list[Edit], *, done: bool) -> None:
         _advise(HOSTS[asked.what], asked)
         host, text = HOSTS[asked.what], (edits[0].after or b"").decode("utf-8-sig")
         if settings.are_off(text, edits[0].name):
-            output.note(f"warning: {edits[0].name} has `{settings.OFF}` on: no hook runs until that is taken out")
+            output.note(f"warning: {edits[0].name} has `{settings.OFF}` on: no hook runs until you remove it")
         if refused := [one for one in json_edit.extras(text) if one not in host.takes]:
             output.note(
                 f"warning: {host.title} reads no settings with {' and '.join(refused)}: nothing in {edits[0].name}"
@@ -294,10 +293,10 @@ def _data(edit: Edit) -> dict[str, Any]:
 @click.option(
     "--allow",
     type=click.Choice(ALLOW),
-    help="For agents: what they may run of memctl without asking. [default: all, but for what you took out]",
+    help="For agents: the memctl commands that they may run without asking. [default: all but those that you removed]",
 )
 @click.option("--yes", "-y", is_flag=True, help="For agents: write without asking.")
-@click.option("--uninstall", is_flag=True, help="Take away what was installed.")
+@click.option("--uninstall", is_flag=True, help="Remove what was installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @json_option
 @click.pass_context
@@ -345,7 +344,7 @@ def install_command(
 
 
 def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json: bool) -> int:
-    """Set up, or take away, Git's hooks, merge drivers and refspec; the exit code."""
+    """Install or remove Git's hooks, merge drivers and refspec; return the exit code."""
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:
         if not uninstall and agent_env.shell_of(os.environ) is None:  # an agent trusts no clone
@@ -362,9 +361,12 @@ def _install_git(ctx: click.Context, *, uninstall: bool, dry_run: bool, as_json:
 
 def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall: bool) -> None:
     if uninstall:
-        raise MemctlError("memctl did not install it", "take the line out of your crontab", USAGE)
+        raise MemctlError("memctl did not install it", "remove the line from your crontab", USAGE)
     memory = memory_access.memory(ctx)
     text = install.schedule(memory, target, install.own_program(sys.argv[0], sys.executable))
+    if variable := next((name for name in ("vars.MEMCTL", "$MEMCTL_ORIGIN") if name in text), ""):
+        name = variable.removeprefix("vars.").removeprefix("$")
+        output.note(f"hint: set the CI variable {name} to what pip installs memctl from: `git+https://…` or a wheel")
     if as_json:
         output.json("install", {"what": "cron", "for": target, "text": text})
     else:
@@ -372,7 +374,7 @@ def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall
 
 
 def _print_mcp(target: str | None, as_json: bool) -> None:
-    """Print what a program's settings need to start the server; they are the user's, so nothing is written."""
+    """Print the settings with which a program starts the server; they belong to the user, so nothing is written."""
     if target not in CLIENTS:
         raise MemctlError("for which program?", f"--for {'|'.join(CLIENTS)}", USAGE)
     client = CLIENTS[target]
@@ -423,7 +425,7 @@ def _print(step: InstallStep, dry_run: bool) -> None:
 
 
 def _print_writes(step: InstallStep) -> None:
-    """A dry run: a diff of our own script, what else happens to files, and settings."""
+    """Print a dry run: a diff of our own script, other changes of files, and settings."""
     files = step.files
     if files and files.text is not None:
         old, new = output.name(files.old).splitlines(), output.name(files.text).splitlines()

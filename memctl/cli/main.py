@@ -13,7 +13,7 @@ import click
 
 from memctl import __version__
 from memctl.cli import terminal
-from memctl.cli.command_list import LEADS, MODULES, SYNONYMS, all_commands, of_kinds, write_help
+from memctl.cli.command_list import MODULES, SYNONYMS, all_commands, of_kinds, write_help
 from memctl.cli.start import Start
 from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError
 
@@ -54,21 +54,14 @@ class Memctl(click.Group):
         if args and args[0] in SYNONYMS:
             args = [SYNONYMS[args[0]], *args[1:]]
         if args and args[0] not in MODULES and args[0] not in of_kinds() and not args[0].startswith("-"):
-            raise _unknown(args[0], self.list_commands(ctx))
+            from memctl.cli import wrong_words
+
+            raise wrong_words.unknown_command(args[0], self.list_commands(ctx))
         ctx.obj.work_in(ctx.params.get("folder"))
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_help(formatter, ctx.command_path)
-
-
-def _unknown(name: str, commands: list[str]) -> MemctlError:
-    """Say that there is no such command, and what does what its name says."""
-    from difflib import get_close_matches
-
-    near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
-    found = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
-    return MemctlError(f"there is no command {name!r}", LEADS.get(name, found), USAGE, "unknown-command")
 
 
 @click.group(
@@ -93,8 +86,7 @@ def cli(ctx: click.Context, /, folder: Path | None, no_pager: bool) -> Any:
 
 
 def _status(ctx: click.Context, folder: Path | None) -> Any:
-    """Return what memctl does without a command: the status of the memory around the folder, the help where there is
-    none."""
+    """Show the status of the memory, or the help where there is no memory: memctl without a command."""
     from memctl.store import place
 
     ctx.obj.work_in(folder)
@@ -110,7 +102,7 @@ def _status(ctx: click.Context, folder: Path | None) -> Any:
 
 
 def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
-    """Run memctl with some arguments (default: the process's) and return the exit code; `start` if it is made."""
+    """Run memctl with arguments (default: those of the process) and return the exit code; `start` is used if given."""
     given = sys.argv[1:] if arguments is None else arguments
     start = start or Start(given)
     terminal.prepare()
@@ -130,22 +122,23 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
         written = start.memory.written if start.memory else []
         if not written:
             return OK
-        error = _explain(OSError(errno.EPIPE, "its reader is gone", terminal.OUTPUT), written)
+        error = _explain(OSError(errno.EPIPE, "the program that reads the output has ended", terminal.OUTPUT), written)
     except (KeyboardInterrupt, click.Abort):
         error = MemctlError("interrupted", exit_code=INTERRUPTED)
     except Exception as raised:
-        error = _error(raised, start.memory.written if start.memory else [])
+        error = _error(raised, start.memory.written if start.memory else [], given)
     _complain(error, is_json="--json" in given)
     return error.exit_code
 
 
-def _error(raised: Exception, written: list[str]) -> MemctlError:
-    """Return what ended a command, as an error with a message, a hint and an exit code."""
+def _error(raised: Exception, written: list[str], given: list[str]) -> MemctlError:
+    """Return the error for an exception that ended a command, with a message, a hint and an exit code."""
     if isinstance(raised, MemctlError):
         return raised
     if isinstance(raised, click.UsageError):
-        path = raised.ctx.command_path if raised.ctx else "memctl"
-        return MemctlError(raised.format_message(), f"`{path} -h` shows how", USAGE)
+        from memctl.cli import wrong_words
+
+        return wrong_words.usage_error(raised, given)
     if isinstance(raised, click.ClickException):
         return MemctlError(raised.format_message(), exit_code=raised.exit_code)
     if isinstance(raised, OSError):
@@ -162,7 +155,7 @@ def _refuse_broken_text(arguments: list[str]) -> None:
 
 
 def _explain(error: OSError, written: list[str]) -> MemctlError:
-    """Say what an error of the system hit, and what was written before: a script must not write that again."""
+    """Return the error for an OSError; it names what was written before, so that a script does not write that again."""
     message = f"{error.filename or 'a file or pipe that memctl needs'}: {error.strerror or error}"
     if error.filename == terminal.OUTPUT and written:
         hint = "do not run the command again: it has done its work"
@@ -171,7 +164,7 @@ def _explain(error: OSError, written: list[str]) -> MemctlError:
 
 
 def _complain(error: MemctlError, *, is_json: bool) -> None:
-    """Print an error on standard error: for people, or for the program that asked for JSON, as one line of that."""
+    """Print an error on standard error: for people, or as one line of JSON for a program that asked for JSON."""
     if not is_json:
         terminal.complain(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
         return

@@ -1,4 +1,4 @@
-"""`maintain`."""
+"""The command `memctl maintain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands make a summary of: transcripts, and a language model if the user has one."""
+"""Input for summaries: transcripts, and the user's language model if there is one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ no_llm = click.option("--no-llm", is_flag=True, help="Ask no language model, eve
 
 
 def own_name(session: Session, source: str) -> str:
-    """Return what a transcript calls its session, or its file is called; "" if neither says anything."""
+    """Return the session's name in a transcript, or else the file's name; "" if there is neither."""
     return session.id or ("" if source == "-" else Path(source).stem)
 
 
@@ -72,8 +72,7 @@ def _read(sources: tuple[str, ...]) -> list[Session]:
 
 
 def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
-    """Yield what the sub-agents of a session did; a transcript of theirs that can't be read, or is named too, is passed
-    over."""
+    """Yield the transcripts of a session's sub-agents, except unreadable ones and those that are named as arguments."""
     for path in claude_code.of_sub_agents(source):
         if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
             continue
@@ -91,9 +90,9 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
 
     try:
         provider = provider_of(memory)
-        return prose.added(summary, session, provider) if provider and session.events else summary
+        return prose.add_prose(summary, session, provider) if provider and session.events else summary
     except MemctlError as error:
-        output.note(f"warning: no prose: {error.with_hint}")
+        output.note(f"warning: no model writes the prose: {error.with_hint}")
         return summary
 
 

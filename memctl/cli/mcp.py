@@ -1,4 +1,4 @@
-"""`mcp`."""
+"""The command `memctl mcp`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from memctl.errors import USAGE, MemctlError
 def mcp_command(ctx: click.Context) -> None:
     """Serve the memory to a program by the Model Context Protocol, on standard input and output.
 
-    Five tools: recall, why, record, update, hand_over; resources for records and pages, prompts for the guide. It needs
-    the extra `mcp`. What is written is the program's (or MEMCTL_AGENT's), and refused in a clone that is not trusted.
+    It has five tools (recall, why, record, update, hand_over), resources for records and pages, and prompts for the
+    guide. It needs the extra `mcp`. Records are made in the name of the program, or of MEMCTL_AGENT; a clone that is
+    not trusted refuses them.
     """
     if ctx.obj.serve_tools is None:
         raise MemctlError("the server runs as a program of its own", "start `memctl mcp`", USAGE)

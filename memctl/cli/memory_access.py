@@ -1,4 +1,4 @@
-"""Opening the memory for a command: where it is, and which Snapshot of it is asked for."""
+"""Open the memory for a command, and the Snapshot that its options ask for."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl import agent_view
+import memctl.agent_view as agent_view
 from memctl.cli import output
 from memctl.errors import MemctlError
 from memctl.git import git, trust
-from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import agent_env, load
 from memctl.store.memory import Memory, open_memory
@@ -26,13 +25,15 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
 _SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
 # They take no lock, and say what was undone: `status` lists such changes, and writes say it.
-_READS = ("list", "show", "search", "index", "why", "rehydrate")
+_READS = ("list", "show", "search", "index", "why", "rehydrate", "resume")
 _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 
 def memory(ctx: click.Context) -> Memory:
-    """Return the memory around the folder that the command works in, with what hooks of agents do to it done; what it
-    has to remark is printed at the end."""
+    """Return the memory around the command's directory, after finishing the jobs of agents' hooks.
+
+    Its remarks are printed at the end.
+    """
     opened = open_memory(ctx.obj.folder, agent_env.with_agent(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
@@ -78,7 +79,7 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
         is_done = job_queue.wait(opened.hooks, _PATIENCE) or (_writes(ctx) and ctx.obj.finish_jobs(opened.hooks))
     if not is_done:
         output.note(
-            "what an agent's hook has begun is not done yet: `memctl commit` finishes it (`memctl hook log --faults`)"
+            "work that an agent's hook began is unfinished: `memctl commit` finishes it (`memctl hook log --faults`)"
         )
 
 
@@ -91,7 +92,8 @@ def _tell_not_checked_out(opened: Memory) -> None:
 
 
 def _tell_undone(opened: Memory) -> None:
-    """Remark what Git took back before it had a commit. Git is asked only if a text that waits is not on the disk."""
+    """Remark changes that Git undid before they were committed; Git is asked only if a waiting text is not on the
+    disk."""
     if not has_pending(opened):
         return
     from memctl.store import entry_state
@@ -104,21 +106,20 @@ def _tell_undone(opened: Memory) -> None:
 
 
 def has_pending(opened: Memory) -> bool:
-    """Return whether a change waits for its commit, or for Git to say that somebody else made that."""
+    """Return whether a change waits for its commit, or Git may show that somebody else committed it."""
     with suppress(OSError):
         return any(name.endswith(".json") for name in os.listdir(f"{opened.private}/pending"))
     return False
 
 
 def _writes(ctx: click.Context) -> bool:
-    """Return whether a command makes commits, by the options that such commands have."""
+    """Return whether a command makes commits, judged by its options."""
     is_one = "no_commit" in ctx.params or ctx.command.name in ("commit", "sync")
     return is_one and not ctx.params.get("dry_run")
 
 
 def memory_if_any(ctx: click.Context) -> Memory | None:
-    """Return the memory around the folder, or None where there is none; one that is broken raises MemctlError all the
-    same."""
+    """Return the memory around the directory, None if there is none; a broken one raises MemctlError."""
     from memctl.store import place
 
     try:
@@ -141,7 +142,7 @@ def readable(opened: Memory, at: str | None) -> Snapshot:
 
 
 def read(ctx: click.Context, at: str | None) -> tuple[Memory, Snapshot]:
-    """Return the memory around the folder, and what of it an agent may read, now or at a revision."""
+    """Return the memory around the directory, and the part of it that an agent may read, now or at a revision."""
     opened = memory(ctx)
     return opened, readable(opened, at)
 
@@ -155,12 +156,17 @@ def filters(opened: Memory, section: str, since: str, until: str, importance: in
     """Return the filters that the options of `command.filtering` describe."""
     from memctl.search.filters import Filters
 
+    def time(given: str, *, whole_day: bool = False) -> str:
+        from memctl.record import timestamps  # mostly no time is asked for
+
+        return timestamps.parse_option(given, opened.now, whole_day=whole_day)
+
     archived, everything = named.pop("archived"), named.pop("everything")
     return Filters(
         importance_gte=importance or 0,
         section=f"§{section.removeprefix('§')}" if section else "",
-        since=timestamps.parse_option(since, opened.now) if since else "",
-        until=timestamps.parse_option(until, opened.now, whole_day=True) if until else "",
+        since=time(since) if since else "",
+        until=time(until, whole_day=True) if until else "",
         archived=None if everything else archived,
         **named,
     )

@@ -1,4 +1,4 @@
-"""`merge-file`."""
+"""The command `memctl merge-file`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`show` and `index`."""
+"""The commands `memctl show` and `memctl index`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FILES = 4  # the level of the repository's own files
     ("memctl show 3.1 --json", "Fields and content, parent and children, for a program."),
 )
 @click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete("place"))
-@click.option("--tokens", "with_tokens", is_flag=True, help="Say on stderr how many tokens each has.")
+@click.option("--tokens", "with_tokens", is_flag=True, help="Print the number of tokens of each on standard error.")
 @reading
 @click.pass_context
 def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:

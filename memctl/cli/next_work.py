@@ -1,4 +1,4 @@
-"""`next`."""
+"""The command `memctl next`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 3  # pieces of work that others have, by name
 @reading
 @click.pass_context
 def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | None) -> None:
-    """Show what to begin: work that nothing open blocks, best first.
+    """Show what to work on next: unblocked work, best first.
 
     Issues and states are work. The order: what you are working on or were assigned; critical issues; what continues the
     work of the last day; then importance, severity, and how much other work waits for it. Work that others own, work on
@@ -48,12 +48,12 @@ def next_command(ctx: click.Context, /, limit: int, as_json: bool, at: str | Non
 
 def _print_rest(found: NextWork) -> None:
     for line in found.everywhere:
-        output.note(f"keeps everybody from going on: {line}")
-    output.rest(found.total, len(found.choices), "nothing can be begun", "more can be begun: --limit 0 shows all")
+        output.note(f"blocks everybody: {line}")
+    output.rest(found.total, len(found.choices), "no work is ready", "more is ready: --limit 0 shows all")
     if found.blocked:
         output.note(f"{found.blocked:,} blocked by other work: `memctl list --blocked`")
     if found.elsewhere:
-        output.note(f"with others: {some([f'{record.id} ({who})' for record, who in found.elsewhere], _SHOWN)}")
+        output.note(f"others work on: {some([f'{record.id} ({who})' for record, who in found.elsewhere], _SHOWN)}")
 
 
 def _data(memory: Memory, found: NextWork) -> dict[str, Any]:

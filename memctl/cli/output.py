@@ -1,4 +1,4 @@
-"""Printing: text for people, JSON for programs, complaints on stderr."""
+"""Printing: text for people, JSON for programs, warnings on stderr."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def json_text(written: str) -> None:
 
 
 def note(*lines: str) -> None:
-    """Print lines on stderr, harmless for a terminal."""
+    """Print lines on stderr, without characters that control a terminal."""
     for line in lines:
         terminal.complain(line)
 
@@ -111,7 +111,7 @@ def finish(memory: Memory, snapshot: Snapshot) -> int:
 
 
 def faults(memory: Memory, found: Iterable[Fault]) -> None:
-    """Print on stderr what of the memory can't be read, and why."""
+    """Print on stderr which files of the memory can't be read, and why."""
     warnings(f"{memory.prefix}/{fault}" for fault in found)
 
 
@@ -120,7 +120,7 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
     faults(memory, snapshot.faults)
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
-        note(f"hint: {number} file{'s are' if number > 1 else ' is'} left out until mended")
+        note(f"hint: {number} file{'s are' if number > 1 else ' is'} left out until fixed")
 
 
 def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:

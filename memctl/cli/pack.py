@@ -33,9 +33,9 @@ from memctl.record import timestamps
 @click.option("--task", default="", metavar="TEXT", help="What the work is about: records that match come first.")
 @click.option(
     "--section", default="", callback=section_named, shell_complete=complete("section"),
-    help="Only this section, such as 2.1 or its name: its pages, and its records of any weight.",
+    help="Only this section, such as 2.1 or its name: its pages, and its records of any importance.",
 )  # fmt: skip
-@click.option("--since", default="", metavar="TIME", help="Only records from this time on, of any weight.")
+@click.option("--since", default="", metavar="TIME", help="Only records from this time on, of any importance.")
 @click.option("--agent", default="", help="Only records of this agent.")
 @packing()
 @reading
@@ -89,7 +89,7 @@ def prompt_command() -> None:
 )
 @click.option("--role", default="", metavar="TEXT", help="The role that the prompt begins with.")
 @click.option("--role-file", default="", metavar="FILE", help="The same from a file (- for standard input).")
-@click.option("--task", default="", metavar="TEXT", help="What the agent is to do: what bears on it comes first.")
+@click.option("--task", default="", metavar="TEXT", help="What the agent is to do; what is relevant to it comes first.")
 @click.option("--criterion", "criteria", multiple=True, metavar="TEXT", help="When the task is done. Repeatable.")
 @packing(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
@@ -134,13 +134,13 @@ def system(
     type=click.FloatRange(0, 1),
     default=prompt.THRESHOLD,
     show_default=True,
-    help="How relevant something must be to come in.",
+    help="The least relevance of what is included.",
 )
 @packing("xml", budget=f"{prompt.USER_BUDGET}")
 @reading
 @click.pass_context
 def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at: str | None, **options: Any) -> None:
-    """Print a user's message with whatever of the memory is relevant to it behind it, best first."""
+    """Print a user's message, followed by what is relevant to it in the memory, best first."""
     text = read(query) if query == "-" else query
     if not text.strip():
         raise MemctlError("the query is empty", "say what the message is about", USAGE)
@@ -165,7 +165,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
 @reading
 @click.pass_context
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
-    """Answer what an agent's reply asks for, and list what may go.
+    """Print what an agent's reply asks for, and list what it no longer needs.
 
     `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` names what may
     go. Exit code 1: something asked for does not exist.

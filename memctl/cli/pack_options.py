@@ -42,9 +42,9 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
             type=click.Choice([*budget_fill.FORMATS, budget_fill.AUTO]),
             default=default,
             show_default=True,
-            help="How to write it; auto chooses by size and operation.",
+            help="The format; auto chooses by size and operation.",
         ),
-        click.option("--budget", type=click.IntRange(min=1), help=f"Tokens at most. [default: {budget}]"),
+        click.option("--budget", type=click.IntRange(min=1), help=f"Maximum number of tokens. [default: {budget}]"),
         token_counter.model_option,
         click.option(
             "--out",

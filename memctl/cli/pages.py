@@ -24,10 +24,10 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.text import headings
 from memctl.write import pages, transaction
-from memctl.write.pages import Author, Text, with_content
+from memctl.write.pages import Author, PageText, with_content
 
 
-def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[Text, str]:
+def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[PageText, str]:
     """Return the text of a page from its options, file and editor; and the whole text that the editor left, or "".
 
     `page` is the existing page, `title` the editor's heading for a new one.
@@ -38,7 +38,7 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
     if file is not None:
         heading, body = _from_file(file)
         values |= {"title": heading} if heading and "title" not in values else {}
-        text = Text(values, text.content, body)
+        text = PageText(values, text.content, body)
     _refuse_stand_ins(text)
     if not use_editor:
         return text, ""
@@ -49,10 +49,10 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
     values |= {"title": written.title} if written.title else {}
     if is_new and not written.body.strip() and not set(values) - {"id", "section"}:
         raise MemctlError("nothing was written, so nothing is recorded")
-    return Text(values, {}, written.body), written.text
+    return PageText(values, {}, written.body), written.text
 
 
-def _named(kind: PageKind, options: dict[str, Any]) -> Text:
+def _named(kind: PageKind, options: dict[str, Any]) -> PageText:
     """Return the fields that the options set. An empty text, also alone in a list, clears the field."""
     fields = {field.name for field in kind.fields}
     values: dict[str, Any] = {}
@@ -67,10 +67,10 @@ def _named(kind: PageKind, options: dict[str, Any]) -> Text:
         elif name == "title":
             value = value.strip()
         (content if name in fields else values)[name] = value
-    return Text(values, content)
+    return PageText(values, content)
 
 
-def _refuse_stand_ins(text: Text) -> None:
+def _refuse_stand_ins(text: PageText) -> None:
     """Raise MemctlError if a title or option is a stand-in such as "TODO"."""
     refuse_stand_in(text.values.get("title", ""), "title")
     for name, value in text.content.items():
@@ -90,13 +90,13 @@ def _from_file(file: str) -> tuple[str, str]:
     return headings.take_title(text)
 
 
-def _skeleton(kind: PageKind, text: Text) -> str:
+def _skeleton(kind: PageKind, text: PageText) -> str:
     """Return the headings that a page may have, with the given texts filled in."""
     parts = ((field.heading, content_fields.compose(field, text.content.get(field.name, ""))) for field in kind.fields)
     return "\n".join(part or f"## {heading}\n" for heading, part in parts)
 
 
-def _filled(kind: PageKind, text: Text, page: Page | None) -> str:
+def _filled(kind: PageKind, text: PageText, page: Page | None) -> str:
     """Return the text of a file or page with the given fields under their headings."""
     body = text.body if text.body is not None else page.body if page else ""
     return with_content(kind, body.lstrip("\n"), text)
@@ -166,7 +166,7 @@ Prepare = Callable[[Memory, Snapshot, dict[str, Any]], tuple[Plan, str]]
 
 
 def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> None:
-    """Carry a command out. What is written in an editor is written before anything is locked, and kept if refused."""
+    """Run a command on a page; an editor is open before anything is locked, and its text is kept if it is refused."""
     flags = take_flags(given)
     memory = memory_access.memory(ctx)
     author = Author(memory.actor, memory.now)
@@ -182,7 +182,7 @@ def _is_given(options: dict[str, Any]) -> bool:
 
 
 def _refuse_changed(marker: str, before: Page | None, now: Page | None) -> None:
-    """What somebody wrote in the meantime is not to be written over by what an editor left."""
+    """Raise MemctlError if a page was changed while its text was in the editor."""
     if now != before:
         raise MemctlError(f"{marker} was changed while you edited it", "edit it again")
 
@@ -201,7 +201,7 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
         return plan, written
 
     if not _is_given({name: value for name, value in given.items() if name not in FLAGS}):
-        raise MemctlError("nothing to set was given", "`memctl project set -h` shows what can be", USAGE)
+        raise MemctlError("no option was given", "`memctl project set -h` lists the options", USAGE)
     _carry_out(ctx, given, prepare)
 
 
@@ -257,7 +257,7 @@ def _list(kind: PageKind) -> click.Command:
         elif found:
             output.columns([_row(page) for page in found])
         elif not faults:
-            output.note(f"there are none; `memctl {kind.name} add TITLE` makes one")
+            output.note(f"there are no {kind.name}s; `memctl {kind.name} add TITLE` makes one")
         output.faults(memory, faults)
         ctx.exit(REFUSED if faults else OK)
 
@@ -266,7 +266,7 @@ def _list(kind: PageKind) -> click.Command:
 
 
 def _data(memory: Memory, page: Page) -> dict[str, Any]:
-    """Return a page for JSON, the path as seen from the worktree's top."""
+    """Return a page for JSON, with its path relative to the worktree's top."""
     return {**msgspec.structs.asdict(page), "path": memory.tracked(page.path), "kind": page.kind.name}
 
 
@@ -286,7 +286,7 @@ def _group(kind: PageKind, text: str, add: click.Command, edit: click.Command) -
     marker = _marker(f"§{kind.level}.N")
     remove = _command(
         "remove", _remove(kind), f"Take a {kind.name} away; Git keeps it.",
-        [marker, click.Option(["--discard"], is_flag=True, help="Let text go that is in no commit.")],
+        [marker, click.Option(["--discard"], is_flag=True, help="Discard uncommitted text.")],
         (f"memctl {kind.name} remove §{kind.level}.3", "Only if nothing belongs to it any more."),
         (f"memctl {kind.name} remove §{kind.level}.3 --dry-run", "Show what that would do."),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`policy`: when to work in parallel, when to compress, and whether the threshold fits."""
+"""`policy`: judge when to work in parallel, when to compress, and whether the threshold fits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from memctl.window import (
 
 policy_command = Group(
     "policy",
-    help="Say when to work in parallel, when to compress, and whether the threshold fits.",
+    help="Judge when to work in parallel, when to compress, and whether the limits fit your log.",
     no_args_is_help=False,
 )
 
@@ -54,11 +54,11 @@ policy_command = Group(
 @json_option
 @click.pass_context
 def threshold_command(ctx: click.Context, /, source: str | None, threshold: int | None, as_json: bool) -> None:
-    """Review the threshold of the shared slice by a log of observations, and say what to do next.
+    """Review the threshold of the shared slice against a log of observations, and suggest what to do next.
 
-    Without a FILE it is the log of what `policy parallel` and `policy triggers` have judged in this memory. A line of
-    JSON has date and scs (tokens); if there were any, threshold, requests and denied (fan-outs), macro_summaries and
-    no_ops (those that saved nothing). The last seven days count.
+    Without a FILE the log is that of `policy parallel` and `policy triggers` in this memory. A line of JSON has date
+    and scs (tokens), and may have threshold, requests and denied (of fan-outs), macro_summaries and no_ops (those that
+    saved nothing). The last seven days count.
     """
     memory = memory_access.memory_if_any(ctx)
     if source is None and memory is None:
@@ -89,19 +89,30 @@ def threshold_command(ctx: click.Context, /, source: str | None, threshold: int 
 # The options of both commands that look at contexts.
 _inputs = options(
     reading,
-    click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
+    click.option(
+        "--shared", metavar="FILE", help="Tokens of the shared context slice. [default: found in the contexts]"
+    ),
     files_option("plan", "Files and prompts that the next batch will add."),
-    click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of the window]"),
+    click.option(
+        "--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: those of the window]"
+    ),
     click.option("--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."),
-    click.option("--state", "described", metavar="FILE", help="YAML or JSON: goes before what is measured. See below."),
-    click.option("--workflow", default="", metavar="NAME", help="Whose events and batches. [default: the branch's]"),
+    click.option(
+        "--state", "described", metavar="FILE", help="Measures in YAML or JSON, which replace measured ones. See below."
+    ),
+    click.option(
+        "--workflow",
+        default="",
+        metavar="NAME",
+        help="The workflow whose events and batches count. [default: the branch's]",
+    ),
     click.option("--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]"),
     model_option,
 )
 
 
 class _Batch:
-    """The contexts of a batch, what was declared of them, and what the memory has."""
+    """The contexts of a batch, the values given for it, and the memory's."""
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
         if not sources:
@@ -135,7 +146,7 @@ class _Batch:
         )
 
     def _measured(self, named: str, in_contexts: int) -> ContextState:
-        """Return what the log, the events of a workflow and the records tell; nothing without a memory."""
+        """Return the values that the log, the events of a workflow and the records give; none without a memory."""
         self.workflow = self.since = ""
         self.events: tuple[WorkflowEvent, ...] = ()
         if self.memory is None:
@@ -153,7 +164,7 @@ class _Batch:
         return found
 
     def note(self, fired: Sequence[int] = (), **asked: int) -> None:
-        """Put the batch into the log."""
+        """Append the batch to the log."""
         if self.memory is None:
             return
         facts, before = self.facts, self.measured.aws_before
@@ -176,7 +187,7 @@ class _Batch:
         observations.note(self.memory, batch)
 
     def data(self) -> dict[str, Any]:
-        """Return the numbers, for JSON."""
+        """Return the numbers for JSON."""
         facts, burst = self.facts, self.facts.burst
         before = facts.state.aws_before
         debts = zip(self.contexts, self.debts, strict=True)
@@ -212,7 +223,7 @@ _OPTIONS = {
 
 
 def _declared(given: dict[str, Any]) -> ContextState:
-    """Return what options say, and before them the file of --state."""
+    """Return the values that options give, and before them those of the --state file."""
     named = given["described"]
     found = contexts.parse(read(named), named) if named else ContextState()
     options = {key: given[name] for name, key in _OPTIONS.items() if given.get(name) not in (None, False)}
@@ -241,14 +252,14 @@ def _context(source: str, around: Surroundings) -> Context:
 @_inputs
 @click.pass_context
 def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: bool, **given: Any) -> None:
-    """Say whether agents may work at once; each FILE is what one agent has in its window.
+    """Judge whether agents may work in parallel; each FILE is the context of one agent.
 
-    Seven criteria, each with its number, its limit, and by how much it is missed. The shared context slice (SCS) is
-    what all files have, block by block. In a memory the batch goes into a log; the log, the stream of events and the
-    records tell what earlier batches had and whose work waits for whose. --state is a file that goes before them, with
-    any of these keys: threshold, remaining_budget, delta_payload, unresolved_dependencies, pending_escalations,
-    deferred_compressions, event_schema, resumable, phase_boundary, batches_since_compression, aws_before, events,
-    scs_history, next_phase_scs, parallel_denials, unresolved_details.
+    Seven criteria are judged, each with its number, its limit, and by how much it is missed. The shared context slice
+    (SCS) is what all files have in common, block by block. In a memory the batch is logged; the log, the event stream
+    and the records tell what earlier batches had, and whose work waits for whose. --state is a file whose values
+    replace those, with any of these keys: threshold, remaining_budget, delta_payload, unresolved_dependencies,
+    pending_escalations, deferred_compressions, event_schema, resumable, phase_boundary, batches_since_compression,
+    aws_before, events, scs_history, next_phase_scs, parallel_denials, unresolved_details.
     """
     batch = _Batch(ctx, sources, given)
     criteria = rules.judge(rules.PARALLEL, batch.facts)
@@ -294,11 +305,11 @@ def _row(one: Judgement, states: dict[bool | None, str], over: str) -> tuple[str
 def triggers_command(
     ctx: click.Context, /, sources: tuple[str, ...], strict: bool, as_json: bool, **given: Any
 ) -> None:
-    """Say when to compress a context, by how much and how, and whom to ask; FILE is what is in a window.
+    """Judge when to compress a context, by how much, how, and whom to ask; FILE is the context.
 
-    Nine triggers; the smallest summary that does (micro to 50 tokens, phase to 300, macro to 800); the ways to make the
-    context smaller, best first, with what each saves. In a memory the batch goes into a log.
-    `memctl policy parallel -h` lists the keys of a --state file.
+    The answer has nine triggers; the smallest summary that is enough (micro up to 50 tokens, phase up to 300, macro up
+    to 800); and the ways to make the context smaller, best first, with what each saves. In a memory the batch is
+    logged. `memctl policy parallel -h` lists the keys of a --state file.
     """
     batch = _Batch(ctx, sources, given)
     count = batch.around.counter.tokens

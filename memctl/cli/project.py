@@ -1,4 +1,4 @@
-"""`init`, `demo` and `commit`."""
+"""The commands `memctl init`, `memctl demo` and `memctl commit`."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _TRY = (
 @click.option("--project", metavar="NAME", help="The project's name. [default: the folder's]")
 @click.option("--git", "make_repository", is_flag=True, help="Make a Git repository first if there is none.")
 @click.option("--here", is_flag=True, help="Put it into this folder, not at the repository's root.")
-@click.option("--sections", is_flag=True, help="Propose sections, in a memory that is there.")
+@click.option("--sections", is_flag=True, help="Propose sections for an existing memory.")
 @click.option(
     "--docs",
     type=click.Choice(["true", "false", DEFAULT_BRANCH]),
-    help="Which branches have rendered documents: each, none, or the default one; also in a memory that is there.",
+    help="Which branches have rendered documents: each, none, or the default one; also for an existing memory.",
 )
 @click.option("--yes", "-y", is_flag=True, help="Do what is proposed: the next steps, or the sections.")
 @writing
@@ -75,7 +75,7 @@ def init_command(
     lies in the repository: decisions to import, hooks of the agents that it is set up for, and Git's.
     """
     if yes and (flags["as_json"] or flags["dry_run"]):
-        raise MemctlError("--yes goes with neither --json nor --dry-run", exit_code=USAGE)
+        raise MemctlError("--yes can't be combined with --json or --dry-run", exit_code=USAGE)
     if sections:
         _propose_sections(ctx, yes=yes, as_json=flags["as_json"])
         return
@@ -136,7 +136,7 @@ def _name(steps: Sequence[FirstStep], title: str) -> None:
 
 
 def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
-    """Run commands in the folder `top`, one after another; what one refuses keeps none of the others back."""
+    """Run commands in the folder `top`, one after another, even if one of them fails."""
     root, has_failed = ctx.find_root(), False
     for step in steps:
         output.text(f"$ {step.line}")
@@ -157,7 +157,7 @@ def _do(ctx: click.Context, top: Path, steps: Sequence[FirstStep]) -> None:
     ("memctl demo ~/lantern", "Make it somewhere else."),
 )
 @click.argument("folder", required=False, default="memctl-demo", type=click.Path(path_type=Path))
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be made, and make nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be made, and make nothing.")
 @json_option
 @click.pass_context
 def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bool) -> None:
@@ -189,8 +189,8 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
 @click.option("--again", is_flag=True, help="Write and commit what was undone outside memctl (of the ids, or all).")
 @click.option("--drop", is_flag=True, help="Forget what was undone outside memctl (of the ids, or all).")
 @click.option("--batch", is_flag=True, help="Squash a batch if HEAD has moved on since, and nothing else (for hooks).")
-@click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
-@click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
+@click.option("--allow-accepted", is_flag=True, help="Allow changing the text of an accepted decision.")
+@click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
 @report.strict_option
 @json_option
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
@@ -210,15 +210,15 @@ def commit_command(
 ) -> None:
     """Commit each pending change with its own message, and then all edits made by hand.
 
-    With `commits: batch` these are changes of the batch; then all of it is squashed into one commit of the branch.
+    With `commits: batch` these become changes of the batch, which is then squashed into one commit of the branch.
 
-    A change that was undone outside memctl before it had a commit (by `git rebase --abort`, `reset --hard`, `stash` or
-    `checkout`) is kept until its text is back, --again writes it, or --drop forgets it. --again merges it into a file
-    that has changed meanwhile; if that can't be merged, it shows the conflict and writes nothing.
+    Git can undo a change outside memctl before it is committed (`git rebase --abort`, `reset --hard`, `stash`,
+    `checkout`). memctl keeps such a change until its text is back, --again writes it, or --drop forgets it. --again
+    merges it into a file that has changed meanwhile; if that can't be merged, it shows the conflict and writes nothing.
     """
     if (again and drop) or (ids and not (again or drop)):
         hint = "without ids it commits all that waits; `git commit -- FILE` commits single files"
-        raise MemctlError("ids go with either --again or --drop", hint, USAGE)
+        raise MemctlError("ids need --again or --drop", hint, USAGE)
     memory = memory_access.memory(ctx)
     if batch:
         squashed = commit.end_batch(memory, only_if_moved=True)

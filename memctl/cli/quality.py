@@ -1,4 +1,4 @@
-"""`quality`."""
+"""The command `memctl quality`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ _SHOWN = 12  # changes, unless all are asked for
 )
 @click.argument("source", metavar="FILE|-")
 @click.option("--task", default="", metavar="TEXT", help="What the context is for. [default: the task that it states]")
-@click.option("--transcript", metavar="FILE", help="The session it is of: how the model does as its context grows.")
+@click.option(
+    "--transcript", metavar="FILE", help="The session of the context; shows how the model does as its context grows."
+)
 @model_option
-@click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with what was measured of each.")
+@click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with their measures.")
 @click.option("--all", "everything", is_flag=True, help=f"List all changes, not only the first {_SHOWN}.")
 @click.option("--strict", is_flag=True, help="Exit code 1 if a target is missed.")
 @reading
@@ -89,7 +91,7 @@ def _performance(transcript: str) -> Performance:
 
 
 def print_performance(found: Performance) -> None:
-    """Show how a model did in contexts of different sizes, and what no transcript tells."""
+    """Print how a model did in contexts of different sizes, and what a transcript can't show."""
     rows = [
         (
             f"  {part.requests} requests",

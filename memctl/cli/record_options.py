@@ -1,4 +1,4 @@
-"""The options of records' fields, of the same names where a record is made and where it is changed."""
+"""The options of records' fields, with the same names in the commands that create and that edit records."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
 from memctl.text.phrases import some
 
 _DEFAULTS: dict[str, Callable[[], click.Option]] = {  # of keys that only some types have
-    "severity": lambda: click.Option(["--severity"], type=click.Choice(SEVERITIES), help="How bad it is."),
+    "severity": lambda: click.Option(["--severity"], type=click.Choice(SEVERITIES), help="The severity."),
     "completion_percentage": lambda: click.Option(
-        ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="How far it is, in percent."
+        ["--completion", "completion_percentage"], type=click.IntRange(0, 100), help="Progress in percent."
     ),
 }
 _SHOWN = 20  # options to name in a complaint
 
 
 def own(kind: Kind) -> list[click.Option]:
-    """Return the options of what only records of a type have."""
+    """Return the options of fields that only records of a type have."""
     return [*(_DEFAULTS[name]() for name in kind.defaults), *map(_of_field, kind.fields)]
 
 
@@ -38,17 +38,17 @@ def _of_field(field: Field) -> click.Option:
 
 
 def common(statuses: Sequence[str]) -> list[click.Option]:
-    """Return the options of what all records have, but for their links."""
+    """Return the options of fields that all records have, except links."""
     return [
         click.Option(
             ["--tag", "-t", "tags"],
             multiple=True,
             callback=split_at_commas,
             shell_complete=complete("tag"),
-            help="A word to find it by. Repeatable.",
+            help="A tag to find it by. Repeatable.",
         ),
-        click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="From 1 to 10, critical."),
-        click.Option(["--status"], type=click.Choice(statuses), help="Its status."),
+        click.Option(["--importance", "-i"], type=click.IntRange(1, 10), help="Importance, from 1 to 10 (critical)."),
+        click.Option(["--status"], type=click.Choice(statuses), help="The status."),
         click.Option(
             ["--section"],
             callback=section_named,
@@ -56,18 +56,18 @@ def common(statuses: Sequence[str]) -> list[click.Option]:
             help="The section of the project it belongs to, such as 2.1, or its name.",
         ),
         click.Option(
-            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="Code it is about. Repeatable."
+            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="Code that it is about. Repeatable."
         ),
         click.Option(
             ["--expires", "expires_at"], metavar="TIME", help="When it stops mattering: a date, or 90d from now."
         ),
         click.Option(["--timestamp"], metavar="TIME", help="When it happened."),
-        click.Option(["--agent", "agent_id"], callback=for_people, help="Who made it."),
+        click.Option(["--agent", "agent_id"], callback=for_people, help="The agent that made it."),
     ]
 
 
 def of_any_type() -> list[click.Option]:
-    """Return the options of all types, each once: for a record of which nobody knows the type yet."""
+    """Return the options of all types, each once, for a record whose type is unknown yet."""
     made = [kind for kind in KINDS.values() if kind.help]
     statuses = list(dict.fromkeys(status for kind in made for status in kind.statuses))
     found: dict[str, click.Option] = {}
@@ -78,12 +78,12 @@ def of_any_type() -> list[click.Option]:
             types.setdefault(option.opts[0], []).append(kind.name)
     for flag, option in found.items():
         option.help = f"{option.help} ({', '.join(types[flag])})"
-    title = click.Option(["--title"], callback=said, help="What it is called.")
+    title = click.Option(["--title"], callback=said, help="The title.")
     return [title, *common(statuses), *found.values()]
 
 
 def edits(kind: Kind, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return what options say of a record's fields: pairs to set, and pairs to add to lists.
+    """Return the changes that options make to a record's fields: pairs to set, and pairs to add to lists.
 
     Raises MemctlError for an option that its type does not have.
     """

@@ -1,4 +1,4 @@
-"""`redact`."""
+"""The command `memctl redact`."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _MOST = 256 * _BLOCK  # bytes of all transcripts that are looked through
         "memctl redact LRN-2025-11-04-001",
         "Redact the credentials in a record, in one commit, and in what memctl keeps.",
     ),
-    ("memctl redact .memory/sessions/5f6c2a10.md --dry-run", "Say what would be redacted, and write nothing."),
+    ("memctl redact .memory/sessions/5f6c2a10.md --dry-run", "Show what would be redacted, and write nothing."),
     ("memctl redact --text - < secret.txt", "Redact this very text wherever the memory has it."),
 )
 @click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
 @click.option(
-    "--text", "source", metavar="FILE", help="Redact the text in a file (- for standard input), to the letter."
+    "--text", "source", metavar="FILE", help="Redact the text in a file (- for standard input), exactly as it is."
 )
 @click.option("--reason", default="", help="Why, for the log.")
-@click.option("--dry-run", "-n", is_flag=True, help="Say what would be redacted, and write nothing.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be redacted, and write nothing.")
 @click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`.")
 @json_option
 @click.pass_context
@@ -57,7 +57,7 @@ def redact_command(
     no_commit: bool,
     as_json: bool,
 ) -> None:
-    """Redact a credential that got in, everywhere in this clone, and say what can't be reached.
+    """Redact a credential that got in, everywhere in this clone, and list what can't be reached.
 
     Name records, pages (§2.1), checkpoints and sessions by id, or files below .memory/ by path. What looks like a
     credential in them becomes `[redacted: RULE]`, there and in every other file of the memory, in the index, drafts,
@@ -69,7 +69,7 @@ def redact_command(
     nothing was found.
     """
     if not names and source is None:
-        raise MemctlError("nothing is named", "give an ID or PATH, or the text itself with --text FILE", USAGE)
+        raise MemctlError("what to redact is missing", "give an ID or PATH, or the text itself with --text FILE", USAGE)
     memory = memory_access.memory(ctx)
     given = [read(source).strip("\n")] if source else []
     options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
@@ -124,7 +124,7 @@ def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
 def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str], dry_run: bool) -> None:
     would = "would redact" if dry_run else "redacted"
     if made.is_empty:
-        output.note("nothing was found to be redacted" if made.secrets else "no credential was found there")
+        output.note("nothing to redact was found" if made.secrets else "no credential was found there")
         hint = "give the secret itself on standard input with `--text -`, if no rule knows it"
         if made.secrets:
             hint = "it is in no file of this clone's memory now" + (", but Git's index has it" if made.staged else "")
@@ -148,7 +148,7 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
 
 
 def _left(left: Remains, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
-    """Yield in words where the credential may remain, out of memctl's reach."""
+    """Yield, in words, the places where the credential may remain out of memctl's reach."""
     yield "Have the key revoked: what follows still has it, or may have it."
     if names:
         yield f"- the names of files: {_some(names)} (a record's path never changes: make it anew, and delete this one)"

@@ -1,4 +1,4 @@
-"""`renumber`."""
+"""The command `memctl renumber`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(f"unclear: {place}: {one.name} is not rewritten, and now means {one.taken_for!r}")
     for path, lost in made.lost:
-        output.note(f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} gave way to {lost.kept!r}")
+        output.note(
+            f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} was replaced by {lost.kept!r}"
+        )
     output.note(*_owned(memory, made), *done.settled)
     for path, identifier in made.returned:
         name = output.name(memory.tracked(path))
@@ -72,7 +74,7 @@ def _lines(made: Renumbering) -> Iterator[str]:
 
 
 def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
-    """Yield a hint for each owned number that two sections had: only the owner knows which of them was meant."""
+    """Yield a hint for each owned number that two sections had: only the owner knows which one was meant."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
     state = ref_state.read(memory).state if pages else State()
     for holder in pages:
@@ -84,7 +86,7 @@ def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
 
 
 def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:
-    """Yield the exact commands that finish the merge, or whatever else is under way."""
+    """Yield the commands that finish the merge, or another operation under way."""
     stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
     if within is None:
         if not result.change.is_empty and (operation := memory.repository.under_way()):

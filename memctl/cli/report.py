@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ def take_flags(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_options(flags: Mapping[str, Any]) -> WriteOptions:
-    """Return the flags of a writing command as options of the write; `as_json` is none of them."""
+    """Return the flags of a writing command as `WriteOptions`, without `as_json`."""
     return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
 
 
@@ -59,7 +60,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     """Return the value of an option that must not be empty when it is given."""
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
-        raise MemctlError(f"{param.opts[0]}: '' says nothing", "say it in words, or leave the option out", USAGE)
+        raise MemctlError(f"{param.opts[0]}: the text is empty", "give a text, or leave the option out", USAGE)
     said(ctx, param, value)
     return value
 
@@ -67,7 +68,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 strict_option = click.option(
     "--strict", is_flag=True, help="Refuse what otherwise gets a hint: no reason, no such path, …"
 )
-discard_option = click.option("--discard", is_flag=True, help="Discard text that is in no commit.")
+discard_option = click.option("--discard", is_flag=True, help="Discard uncommitted text.")
 
 
 # The options of every command that changes the memory.
@@ -80,13 +81,13 @@ writing = options(
         "--allow-secret",
         is_flag=True,
         callback=for_people,
-        help="Let text pass that looks like a credential.",
+        help="Accept text that looks like a credential.",
     ),
     click.option(
         "--allow-owned",
         is_flag=True,
         callback=for_people,
-        help="Write to another's section; needs --reason.",
+        help="Write to a section that another agent owns; needs --reason.",
     ),
 )
 
@@ -99,7 +100,7 @@ def carry_out(memory: Memory, plan: Plan, flags: Mapping[str, Any]) -> None:
 
 
 def outcome(memory: Memory, result: Outcome, flags: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
-    """Report a write: `lines` (or what happened) on stdout, a pending commit on stderr."""
+    """Report a write: `lines` (or a summary of the change) on stdout, a pending commit on stderr."""
     change = result.change
     if flags["as_json"]:
         output.json("change", change_data(memory, result, flags["dry_run"]))
@@ -185,3 +186,29 @@ def _painted(line: str) -> str:
         return click.style(line, bold=True)
     colours = {"+": "green", "-": "red", "@": "cyan"}
     return click.style(line, fg=colours[line[0]]) if line[:1] in colours else line
+
+
+@contextmanager
+def working(doing: str, after: float = 1.0) -> Iterator[None]:
+    """Say on a terminal what takes more than `after` seconds, and how long it has taken."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from threading import Event, Thread  # 1 ms, and for a terminal alone
+
+    is_done = Event()
+
+    def tell() -> None:
+        started, told = time.monotonic(), ""
+        while not is_done.wait(after):
+            told = f"\r{doing} ... {time.monotonic() - started:.0f} s"
+            print(told, end="", file=sys.stderr, flush=True)
+        print("\r\033[K" if told else "", end="", file=sys.stderr, flush=True)
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        teller.join()

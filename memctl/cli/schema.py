@@ -1,4 +1,4 @@
-"""`schema`."""
+"""The command `memctl schema`."""
 
 from __future__ import annotations
 

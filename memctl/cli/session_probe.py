@@ -1,4 +1,4 @@
-"""`session probe`: whether a summary still says what the session came to."""
+"""`session probe`: test whether a summary still has the facts of its session."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def probe_command(
     as_json: bool,
     at: str | None,
 ) -> None:
-    """Ask a summary for facts of its session, and say which it no longer has.
+    """Ask a summary for facts of its session, and list those that it lost.
 
     The probes are of four kinds: recall (the goal, errors, issues), artifact (every file), continuation (next steps,
     progress) and decision (what, and why). They are made from the transcript and Git, never from the summary. Without a
@@ -99,7 +99,7 @@ def probe_command(
 def _page(
     memory: Memory, snapshot: Snapshot, given: str, session: Session | None, sources: tuple[str, ...]
 ) -> tuple[SessionPage, str]:
-    """Return the page that is meant, with all its files, and its text; raises MemctlError if it can't be read whole."""
+    """Return the page to test, with all its files, and its text; raises MemctlError if it can't be read completely."""
     own = material.own_name(session, sources[0]) if session is not None else ""
     path, text = session_pages.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     found, faults = session_pages.read(snapshot, path, text)
@@ -109,8 +109,10 @@ def _page(
 
 
 def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool) -> str:
-    """Return the session that is meant if none is named: the transcript's (`own`) or MEMCTL_SESSION's if it has a page,
-    the latest if there is no transcript; raises MemctlError if there is none."""
+    """Return the session to test if none is named; raises MemctlError if there is none.
+
+    It is the transcript's (`own`) or MEMCTL_SESSION's if that has a page, or the latest if there is no transcript.
+    """
     own = active.name_like(own) if own else ""
     pages, _ = session_pages.pages(snapshot)
     known = {page.id for page in pages}

@@ -80,8 +80,8 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
-class Written(NamedTuple):
-    """A page as the editor left it: its title ("" if unchanged), its body, and the whole text."""
+class EditedPage(NamedTuple):
+    """A page as saved in the editor: its title ("" if unchanged), its body, and the whole text."""
 
     title: str
     body: str
@@ -102,7 +102,7 @@ def compose(skeleton: str, draft: Draft) -> str:
     return body
 
 
-def write_page(shown: str, skeleton: Sequence[str]) -> Written:
+def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
     """Let the user write a page; raises MemctlError if the result is empty.
 
     `skeleton` has the headings offered for filling in; those left empty are dropped.
@@ -113,7 +113,7 @@ def write_page(shown: str, skeleton: Sequence[str]) -> Written:
     title, body = headings.take_title(text)
     if title == headings.take_title(shown)[0]:
         title = ""
-    return Written(title, _without_empty(body, skeleton) if skeleton else body, text)
+    return EditedPage(title, _without_empty(body, skeleton) if skeleton else body, text)
 
 
 @contextmanager
@@ -139,9 +139,9 @@ def open_editor(text: str) -> str:
     try:
         edited = click.edit(text, extension=".md")
     except click.ClickException as error:
-        raise MemctlError(f"the editor did not work: {error.message}", "EDITOR names the one to use") from None
+        raise MemctlError(f"the editor failed: {error.message}", "EDITOR names the one to use") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise MemctlError(f"what the editor left can't be read: {error}") from None
+        raise MemctlError(f"the edited text can't be read: {error}") from None
     if edited is None:
         raise MemctlError("the editor was left without saving, so nothing was changed")
     return frontmatter.clean_newlines(edited)

@@ -1,6 +1,6 @@
-"""What a command begins with, before click is imported: its standard streams, its folder, and a question to Git.
+"""The start of a command, before click is imported: its standard streams, its directory, and a question to Git.
 
-Git needs about as long to say which files differ from HEAD as Python to import click and a command.
+Git needs about as long to find the files that differ from HEAD as Python to import click and a command.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import MemctlError
 
 if TYPE_CHECKING:
-    from memctl.git.repository import StatusProcess
+    from memctl.git.status import StatusProcess
     from memctl.store.memory import Memory
 
 # Commands that need no answer of Git's about the files of the memory.
@@ -27,9 +27,9 @@ _WITHOUT = {"--at", "-h", "--help"}  # options with which no command needs it
 
 
 class Start:
-    """Where a command works, what Git was asked for it ahead of time, and the memory that it opened.
+    """The context of a command: its directory, the early question to Git, and the memory that it opened.
 
-    `serve_tools` is what `memctl mcp` runs: the server stands beside the command line, so `__main__` puts it in.
+    `serve_tools` is what `memctl mcp` runs: the server is on the same floor as the command line, so `__main__` sets it.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -45,21 +45,22 @@ class Start:
             self._ask()
 
     def _ask(self) -> None:
-        """Let Git look at the files of the memory."""
+        """Start Git's comparison of the memory's files with HEAD."""
         from memctl.store import place
 
         with suppress(MemctlError, OSError):  # the command will find the same, and say it
             self.asked = place.ask(self.folder)
 
     def work_in(self, folder: Path | None) -> None:
-        """Take the folder that the options name, None for none; what was asked of another one is of no use."""
+        """Set the folder that an option names, else MEMCTL_DIR's or the current one; a question about another folder is
+        dropped."""
         folder = folder or Path(os.environ.get("MEMCTL_DIR") or ".")
         if folder != self.folder:
             self.folder, self.asked = folder, None
 
     @staticmethod
     def finish_jobs(root: Path) -> bool:
-        """Do what hooks of agents have left to be done; whether nothing of it is left."""
+        """Finish the jobs of agents' hooks; return whether none is left."""
         from memctl.hooks import jobs  # reading commands import no hooks
 
         return jobs.settle_all(root, os.environ)
@@ -86,9 +87,9 @@ class Start:
 
 
 def _open_what_is_closed() -> None:
-    """A standard stream that the caller has closed leads nowhere; else the next file opened would take its number.
+    """Open a closed standard stream on nothing, since the next file to be opened would get its number.
 
-    What is written to standard output then fails, so that nobody takes an answer for given.
+    Writing to a closed standard output fails then, so that nobody takes the missing answer for an empty one.
     """
     for name, mode, access in (("stdin", "r", os.O_RDWR), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDWR)):
         if getattr(sys, name) is None:

@@ -1,4 +1,4 @@
-"""`status`."""
+"""The command `memctl status`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import memory_access, output, status_figures
 from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, message, trust
-from memctl.git.repository import StatusProcess
+from memctl.git.status import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
@@ -37,7 +38,7 @@ _FEW_PAGES = 3  # stale ones that are named
 @reading
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
-    """Show where things stand, and what needs attention.
+    """Show the state of the memory, and what needs attention.
 
     Exit code 1: a file can't be read, or a commit has been pending for over an hour. Commits that wait on purpose
     (--no-commit), or for a merge or rebase under way, do not count.
@@ -60,13 +61,11 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         of_type = counts.setdefault(record.memory_type, {})
         key = "archived" if record.is_archived else record.status
         of_type[key] = of_type.get(key, 0) + 1
-    revision = memory.repository.resolve(at) if at else "HEAD"
-    changes = batches.commits(memory, [memory.prefix], revision, limit=1)
     data: dict[str, Any] = {
         "project": memory.config.project,
         "folder": str(memory.folder),
         "records": counts,
-        "last_change": _change_data(changes[0]) if changes else None,
+        "last_change": _last_change(memory, snapshot, at),
         "duplicate_ids": _duplicates(snapshot),
         "records_since_overview": freshness.records_since_overview(snapshot),
         "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
@@ -110,7 +109,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["locks"] = _locks(memory)
         data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
-        data["upstream"] = _upstream(memory) if asked.has_upstream() else None
+        data["upstream"] = _upstream(memory, asked)
     return data
 
 
@@ -123,8 +122,8 @@ def _differing(memory: Memory, asked: StatusProcess) -> list[str]:
 
 
 def _interrupted(memory: Memory) -> list[str]:
-    """Return what was begun and not finished, in words; what can tell of it is imported only if there may
-    be something."""
+    """Return, in words, the operations that were begun and not finished; modules are imported only if there may be
+    one."""
     places = memory.private / journal.STEPS, memory.repository.private / journal.MOVE
     if not any(map(os.path.lexists, places)):
         return []
@@ -133,6 +132,19 @@ def _interrupted(memory: Memory) -> list[str]:
     move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
     return [*moving, *two_phase.interrupted(memory)]
+
+
+def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:
+    """Return the last commit of the memory; what Git has said of a commit is kept, since it may look far back."""
+    commit = memory.repository.resolve(at) if at else batches.head(memory)
+    key = f"last change: {commit}".encode()
+    if (kept := snapshot.catalogue.recall(key)) is not None:
+        return msgspec.json.decode(kept, type=dict[str, Any] | None)
+    changes = batches.commits(memory, [memory.prefix], commit if at else "HEAD", limit=1)
+    data = _change_data(changes[0]) if changes else None
+    if commit:
+        snapshot.catalogue.keep(key, msgspec.json.encode(data))
+    return data
 
 
 def _change_data(commit: history.Commit) -> dict[str, Any]:
@@ -145,7 +157,7 @@ def _change_data(commit: history.Commit) -> dict[str, Any]:
 
 
 def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
-    """Return the ids that more than one record has, as happens when two clones give out the same one."""
+    """Return the ids that several records have, which happens if two clones give out the same one."""
     memory_ids: dict[str, list[str]] = {}
     for record in snapshot.records:
         memory_ids.setdefault(record.id, []).append(record.memory_id)
@@ -158,13 +170,15 @@ def _locks(memory: Memory) -> list[str]:
     return ["; ".join(locks.describe(lock)) for lock in found]
 
 
-def _upstream(memory: Memory) -> dict[str, Any] | None:
-    found = history.distance(memory.repository)
+def _upstream(memory: Memory, asked: StatusProcess) -> dict[str, Any] | None:
+    """Return the branch that HEAD follows, as last fetched; how far away it is, Git counts only if it is elsewhere."""
+    name, is_level = asked.upstream()
+    found = (name, 0, 0) if is_level else history.distance(memory.repository) if name else None
     return dict(zip(("name", "ahead", "behind"), found, strict=True)) if found else None
 
 
 def _print(data: dict[str, Any], bars: Bars) -> None:
-    """Print the memory's name, its figures, then a line for whatever needs attention."""
+    """Print the memory's name, its figures, then a line for everything that needs attention."""
     output.one_line(f"memory of {data['project']}: {data['folder']}")
     if not data.get("trusted", True):
         output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
@@ -180,7 +194,7 @@ def _print(data: dict[str, Any], bars: Bars) -> None:
 
 
 def _wrong(data: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for whatever waits for somebody."""
+    """Yield a line for everything that needs attention."""
     for identifier, found in data["duplicate_ids"].items():
         yield f"{identifier} is the id of {len(found)} records: {', '.join(found)}"
     if stale := data["stale_pages"]:
@@ -206,7 +220,7 @@ def _wrong(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _stale_line(stale: Sequence[dict[str, Any]]) -> str:
-    """Return which pages are stale, and by which files, in a line, with the command that says more."""
+    """Return a line with the stale pages, the files that made them stale, and the command that shows more."""
     shown = [f"{one['id']} {some([path.rpartition('/')[2] for path in one['files']], 1)}" for one in stale[:_FEW_PAGES]]
     more = [f"and {len(stale) - _FEW_PAGES:,} more"] if len(stale) > _FEW_PAGES else []
     return f"{quantity(len(stale), 'page')} stale ({', '.join([*shown, *more])}): `memctl impact --all`"

@@ -1,4 +1,4 @@
-"""The state of a project in figures: how far its sections are, what is open, who is at work, what a pack costs."""
+"""The state of a project in figures: progress of sections, open records, agents at work, size of a pack."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Bars(NamedTuple):
 
     @staticmethod
     def of_terminal() -> Bars:
-        """As wide as the terminal lets them be, and of ASCII where its encoding has nothing better."""
+        """Return bars as wide as the terminal, in ASCII if its encoding needs that."""
         width = min(terminal.size().columns, 100) if sys.stdout.isatty() else 80
         is_unicode = (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "") == "utf8"
         return Bars(max(6, min(20, width // 4)), width, *("\u2588\u2591" if is_unicode else "#."))
@@ -48,12 +48,12 @@ class Bars(NamedTuple):
         return f"{click.style(self.done * filled, fg=colour)}{self.rest * (self.cells - filled)} {percent:>3} %"
 
     def fitted(self, text: str, width: int) -> str:
-        """Return a text in so many characters, cut if need be."""
+        """Return a text cut to at most `width` characters."""
         return text if len(text) <= width else f"{text[: max(width - 3, 1)]}..."
 
 
 def of(memory: Memory, snapshot: Snapshot) -> dict[str, Any]:
-    """Return the figures of a snapshot, as `memctl status --json` has them."""
+    """Return the figures of a snapshot as `memctl status --json` prints them."""
     work = OpenWork(snapshot.open_records)
     issues = dict.fromkeys(SEVERITIES, 0)
     for record in snapshot.open_records:
@@ -80,7 +80,7 @@ def _section(snapshot: Snapshot, page: Page) -> dict[str, Any]:
 
 
 def at_work(memory: Memory) -> list[dict[str, str]]:
-    """Return the agents that are at work, by the state that they share; none where that can't be read."""
+    """Return the agents at work, from the state that they share; none if it can't be read."""
     from memctl.team.coordination_ref import ref
 
     if not memory.repository.tip(ref(memory)):
@@ -108,7 +108,8 @@ def _last_session(snapshot: Snapshot) -> dict[str, str] | None:
 
 
 def _pack_tokens(memory: Memory, snapshot: Snapshot) -> int:
-    """About how many tokens a pack has, by the sizes of open records' files: to count them takes as long as a pack."""
+    """Return about how many tokens a pack has, from the sizes of open records' files; counting takes as long as
+    packing."""
     size = 0
     for record in snapshot.open_records:
         with suppress(OSError):
@@ -117,7 +118,7 @@ def _pack_tokens(memory: Memory, snapshot: Snapshot) -> int:
 
 
 def print_figures(data: dict[str, Any], bars: Bars) -> None:
-    """Print what is done, what is open, who is at work, and what there is."""
+    """Print the figures: progress, open records, agents at work, and totals."""
     for line in _progress(data, bars):
         output.styled(line)
     for label, text in _lines(data):
@@ -141,7 +142,7 @@ def _progress(data: dict[str, Any], bars: Bars) -> Iterator[str]:
 
 
 def _lines(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what there is: a label and a text with colours, of parts that are harmless."""
+    """Yield pairs of a label and a coloured text for the totals."""
     for name, counts in sorted(data["records"].items()):
         yield name, ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
     if not data["records"]:

@@ -1,4 +1,4 @@
-"""`summarize`."""
+"""The command `memctl summarize`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from memctl.sources.summary import BUDGET, summary
     ("memctl summarize server.log --at v1.0 --json", "As it was in a release, for a program."),
 )
 @click.argument("path", metavar="PATH|§4.…")
-@click.option("--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True, help="Tokens at most.")
+@click.option(
+    "--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True, help="Maximum number of tokens."
+)
 @token_counter.model_option
 @reading
 @click.pass_context

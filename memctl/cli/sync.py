@@ -1,4 +1,4 @@
-"""`sync`."""
+"""The command `memctl sync`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memctl.write.merge import WHOLE
 )
 @click.argument("remote", default="")
 @click.option("--no-push", is_flag=True, help="Merge here, and push nothing.")
-@click.option("--dry-run", "-n", is_flag=True, help="Fetch, say what would come of it, and change no branch.")
+@click.option("--dry-run", "-n", is_flag=True, help="Fetch, show what would change, and change no branch.")
 @json_option
 @click.pass_context
 def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: bool, as_json: bool) -> None:

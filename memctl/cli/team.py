@@ -15,7 +15,7 @@ from memctl.cli.report import said
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
 from memctl.record import timestamps
-from memctl.record.pages import PROJECT_ID, Outline
+from memctl.record.pages import PROJECT_ID
 from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
 from memctl.store.memory import Memory
@@ -29,20 +29,20 @@ from memctl.write import transaction, two_phase
 agreeing = options(
     json_option,
     click.option("--reason", callback=said, help="Why; the history of the state keeps it."),
-    click.option("--remote", metavar="NAME", help="Agree with a remote too: fetch, change, push."),
+    click.option("--remote", metavar="NAME", help="Change it at a remote, too: fetch, change, push."),
     click.option(
         "--expect-version",
         "expected",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Only if the state is at this version still.",
+        help="Only if the state still has this version.",
     ),
-    click.option("--dry-run", "-n", is_flag=True, help="Say what would change, and change nothing."),
+    click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
 )
 
 
 def seen(memory: Memory, remote: str | None) -> ReadState:
-    """Return the state as this clone has it, with what a remote has taken in if one is named."""
+    """Return the shared state of this clone, after merging that of a remote if one is named."""
     if remote is None:
         return ref_state.read(memory)
     taken = remote_state.take_in(memory, remote)
@@ -53,7 +53,7 @@ def seen(memory: Memory, remote: str | None) -> ReadState:
 def carry_out(
     memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
 ) -> None:
-    """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
+    """Change the shared state and report it: as JSON, or in the lines that `then` makes of the outcome."""
     remote = given["remote"]
     if not given["dry_run"]:
         two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
@@ -85,7 +85,10 @@ def _tell(lost: tuple[str, ...]) -> None:
 own_command = Group(
     "own", help="Show who owns which section; acquire, release and transfer sections.", no_args_is_help=True
 )
-_FORCE = "Although another owns it; needs --reason."
+_sections = click.argument(
+    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
+)
+_force = click.option("--force", is_flag=True, help="Although another owns it; needs --reason.")
 
 
 @command(
@@ -97,30 +100,22 @@ _FORCE = "Although another owns it; needs --reason."
     ("memctl own acquire §2.1 --reason ''", "Clear the reason; you still own it."),
     group=own_command,
 )
-@click.argument(
-    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
-)
+@_sections
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
               help=f"Who may write: you, all, nobody. [default: {TYPES[0]}]")  # fmt: skip
-@click.option("--for", "span", default="", metavar="SPAN", help="How long, such as 4h, 7d, 2w. [default: no end]")
+@click.option("--for", "span", default="", metavar="SPAN", help="For how long, such as 4h, 7d, 2w. [default: no end]")
 @click.option("--until", default="", metavar="TIME", help="Until when.")
 @click.option(
-    "--reader", "readers", multiple=True, metavar="AGENT", help="Besides you only these read its details and files."
+    "--reader",
+    "readers",
+    multiple=True,
+    metavar="AGENT",
+    help="Let only you and these agents read its details and files.",
 )
-@click.option("--force", is_flag=True, help=_FORCE)
+@_force
 @agreeing
 @click.pass_context
-def acquire_command(
-    ctx: click.Context,
-    /,
-    sections: tuple[str, ...],
-    ownership_type: str | None,
-    span: str,
-    until: str,
-    readers: tuple[str, ...],
-    force: bool,
-    **given: Any,
-) -> None:
+def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **given: Any) -> None:
     """Own sections, all or none: §2.N includes its details, records and code; §1.0 is the project's own page.
 
     Acquire a section that you own again to change its type, end, readers or reason; what you leave out stays. A section
@@ -129,32 +124,32 @@ def acquire_command(
     if span and until:
         raise MemctlError("--for and --until exclude each other", exit_code=USAGE)
     memory = memory_access.memory(ctx)
-    now = memory.now
-    outline = load.disk(memory).outline
-    markers = _known(outline, sections)
+    now, outline = memory.now, load.disk(memory).outline
+    markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
+    for marker in markers:
+        if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
+            raise missing_section(outline, marker)
     claim = Claim(
         sections=markers,
         parents={page.id: page.section for page in outline.details if page.section},
         agent=memory.actor,
         now=now,
-        ownership_type=ownership_type,
+        ownership_type=given["ownership_type"],
         expires_at=timestamps.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
         reason=given["reason"],
-        readers=tuple(map(agent_name, readers)) if readers else None,
-        force=force,
+        readers=tuple(map(agent_name, given["readers"])) or None,
+        force=given["force"],
     )
     carry_out(memory, ownership.acquire(claim), given, lambda result: _told(result.step.state, markers))
 
 
 @command("release", ("memctl own release §2.1", "Give it back."), group=own_command,)  # fmt: skip
-@click.argument(
-    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
-)
-@click.option("--force", is_flag=True, help=_FORCE)
+@_sections
+@_force
 @agreeing
 @click.pass_context
 def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **given: Any) -> None:
-    """Give sections back."""
+    """Release sections, so that nobody owns them."""
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     plan = ownership.release(markers, memory.actor, memory.now, force=force, reason=given["reason"] or "")
@@ -166,11 +161,9 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
     ("memctl own transfer §2.1 --to elena --reason 'She knows the schema'", "Hand it to another agent."),
     group=own_command,
 )
-@click.argument(
-    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
-)
-@click.option("--to", required=True, metavar="AGENT", help="Who is to own it.")
-@click.option("--force", is_flag=True, help=_FORCE)
+@_sections
+@click.option("--to", required=True, metavar="AGENT", help="The new owner.")
+@_force
 @agreeing
 @click.pass_context
 def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **given: Any) -> None:
@@ -188,7 +181,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     group=own_command,
 )
 @click.option("--agent", default="", help="Only what this agent owns.")
-@click.option("--all", "everything", is_flag=True, help="Also what has come to its end.")
+@click.option("--all", "everything", is_flag=True, help="Also ownership that has expired.")
 @click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
 @json_option
 @click.pass_context
@@ -197,11 +190,8 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     memory = memory_access.memory(ctx)
     now = memory.now
     state = seen(memory, remote).state
-    found = [
-        item
-        for _, item in sorted(state.section_ownership_map.items(), key=lambda pair: _order(pair[0]))
-        if (everything or item.is_live(now)) and agent in ("", item.owner_agent_id)
-    ]
+    owned = sorted(state.section_ownership_map.values(), key=lambda one: [*map(int, one.section_id[1:].split("."))])
+    found = [one for one in owned if (everything or one.is_live(now)) and agent in ("", one.owner_agent_id)]
     if as_json:
         rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in found]
         data = {"total": len(rows), "sync_version": state.sync_version, "sections": rows}
@@ -223,15 +213,15 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     group=own_command,
 )
 @click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
-@click.option("--agent", default="", help="Somebody else than you.")
-@click.option("--read", "reading", is_flag=True, help="Whether they may be read, not written.")
+@click.option("--agent", default="", help="Check for this agent, not for you.")
+@click.option("--read", "reading", is_flag=True, help="Check for reading, not for writing.")
 @click.option("--remote", metavar="NAME", help="First fetch and merge a remote's state.")
 @json_option
 @click.pass_context
 def check_command(
     ctx: click.Context, /, places: tuple[str, ...], agent: str, reading: bool, remote: str | None, as_json: bool
 ) -> None:
-    """Say whether you may write in sections, or in files that they cover, whether these exist or not.
+    """Check whether you may write to sections, or to files that they cover, even files that do not exist yet.
 
     PATH is relative to here or to the worktree's top; a folder stands for all files in it. Exit code 0: you may write
     everywhere; 1: not everywhere.
@@ -242,25 +232,24 @@ def check_command(
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
     state, snapshot = seen(memory, remote).state, load.disk(memory)
-    rows = []
+    found: dict[str, list[Ownership]] = {}
+    granted: dict[str, bool] = {}
     for place in places:
         deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
-        found = (guard.holding(state, markers, memory.now) for markers in deciding)
-        held = list(dict.fromkeys(one for one in found if one is not None))
+        held = (guard.holding(state, markers, memory.now) for markers in deciding)
+        found[place] = list(dict.fromkeys(one for one in held if one is not None))
         is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
-        granted = is_open or all(one.lets_read(name) if reading else one.lets_write(name) for one in held)
-        rows.append((place, granted, held))
+        granted[place] = is_open or all(
+            one.lets_read(name) if reading else one.lets_write(name) for one in found[place]
+        )
     if as_json:
-        data = [
-            {"place": place, "granted": granted, "ownerships": msgspec.to_builtins(held)}
-            for place, granted, held in rows
-        ]
+        data = [{"place": one, "granted": granted[one], "ownerships": msgspec.to_builtins(found[one])} for one in found]
         output.json_list("ownership-check", data, name="places")
     else:
-        for place, granted, held in rows:
-            why = "; ".join(_said(one) if reading else one.told for one in held) or "nobody owns it"
-            output.text(f"{place}: {'yes' if granted else 'no'}, {why}")
-    ctx.exit(OK if all(granted for _, granted, _ in rows) else REFUSED)
+        for place, owned in found.items():
+            why = "; ".join(_said(one) if reading else one.told for one in owned) or "nobody owns it"
+            output.text(f"{place}: {'yes' if granted[place] else 'no'}, {why}")
+    ctx.exit(OK if all(granted.values()) else REFUSED)
 
 
 def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
@@ -271,10 +260,6 @@ def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
     return (*row, item.readers or "all", item.lock_reason) if restricted else (*row, item.lock_reason)
 
 
-def _order(section: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in section.removeprefix("§").split("."))
-
-
 def _told(state: State, markers: tuple[str, ...]) -> str:
     return "\n".join(_said(state.section_ownership_map[marker]) for marker in markers)
 
@@ -282,15 +267,6 @@ def _told(state: State, markers: tuple[str, ...]) -> str:
 def _said(held: Ownership) -> str:
     """Describe an ownership, with its readers unless everybody reads."""
     return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
-
-
-def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the markers of sections that this worktree has; raises MemctlError for any other."""
-    markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
-    for marker in markers:
-        if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
-            raise missing_section(outline, marker)
-    return markers
 
 
 coordination_command = Group(
@@ -343,10 +319,10 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
 @agreeing
 @click.pass_context
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
-    """Leave the agents at work. Your sections stay yours unless you release them."""
+    """Take yourself off the list of agents at work. Your sections stay yours unless you release them."""
     memory = memory_access.memory(ctx)
     if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
-        raise MemctlError("--agent needs --reason: it is recorded why", exit_code=USAGE)
+        raise MemctlError("--agent needs --reason, which is recorded", exit_code=USAGE)
     carry_out(memory, agents.leave(agent or memory.actor, release=release), given)
 
 
@@ -411,7 +387,7 @@ def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) ->
 
 
 def _by(agent: Agent) -> str:
-    """Describe the handoffs that an agent is working on, with the sections it got by them."""
+    """Describe the handoffs that an agent works on, with the sections that it got by them."""
     found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
     return f" ({', '.join(found)})" if found else ""
 

@@ -1,4 +1,4 @@
-"""What may reach a terminal, a pipe and a program: nothing in a text from a repository steers one of them."""
+"""Output to a terminal, pipe or program, so that no text of a repository can control it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ def harmless(text: str, stream: TextIO) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text without line ends and the like: they are written as `\\n`."""
+    """Return a text with line ends and similar characters written as `\n`."""
     return text if text.isprintable() else re.sub(_LINE_ENDS, lambda found: repr(found[0])[1:-1], text)
 
 
 def json(text: str, encoding: str) -> str:
-    """JSON in which no character steers a terminal, and none is lost in an encoding that lacks it: as `\\u202e`."""
+    """Return JSON without characters that control a terminal; those and any that the encoding lacks are escaped
+    (`\u202e`)."""
     if text.isascii() and "\x7f" not in text:
         return text
     if encoding.lower().replace("-", "") != "utf8":
@@ -49,12 +50,13 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 class ReaderGone(Exception):
-    """Nobody reads the standard output: it or its pipe is closed. No OSError, for which click would end the process."""
+    """Raised if standard output or its pipe is closed; it is not an OSError, since click would end the process for
+    that."""
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Have an error in writing to standard output say so: of itself it names no file. Raises ReaderGone."""
+    """Within this context, an error in writing to standard output names it; raises ReaderGone."""
     try:
         yield
     except OSError as error:
@@ -77,7 +79,7 @@ def hold() -> None:
 
 
 def keep(text: str) -> bool:
-    """Add a text to what is held; False if nothing is."""
+    """Add a text to the held output; return False if no output is held."""
     if _held is None:
         return False
     _held.append(text)
@@ -85,7 +87,8 @@ def keep(text: str) -> bool:
 
 
 def release(folder: Path) -> None:
-    """Show what was held: by Git's pager if it is longer than the terminal, else as it is. `folder` names the clone."""
+    """Show the held output, in Git's pager if it is longer than the terminal; `folder` is in the clone with the
+    settings."""
     global _held
     held, _held = _held, None
     if not held:
@@ -103,7 +106,7 @@ def release(folder: Path) -> None:
 
 
 def size() -> os.terminal_size:
-    """Return the size of the terminal that is printed to; of none, 80 by 24. (`shutil` has it, and takes 10 ms.)"""
+    """Return the size of the terminal, 80 by 24 without one; `shutil` has this, too, but takes 10 ms to import."""
     try:
         columns, lines = os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
@@ -112,13 +115,13 @@ def size() -> os.terminal_size:
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Return whether what is printed there may have colours: it is a terminal whose user has nothing against them."""
+    """Return whether output to a stream may have colours: it is a terminal, and the user has not switched them off."""
     is_dumb = os.environ.get("TERM", "" if os.name == "nt" else "dumb") == "dumb"
     return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
 
 
 def complain(text: str) -> None:
-    """Print lines on standard error; no name in them can begin a line that a CI system takes for a command."""
+    """Print lines on standard error; no name in them can begin a line that a CI system reads as a command."""
     line = re.sub(_COMMAND, r"\1\2\\", harmless(text, sys.stderr))
     if has_colour(sys.stderr):
         line = re.sub(_LABEL, lambda found: f"\033[1;{_COLOUR_OF[found[0]]}m{found[0]}\033[0m", line)
@@ -129,7 +132,7 @@ def complain(text: str) -> None:
 
 
 def prepare() -> None:
-    """Let no character stop the output: one that the encoding lacks is replaced."""
+    """Make the streams replace characters that their encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""Shared by commands that judge texts: options for several files, the counter of their tokens, the memory around."""
+"""For commands that judge texts: options for several files, the token counter, and the memory around."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memctl.errors import MemctlError
 from memctl.record import timestamps
 from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
-from memctl.store.memory import Memory, fixed_now
+from memctl.store.memory import Memory
 from memctl.tokens import count
 from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _MANY = "FILE…"  # metavar of an option that takes several files at once: `--active src/*.py`
 MODELS = ", ".join(FAMILIES)
 model_option = click.option(
-    "--model", help=f"Whose tokens: a model, or one of {MODELS}. [default: model in config.yaml, or claude]"
+    "--model",
+    help=f"Count tokens as this model does: its name, or one of {MODELS}. [default: model in config.yaml, or claude]",
 )
 
 
@@ -66,7 +67,7 @@ def counter_for(
 
 
 class Surroundings(NamedTuple):
-    """What a command needs that judges a text: counter, time, outdated records, and the memory if there is one."""
+    """The context of a command that judges a text: counter, time, outdated records, and the memory if there is one."""
 
     counter: Counter
     now: str
@@ -76,12 +77,12 @@ class Surroundings(NamedTuple):
 
     @property
     def faults(self) -> Sequence[Fault]:
-        """Faults of records that can't be read, of which nothing is known."""
+        """Faults of unreadable records."""
         return self.snapshot.faults if self.snapshot else ()
 
     @property
     def scs_threshold(self) -> int:
-        """The threshold of the shared slice, as configured."""
+        """The configured threshold of the shared context slice."""
         return threshold_of(self.memory)
 
 
@@ -95,7 +96,7 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
 
     memory = memory_access.memory(ctx) if at is not None else memory_access.memory_if_any(ctx)
     if memory is None:
-        now = fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
+        now = timestamps.fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
         return Surroundings(counter(model_of(model, None), None), now, Over({}, frozenset()), None, None)
     snapshot = memory_access.snapshot(memory, at)
     output.warn(memory, snapshot)

@@ -1,4 +1,4 @@
-"""`tokens`: counting, and learning a factor from what models reported."""
+"""`tokens`: count tokens, and learn a correction factor from what models reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _RULE = (
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """A figure: of what, of which kind, how much and by what source (None for what is added by a rule)."""
+    """A figure: the counted text, its kind, the tokens, and the source of the count (None for an addition by a
+    rule)."""
 
     name: str
     kind: str
@@ -74,12 +75,12 @@ class _Row(msgspec.Struct, frozen=True):
     type=click.Choice(["here", "anthropic"]),
     default="here",
     show_default=True,
-    help="Who counts. anthropic: its endpoint does, which is sent the text.",
+    help="What counts. anthropic: its endpoint, to which the text is sent.",
 )
 @click.option("--allow-secret", is_flag=True, help="Send text that looks like a credential, too.")
 @click.option("--calibrate", metavar="FILE", help="Learn from JSON Lines of observations, usage logs or transcripts.")
-@click.option("--forget", is_flag=True, help="Let go of what was learnt: of --model, or of all models.")
-@click.option("--dry-run", "-n", is_flag=True, help="Show what would be learnt or let go, and keep all as it is.")
+@click.option("--forget", is_flag=True, help="Forget what was learnt about --model, or about all models.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be learnt or forgotten, and change nothing.")
 @json_option
 @click.pass_context
 def tokens_command(
@@ -106,7 +107,9 @@ def tokens_command(
         _calibrate(memory, calibrate, dry_run, as_json) if calibrate else _forget(memory, model, dry_run)
         return
     if as_messages and counted_by == "anthropic":
-        raise MemctlError("--messages are counted here only", "take out --messages or --source anthropic", USAGE)
+        raise MemctlError(
+            "--messages can't be counted by an endpoint", "leave out --messages or --source anthropic", USAGE
+        )
     around = memory_access.memory_if_any(ctx)
     if counted_by == "anthropic":
         model = token_counter.model_of(model, around)
@@ -141,7 +144,7 @@ def _of_text(source: str, text: str, counter: Counter) -> _Row:
 def _parsed(source: str, text: str) -> messages.Conversation:
     found = messages.parse(_request(text))
     if found is None:
-        raise MemctlError(f"{source} is no request and no list of messages", "give it as the API takes it, as JSON")
+        raise MemctlError(f"{source} is neither a request nor a list of messages", "give JSON as the API takes it")
     return found
 
 
@@ -159,8 +162,7 @@ def _of_request(source: str, request: messages.Conversation, counter: Counter) -
 
 
 def _request(text: str) -> Any:
-    """Return a JSON document, or else the lines of JSON Lines as a list; a transcript's lines have their `message`
-    taken."""
+    """Return a JSON document, or the lines of JSON Lines as a list; of a transcript's lines, their `message`."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -183,7 +185,7 @@ def _print(rows: list[_Row], family: str, as_json: bool, as_messages: bool) -> N
 
 
 def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> None:
-    """Learn from a file of observations, and say what came of it; raises MemctlError if it has none."""
+    """Learn from a file of observations, and report it; raises MemctlError if it has none."""
     from memctl.tokens.reports import observe
 
     observed = observe(read(source), lambda name: _read_beside(source, name))
@@ -209,7 +211,7 @@ def _calibrate(memory: Memory, source: str, dry_run: bool, as_json: bool) -> Non
 
 
 def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
-    """Let go of what was learnt of a model, or of all."""
+    """Forget what was learnt about a model, or about all models."""
     folder = memory.repository.shared
     kept = observations.models(folder)
     names = kept if model is None else [name for name in kept if name == name_of(model)]
@@ -224,7 +226,7 @@ def _forget(memory: Memory, model: str | None, dry_run: bool) -> None:
 
 
 def _read_beside(source: str, name: str) -> str:
-    """Return a file that an observation names: below the folder of the observations, and nowhere else."""
+    """Return the text of a file that an observation names, which must be below the folder of the observations."""
     folder = Path("." if source == "-" else source).resolve()
     folder = folder if folder.is_dir() else folder.parent
     file = (folder / name).resolve()
@@ -244,7 +246,7 @@ def _tell(rows: list[tuple[str, int, Learnt]], asides: list[Aside]) -> None:
             output.note(f"warning: {model} is still off by {learnt.after:.0%} (median); the goal is {GOAL:.0%}")
     if asides:
         reasons = Tally(aside.reason for aside in asides).most_common()
-        output.note(f"left aside: {len(asides)}")
+        output.note(f"skipped: {len(asides)}")
         for reason, number in reasons:
             output.note(f"    {number}: {reason}")
 

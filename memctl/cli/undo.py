@@ -1,4 +1,4 @@
-"""`undo`."""
+"""The command `memctl undo`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memctl.write.undo import undo
 def undo_command(ctx: click.Context, /, commit: str | None, **given: Any) -> None:
     """Undo the last change of the memory, in a new commit.
 
-    History stays as it is. Later changes to the same files stay too; if they can't be told apart from what is undone,
+    History stays as it is. Later changes to the same files stay, too; if they can't be separated from what is undone,
     nothing is.
     """
     flags = take_flags(given) | {"discard": False}

@@ -1,4 +1,4 @@
-"""`window audit`: what the log of a window's manager comes to."""
+"""`window audit`: summarize the log of a window's manager."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ _SHOWN = 12  # kinds of blocks that are listed
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with schema, kind and data.")
 @click.pass_context
 def audit_command(ctx: click.Context, /, file: str | None, as_json: bool) -> None:
-    """Sum up the decisions of a window's manager: steps, tokens wanted and freed, models asked, what was missed later.
+    """Summarize the decisions of a window's manager: steps, tokens wanted and freed, models asked, what was missed
+    later.
 
-    Of each kind of block that a policy evicted it says with which scores, and how often the same call was made again
-    afterwards, with which scores: where these are the lower ones, the policy took the wrong blocks, and its weights
-    (`eviction.weights`) want changing.
+    For each kind of block that a policy evicted, it shows the scores of all evicted blocks, and how often the same call
+    was made again later, with the scores of those. If the calls that were made again have the lower scores, the policy
+    evicted the wrong blocks: change its weights (`eviction.weights`).
     """
     from memctl.window import AuditLog, audit
 

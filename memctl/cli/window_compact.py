@@ -1,4 +1,4 @@
-"""`window compact` and `window evict`: making a conversation smaller."""
+"""`window compact` and `window evict`: make a conversation smaller."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     type=click.Choice(tuple(STRATEGIES)),
     default=CASCADE,
     show_default=True,
-    help="One alone, or all in turn until the target is reached.",
+    help="One method alone, or all in turn until the target is reached.",
 )
 @click.option(
     "--policy",
@@ -57,7 +57,7 @@ _BOLD = 0.5  # the share of a context from which compacting it is too much; rule
     type=click.IntRange(min=1),
     default=KEPT_TURNS,
     show_default=True,
-    help="So many turns at least stay out of a compaction; more if the target has room.",
+    help="Keep at least this many turns as they are; more if the target has room.",
 )
 @click.option(
     "--window",
@@ -71,17 +71,19 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     """Make a conversation smaller without losing what must survive.
 
     FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
-    of Claude Code. Messages are printed in the shape in which they came, and stay valid. Results of tools are summed up
-    first, then blocks evicted, then older turns told shorter, then the beginning becomes a digest; a step that would
-    lose the task, what the user said, a decision, an open issue or error, a file at work or a number is refused.
+    of Claude Code. Messages are printed in the shape of the input, and stay valid.
 
-    If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
-    memory), it words the summaries, and what it says is checked. What came of it all is checked by another list, each
-    line with a label, each short message of the user, each path that was edited and each error of the last ten results:
-    what of these is missing is named. Exit code 1: something is, the target is out of reach, or every step was refused.
+    The steps, in this order: results of tools are summarized, blocks are evicted, older turns are shortened, the
+    beginning becomes a digest. A step is refused if it would lose the task, words of the user, a decision, an open
+    issue or error, a file at work or a number. If you have set up a language model (`git config --global
+    memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a memory), it words the summaries, and its words are checked.
+
+    The result is checked against a separate list: each line with a label, each short message of the user, each edited
+    path, and each error of the last ten results. Whatever is missing is named. Exit code 1: something is missing, the
+    target is out of reach, or every step was refused.
     """
     if target is not None and free is not None:
-        raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
+        raise MemctlError("how much to free is missing", "give either --free or --target", USAGE)
     messages.check(given["target_file"], as_json=given["as_json"])
     from memctl.window import CompressionEngine, cascade
 
@@ -137,7 +139,7 @@ def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
 
 
 def _step_data(step: Step) -> dict[str, Any]:
-    """Return a step as JSON data, without the blocks that it changed: a manager's audit log has those."""
+    """Return a step for JSON, without the changed blocks, which a manager's audit log has."""
     data: dict[str, Any] = msgspec.to_builtins(step)
     del data["changes"]
     return data
@@ -192,12 +194,14 @@ _HELD = 6  # reasons that are listed
     ),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option("--policy", type=click.Choice(POLICIES), default="hybrid", show_default=True, help="What goes first.")
+@click.option(
+    "--policy", type=click.Choice(POLICIES), default="hybrid", show_default=True, help="Which blocks to evict first."
+)
 @click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
 @click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens.")
-@click.option("--task", default="", metavar="TEXT", help="What it is all for. [default: the user's first message]")
+@click.option("--task", default="", metavar="TEXT", help="The task. [default: the user's first message]")
 @click.option("--placeholder", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
-              help="Tokens of a placeholder at most; 0 for none.")  # fmt: skip
+              help="Maximum tokens of a placeholder; 0 for none.")  # fmt: skip
 @messages.written
 @click.pass_context
 def evict_command(
@@ -213,15 +217,15 @@ def evict_command(
     model: str | None,
     as_json: bool,
 ) -> None:
-    """Take out of a conversation what it can spare, and say what was there.
+    """Evict what a conversation can spare, and list what was evicted.
 
     FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
-    of Claude Code. Messages are printed in the shape in which they came, and stay valid: a placeholder stands for what
-    went. The system prompt, the task, the current message and results that are not answered yet stay. Exit code 1: the
-    target is out of reach; as much as could be went.
+    of Claude Code. Messages are printed in the shape of the input, and stay valid: a placeholder replaces each block
+    that is evicted. The system prompt, the task, the current message and unanswered results stay. Exit code 1: the
+    target is out of reach; everything that can be evicted is evicted then.
     """
     if (free is None) == (target is None):
-        raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
+        raise MemctlError("how much to free is missing", "give either --free or --target", USAGE)
     messages.check(target_file, as_json=as_json)
     memory = memory_access.memory_if_any(ctx)
     seen = messages.read(source, model, memory)
@@ -274,7 +278,7 @@ def _evict_report(opened: Opened, result: EvictionResult, data: dict[str, Any]) 
     messages.tell_rest(opened)
     if not result.is_reached:
         output.note(
-            f"the target is out of reach by {result.target_free_tokens - result.tokens_freed:,} tokens; what holds:"
+            f"the target is out of reach by {result.target_free_tokens - result.tokens_freed:,} tokens; not evictable:"
         )
         for why, tokens in list(result.held.items())[:_HELD]:
             output.note(f"  {tokens:>7,}  {why}")

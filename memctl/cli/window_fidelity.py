@@ -1,4 +1,4 @@
-"""`window fidelity`: how much of a context a compression kept."""
+"""`window fidelity`: measure how much of a context a compression kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 @click.argument("compressed", metavar="COMPRESSED")
 @click.option("--questions", "asked", metavar="FILE", help="YAML with a list `questions`. [default: made of ORIGINAL]")
 @click.option(
-    "--min", "least", type=click.FloatRange(0, 1), default=fidelity.TARGET, show_default=True, help="The least score."
+    "--min",
+    "least",
+    type=click.FloatRange(0, 1),
+    default=fidelity.TARGET,
+    show_default=True,
+    help="The lowest score that passes.",
 )
 @material.no_llm
 @json_option
@@ -40,17 +45,19 @@ _NOT_ALL = 0.99  # the score at most, if something on the list is missing
 def fidelity_command(
     ctx: click.Context, /, original: str, compressed: str, asked: str | None, least: float, no_llm: bool, as_json: bool
 ) -> None:
-    """Say how much of ORIGINAL is still in COMPRESSED, by questions whose answers are looked for in both.
+    """Measure how much of ORIGINAL is still in COMPRESSED, by questions whose answers are looked for in both.
 
-    Both are transcripts, messages as JSON, or texts. A question of a file is a text, which only a model can judge, or
-    has `ask` and `facts`, which must stand there as they are, or `said`, a sentence that may be put in other words.
-    Made questions are about the task, what the user insists on and else said, decisions, open issues, paths, numbers
-    and errors. A score of fewer than 10 questions is told with a word on that. Beside them stands a list that nothing
-    else is made by: lines with a label, short messages of the user, paths that were edited, errors of the last ten
-    results. What of it is missing is named, the score is below 1.00 then, and exit code 1 unless you say a --min.
+    Both are transcripts, messages as JSON, or texts. A question in a file is a text, which only a model can judge, or
+    has `ask` with `facts`, which must occur literally, or with `said`, a sentence that may be worded differently.
+    Without a file, questions are made about the task, what the user said and insisted on, decisions, open issues,
+    paths, numbers and errors. A score of fewer than 10 questions comes with a note that it says little.
+
+    A separate list is checked, too: lines with a label, short messages of the user, edited paths, errors of the last
+    ten results. Whatever is missing is named; the score is below 1.00 then, and the exit code 1 unless --min is given.
 
     If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
-    memory), it judges: it answers each question from both and says whether the answers agree. Credentials are redacted.
+    memory), it judges: it answers each question from both, and says whether the answers agree. Credentials are
+    redacted.
     """
     if original == compressed == "-":
         raise MemctlError("only one of the two can be standard input", exit_code=USAGE)
@@ -78,7 +85,7 @@ def fidelity_command(
 
 
 def _judged(before: str, after: str, questions: Sequence[Question], provider: Provider | None) -> Fidelity:
-    """Return the fidelity as the user's model judges it; by facts, and with a warning, if that fails."""
+    """Return the fidelity as judged by the user's model, or by facts and with a warning if the model fails."""
     if provider is not None:
         try:
             return fidelity.evaluate(before, after, questions, fidelity.asked_of(provider))

@@ -1,4 +1,4 @@
-"""How large the window is that a command is about: by its options, the settings, or the name of the model."""
+"""The size of the window that a command is about: from its options, the settings, or the model's name."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def of_conversation(
     host: str | None = None,
     max_output: int = model_windows.DEFAULT_OUTPUT,
 ) -> Limit:
-    """Return how much fits, for the window of a transcript or of messages; `usable` is what the settings say, None if
-    they do not."""
+    """Return the limit for the window of a transcript or of messages; `usable` is the settings' value, None without
+    one."""
     from memctl.window import MODEL_REPORTED, limits
 
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
@@ -75,11 +75,11 @@ def _limit(
 
 
 def warn_of(limit: Limit) -> None:
-    """Say that a window's size is not known for sure, and so no percentage of it is."""
+    """Warn that a window's size is uncertain, and so every percentage of it."""
     if limit.is_guessed:
-        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
+        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; set it with --window")
     if limit.is_assumed:
-        output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window says it")
+        output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; set it with --window")
 
 
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, int | None]:

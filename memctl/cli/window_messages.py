@@ -1,4 +1,4 @@
-"""What the commands of `window` that change a conversation have in common: reading messages, and writing them."""
+"""Read and write messages, for the commands of `window` that change a conversation."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ written = options(
         help="Write the messages there, not to standard output.",
     ),
     click.option(
-        "--model", help="Whose tokens. [default: the model that FILE names, or model in config.yaml, or claude]"
+        "--model",
+        help="Count as this model does. [default: the model that FILE names, or model in config.yaml, or claude]",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the messages need --output then."),
 )
 
 
 def check(target_file: str | None, *, as_json: bool) -> None:
-    """Refuse a report and messages in one stream."""
+    """Refuse to print a report and messages into one stream."""
     if as_json and target_file is None:
         raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
 
 
 def check_target(opened: Opened, source: str, target_file: str | None) -> None:
-    """Refuse to write messages over the transcript that they are of: an agent goes on with it, and it has more in it
-    than they have."""
+    """Refuse to overwrite the transcript itself: an agent may continue it, and it contains more than the messages."""
     if (
         opened.transcript is not None
         and target_file is not None
@@ -57,7 +57,7 @@ def check_target(opened: Opened, source: str, target_file: str | None) -> None:
 
 
 def read(source: str, model: str | None, memory: Memory | None) -> SeenConversation:
-    """Return the conversation of a file, with what counted it; raises MemctlError if there is none in it."""
+    """Return the conversation of a file, with its token counter; raises MemctlError if the file has none."""
     from memctl.window import status
 
     with lines(source) as found:
@@ -65,8 +65,7 @@ def read(source: str, model: str | None, memory: Memory | None) -> SeenConversat
 
 
 def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -> EvictionEngine:
-    """Return the engine of a policy; `semantic_merge` compares texts by their meaning, too, if the user has set a
-    model."""
+    """Return the engine of a policy; if the user has set a model, `semantic_merge` also compares texts by meaning."""
     from memctl.window import EvictionEngine
 
     if policy == "semantic_merge" and memory is not None and memory.semantic_model:
@@ -80,7 +79,7 @@ def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -
 
 
 def write(given: Any, target_file: str | None) -> None:
-    """Give messages back as JSON: into a file, whole or not at all, or to standard output."""
+    """Write messages as JSON, atomically into a file, or to standard output."""
     text = msgspec.json.format(msgspec.json.encode(given), indent=2).decode()
     if target_file is None:
         output.json_text(text)
@@ -89,7 +88,7 @@ def write(given: Any, target_file: str | None) -> None:
 
 
 def rest(opened: Opened) -> dict[str, Any]:
-    """Return what of a file is neither counted nor given back, for a program."""
+    """Return for JSON which parts of a file are neither counted nor written."""
     return {
         "uncounted": opened.conversation.uncounted,
         "left_out": opened.transcript.left_out if opened.transcript else 0,
@@ -98,23 +97,23 @@ def rest(opened: Opened) -> dict[str, Any]:
 
 
 def broken_in(transcript: Window | None) -> int:
-    """Return lines of a transcript that nobody can read; 0 if it is none."""
+    """Return how many lines of a transcript are unreadable; 0 for another file."""
     return transcript.broken if transcript else 0
 
 
 def tell_broken(number: int, name: str = "") -> None:
-    """The same for people, on stderr."""
+    """Warn on stderr about unreadable lines of a transcript."""
     if number:
         of = f" of {output.plain(name)}" if name else ""
         output.note(f"warning: {quantity(number, 'line')}{of} can't be read")
 
 
 def tell_rest(opened: Opened) -> None:
-    """The same for people, on stderr."""
+    """Print on stderr which parts of a file are neither counted nor written."""
     found = rest(opened)
     if found["uncounted"]:
         shown = ", ".join(f"{name} ({count})" for name, count in sorted(found["uncounted"].items()))
-        output.note(f"not counted, since no text stands for it: {shown}")
+        output.note(f"not counted, since it has no text: {shown}")
     if left_out := found["left_out"]:
         many = "call or result of the transcript has no counterpart and is" if left_out == 1 else None
         many = many or "calls or results of the transcript have no counterpart and are"

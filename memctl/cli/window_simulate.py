@@ -1,4 +1,4 @@
-"""`window simulate`: a transcript under eviction policies, side by side."""
+"""`window simulate`: compare eviction policies on one transcript."""
 
 from __future__ import annotations
 
@@ -34,8 +34,12 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
     ("memctl window simulate session.jsonl --budget 100000 --json", "With the curve of each, for a program."),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option("--policy", "policies", default="", metavar="NAME,…", callback=_policies, help="Which. [default: all]")
-@click.option("--budget", type=click.IntRange(min=1), required=True, metavar="N", help="What a request may have.")
+@click.option(
+    "--policy", "policies", default="", metavar="NAME,…", callback=_policies, help="Eviction policies. [default: all]"
+)
+@click.option(
+    "--budget", type=click.IntRange(min=1), required=True, metavar="N", help="Tokens that a request may have."
+)
 @click.option("--trigger", type=click.FloatRange(0, 1, min_open=True), default=model_windows.ORANGE_AT,
               show_default=True, help="Evict above this share of the budget.")  # fmt: skip
 @click.option("--target", type=click.FloatRange(0, 1, min_open=True), default=model_windows.TARGET, show_default=True,
@@ -56,13 +60,13 @@ def simulate_command(
 ) -> None:
     """Replay a whole transcript, or messages, request by request under eviction policies. Nothing is written.
 
-    Compactions of the host are passed over, as if the window had never been cut. Regret is what has to be got again: a
-    later message, thought or call names something whose content was evicted, and the turn does not read it again by
-    itself. It comes back with all its tokens, which are taken off what is saved. A request over budget is one that
-    eviction could not bring under it: there the window begins anew, with the task and what is at work.
+    Compactions of the host are ignored, as if the window had never been cut. Regret is content that is needed after its
+    eviction: a later message, thought or call names it, and the turn does not read it again by itself. It returns with
+    all its tokens, which reduces what the policy saved. If eviction can't bring a request under the budget, it counts
+    as over budget, and the window begins anew with the task and what is at work.
     """
     if target >= trigger:
-        raise MemctlError("--target is to be below --trigger", exit_code=USAGE)
+        raise MemctlError("--target must be below --trigger", exit_code=USAGE)
     from memctl.window import Simulation, reading
 
     with lines(source) as found:
@@ -140,7 +144,7 @@ def _row(one: Replay) -> tuple[str, ...]:
 
 
 def _curve(points: tuple[int, ...], most: int) -> str:
-    """Return the curve in one line; all curves to the same scale."""
+    """Return the curve in one line, on a scale that all curves share."""
     from memctl.window import Curve, curve
 
     return curve.sparkline(Curve(points=points), most)

@@ -1,4 +1,4 @@
-"""`window status` and `window health`: how full a window is, what alarms, and where it is going."""
+"""`window status` and `window health`: how full a window is, its alarms, and its trend."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ looking = options(
     click.option(
         "--window",
         type=click.IntRange(min=1),
-        help="Its tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+        help="Tokens of the window. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
     ),
     click.option(
         "--host",
         type=click.Choice(limits.HOSTS),
-        help="Who compacts it, and when. [default: claude-code for a transcript]",
+        help="The program that compacts the window. [default: claude-code for a transcript]",
     ),
     click.option(
         "--max-output",
@@ -72,7 +72,7 @@ looking = options(
 
 
 class WindowSource:
-    """A file with a window in it, and how it is to be looked at."""
+    """A file with a window, and the options with which it is read."""
 
     def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
         self.file = file or str(_newest(ctx, given["projects"]))
@@ -88,7 +88,7 @@ class WindowSource:
             return status.read(found, self.file, self._counter)
 
     def judge(self, seen: SeenConversation, limit: Limit) -> Status:
-        """Return the state of the window that was read."""
+        """Return the state of the window."""
         if self._usual is None:
             self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
         return status.judge(seen, limit, self.config, self._usual)
@@ -99,13 +99,13 @@ class WindowSource:
         return found
 
     def limit(self, seen: SeenConversation) -> Limit:
-        """Return how much fits, as `window_limit` has it."""
+        """Return the window's limit, by the rules of `window_limit`."""
         return window_limit.of_conversation(
             seen, self._usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT}
         )
 
     def warn(self, seen: SeenConversation, limit: Limit) -> None:
-        """Say that a window's size is not known for sure, and what of the file was not taken in."""
+        """Warn that a window's size is uncertain, and about parts of the file that were not read."""
         window_limit.warn_of(limit)
         messages.tell_rest(seen.opened)
 
@@ -128,16 +128,16 @@ _EVERY = 2.0  # seconds between two looks at a live file
 @click.argument("file", required=False, metavar="[FILE|-]")
 @looking
 @click.option("--svg", "picture", metavar="FILE", help="Draw the curve into this file (- for stdout), too.")
-@click.option("--watch", is_flag=True, help="Look again whenever the file grows; on a terminal only.")
+@click.option("--watch", is_flag=True, help="Redraw whenever the file grows; on a terminal only.")
 @json_option
 @click.pass_context
 def status_command(
     ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **given: Any
 ) -> None:
-    """Say how full a model's context window is: its zone, what each component takes, how soon it is red.
+    """Show how full a model's context window is: its zone, what each component takes, how soon it is red.
 
-    Zones are of what fits before the host compacts. A transcript tells tokens as the model reported them; messages are
-    counted. The curve has a step for each request, and a | where the window was compacted.
+    Zones are shares of what fits before the host compacts. Tokens of a transcript are those that the model reported;
+    messages are counted. The curve has a step for each request, and a | where the window was compacted.
 
     Settings have these keys: max_context_tokens (what can be filled), audit_file, pressure (thresholds,
     velocity_window, usual_growth), eviction (policy, weights, type_ttl, protected_types, exclude_tools, keep_last,
@@ -148,11 +148,13 @@ def status_command(
     source = WindowSource(ctx, file, given)
     if watch:
         if not sys.stdout.isatty() or as_json or picture or source.file == "-":
-            raise MemctlError("--watch is for a file, on a terminal, and for nothing else", exit_code=USAGE)
+            raise MemctlError(
+                "--watch needs a file and a terminal, and takes neither --json nor --svg", exit_code=USAGE
+            )
         _follow(source)
         ctx.exit(OK)
     if picture and os.path.realpath(picture) == os.path.realpath(source.file):
-        raise MemctlError(f"{picture} is the file that is looked at", "draw into another one", USAGE)
+        raise MemctlError(f"{picture} is the transcript itself", "name another file", USAGE)
     seen = source.read()
     limit = source.limit(seen)
     found = source.judge(seen, limit)
@@ -170,7 +172,7 @@ def status_command(
 
 
 def _follow(source: WindowSource) -> None:
-    """Show the status anew whenever the file has changed, until somebody has seen enough."""
+    """Redraw the status whenever the file changes, until the user interrupts."""
     last: tuple[int, int] | None = (0, 0)
     try:
         while True:
@@ -188,7 +190,7 @@ def _follow(source: WindowSource) -> None:
 
 
 def _changed(file: str) -> tuple[int, int] | None:
-    """Return when a file was changed last, and its size; None if it is gone, which whoever reads it complains of."""
+    """Return when a file was last changed, and its size; None if it is missing, which its reader reports."""
     try:
         found = os.stat(file)
     except OSError:
@@ -228,7 +230,7 @@ def _fits(limit: Limit) -> str:
 
 
 def _growth(reading: PressureReading, steps: int) -> str:
-    """Return the burn rate, which is that of `window health`, and what is expected from it and from what is usual."""
+    """Return the burn rate, as in `window health`, and the forecasts from it and from the usual growth."""
     if reading.forecast_tokens_per_turn <= 0:
         return ""
     rate, late = f"{reading.burn_rate_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
@@ -307,9 +309,9 @@ _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 @json_option
 @click.pass_context
 def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **given: Any) -> None:
-    """Judge a window by six metrics: their values now, what alarms, and trends over the last ten requests.
+    """Judge a window by six metrics: their values now, which alarms they raise, and trends over the last ten requests.
 
-    What a file does not tell is not measured: evictions and fidelity are known to the program that manages a window.
+    What a file does not contain is not measured: only the program that manages a window knows evictions and fidelity.
     """
     source = WindowSource(ctx, file, given)
     seen = source.read()
@@ -351,7 +353,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
 
 
 def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
-    """What alarmed earlier, with the requests at which it began."""
+    """Print earlier alarms, with the requests at which they began."""
     rows = []
     for metric in METRICS:
         turns = [turn for turn, alert in begun if alert.metric == metric]
@@ -366,7 +368,7 @@ def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
 
 
 def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
-    """Return what is out of its healthy range and does not alarm."""
+    """Return the metrics that are outside of their healthy range without an alarm."""
     alarming = {alert.metric for alert in alerts}
     return [one for one in health.watch(last) if one.metric not in alarming]
 

@@ -46,7 +46,7 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     name = values.pop("memory_type", kind.name if kind else None)
     if not isinstance(name, str) or name not in KINDS or (kind and name != kind.name):
         allowed = kind.name if kind else "one of " + ", ".join(KINDS)
-        raise MemctlError(f"memory_type: found {name!r}, allowed is {allowed}")
+        raise MemctlError(f"memory_type: {name!r} is not {allowed}")
     found = KINDS[name]
     content = values.pop("content", {})
     if not isinstance(content, dict):

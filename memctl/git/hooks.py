@@ -275,7 +275,7 @@ def _keep(file: Path, kept: Path) -> None:
     try:
         os.link(file, kept, follow_symlinks=False)  # a second name first, so that Git finds a hook all the while
     except FileExistsError:
-        raise MemctlError(f"{kept} has just come up", "another program works on the hooks; run this again") from None
+        raise MemctlError(f"{kept} has just appeared", "another program works on the hooks; run this again") from None
     except (OSError, NotImplementedError):  # a file system without such links
         os.rename(file, kept)
 

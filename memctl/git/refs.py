@@ -108,7 +108,7 @@ def _wait_for(repository: Repository, ref: str, deadline: float) -> None:
     if time.monotonic() > deadline:
         raise MemctlError(
             f"{ref} has been locked for {_PATIENCE:.0f} s ({_lock(repository, ref)})",
-            f"if a git process was killed, try again in {_DEAD:.0f} s: then the lock is taken away",
+            f"if a git process was killed, try again in {_DEAD:.0f} s: then the lock is removed",
         )
     time.sleep(0.02)
 

@@ -196,7 +196,7 @@ def merge(repository: Repository, before: Sequence[str], ours: str, theirs: str)
     if process.returncode not in (0, 1):
         if process.returncode == _USAGE or b"usage:" in err:
             raise MemctlError(
-                "both sides have changed files outside of the memory, and merging them here takes Git 2.38 or newer",
+                "both sides have changed files outside of the memory, and merging them here needs Git 2.38 or newer",
                 "merge them with `git pull`, then run `memctl sync` again",
             )
         raise git.GitFailed(args, process.returncode, err.decode(errors="replace"))

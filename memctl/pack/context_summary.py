@@ -103,7 +103,7 @@ def find_decision(text: str) -> str:
             found.setdefault(name, place)
         if len(found) > 1:
             places = ", ".join(f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in found.items())
-            raise MemctlError(f"the text states several decisions: {places}", "give the one that holds as --decision")
+            raise MemctlError(f"the text states several decisions: {places}", "name the valid one with --decision")
         if found:
             return next(iter(found))
     return ""
@@ -136,7 +136,7 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
     `paths` are files known to need attention. Raises MemctlError if not even the decision fits.
     """
     if count(f"{decision}\n") > budget:
-        raise MemctlError(f"{budget} tokens have no room for the decision", "give a larger --budget", USAGE)
+        raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
     body, stated = _without_decision(text)
     kept, dropped = _judged(_units(body), decision)
     named = [*paths, *(path for one in dropped if _may_name(one) for path in names_in_text.paths(one.text))]
@@ -326,14 +326,14 @@ def parse(text: str) -> Returned:
         try:
             return _of_object(msgspec.json.decode(text, type=dict[str, Any]))
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise MemctlError(f"this begins like a JSON object and is none: {error}") from None
+            raise MemctlError(f"this begins like a JSON object but is not one: {error}") from None
     for match in _JSON_BLOCK.finditer(text):
         try:
             data = msgspec.json.decode(match[1], type=dict[str, Any])
-        except (msgspec.MsgspecError, RecursionError):
+            found = _of_object(data) if "context_summary" in data else None
+        except (msgspec.MsgspecError, RecursionError):  # nested too deep
             continue
-        if "context_summary" in data:
-            found = _of_object(data)
+        if found:
             around = (text[: match.start()] + text[match.end() :]).strip()
             return msgspec.structs.replace(found, discarded={**found.discarded, "text around": around})
     return Returned(text)

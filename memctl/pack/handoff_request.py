@@ -204,6 +204,6 @@ def _problem(text: str, *, is_long: bool) -> str:
     if not all(c.isprintable() or c in "\n\t" for c in text):
         return "has control characters"
     if not is_said(text):
-        return f"{text!r} says nothing"
+        return f"{text!r} is only a placeholder"
     is_too_long = not is_long and len(text) > LONGEST_LINE
     return f"has {len(text):,} characters, of {LONGEST_LINE}: put the long part into a record" if is_too_long else ""

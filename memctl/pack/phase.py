@@ -46,7 +46,7 @@ def summary(found: Standing, budget: int, count: CountTokens) -> str:
     if count(head) > budget:
         head = found.decision
     if count(head) > budget:
-        raise MemctlError(f"{budget} tokens have no room for the decision", "give a larger --budget", USAGE)
+        raise MemctlError(f"the decision does not fit into {budget} tokens", "give a larger --budget", USAGE)
     lines = [*found.lines, *(f"File: {path}" for path in found.paths)]
     limit = budget - count(f"{head}\n\n")
     while (text := whole_lines(lines, limit, count)) and count(whole := f"{head}\n\n{text}\n") > budget:

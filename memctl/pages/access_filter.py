@@ -25,7 +25,8 @@ Closed = Callable[[tuple[str, ...]], str]
 
 
 def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot] = ()) -> Snapshot:
-    """Return the memory without what is closed by its own pages, or by those of `others`."""
+    """Return the memory without the pages, records and files that their owners, or those of `others`, close to the
+    reader."""
     outlines = [found.outline for found in (snapshot, *others)]
     details: dict[str, Page] = {}
     pages: dict[str, str] = {}
@@ -46,7 +47,7 @@ def without_closed(snapshot: Snapshot, closed: Closed, others: Iterable[Snapshot
 
 
 class _Filtered:
-    """A source with what a Snapshot has, but for what is withheld."""
+    """A source that leaves out everything that is withheld from the reader."""
 
     def __init__(self, snapshot: Snapshot, withheld: Withheld) -> None:
         self._snapshot = snapshot

@@ -1,4 +1,5 @@
-"""What `why` answers: the likeliest reason in one sentence, and records that may explain what none names."""
+"""What `why` answers: the likeliest reason in one sentence, and records that may explain a file although none names
+it."""
 
 from __future__ import annotations
 
@@ -19,14 +20,15 @@ _SIMILAR = 20  # records whose texts are most like a file's path and purpose, am
 
 
 class Indirect(NamedTuple):
-    """Records that name nothing of a file: those of its pages and sections, and those that are about the same."""
+    """Records that do not name a file: those of its pages and sections, and those about the same subject."""
 
     of_places: Sequence[Record] = ()
     perhaps: Sequence[Record] = ()
 
 
 def indirect(snapshot: Snapshot, found: Why) -> Indirect:
-    """Return what may explain a file that few records name; of its pages and sections what is most like it."""
+    """Return records that may explain a file that few records name: of its pages and sections, those most similar to
+    it."""
     if sum(item.record is not None for item in found.records) >= _ENOUGH:
         return Indirect()
     from memctl.pages import outline
@@ -46,7 +48,7 @@ def indirect(snapshot: Snapshot, found: Why) -> Indirect:
         snapshot,
         related.RelatedQuery(None, frozenset([path]), sections, shares),
         Filters(),
-        [record for record in snapshot.records if record.path in shares and record.id not in known],
+        [record for record in snapshot.catalogue.at(shares) if record.id not in known],
     )
     return Indirect(of_places, [one.record for one in likely[:_ENOUGH] if one.score >= _LIKELY])
 

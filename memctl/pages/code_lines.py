@@ -79,9 +79,10 @@ _RUST_IMPORT = lazy_regex(
 
 
 def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
-    """Line (1-based), nesting (1 = top) and title of what code with LF line ends defines, in its order.
+    """Yield line (1-based), nesting (1 = top) and title of each definition in code with LF line ends, in their order.
 
-    Titles are as a parser's: `class Shop.Cart`, `Cart.add()`, `func (c *Cart) Add`. Of C, Java and Rust there are none.
+    Titles are as a parser's: `class Shop.Cart`, `Cart.add()`, `func (c *Cart) Add`. Code of C, Java and Rust gives
+    none.
     """
     if suffix in PYTHON:
         yield from _in_python(_without_comments(suffix, text))

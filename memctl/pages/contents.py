@@ -23,7 +23,7 @@ class BrokenTemplate(MemctlError):
 
 
 class ListEntry(msgspec.Struct, frozen=True):
-    """A record or page in a list: id or marker, title, where it leads, and what is said of it."""
+    """A record or page in a list: its id or marker, its title, the target of its link, and a remark."""
 
     id: str
     title: str
@@ -32,14 +32,14 @@ class ListEntry(msgspec.Struct, frozen=True):
 
 
 class HeadedText(msgspec.Struct, frozen=True):
-    """A headed text."""
+    """A text below a heading."""
 
     title: str
     text: str
 
 
 class SectionSummary(msgspec.Struct, frozen=True):
-    """A section in a list: its page, how far it is, what is open, its details."""
+    """A section in a list: its page, its progress, its open records, its details."""
 
     entry: ListEntry
     state: str

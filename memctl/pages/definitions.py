@@ -47,7 +47,7 @@ class _Start(msgspec.Struct, frozen=True):
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """Lines to be parsed at once, from `first` to before `end`: what is put before them, and behind them."""
+    """Lines to parse at once, from `first` to before `end`, with the lines to put before and after them."""
 
     first: int
     end: int
@@ -56,9 +56,10 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 class ParsedCode(msgspec.Struct, frozen=True):
-    """Code that was parsed at once: its tree, its bytes, the line (from 0) that its first row is of, where it begins.
+    """Code that was parsed at once: its tree, its bytes, the line (from 0) of its first row, and the row where it
+    begins.
 
-    Rows of lines before `first` only repeat what surrounds the code.
+    Rows before `first` only repeat the lines around the code.
     """
 
     root: Node
@@ -87,7 +88,7 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def in_piece(suffix: str, piece: ParsedCode) -> Iterator[tuple[int, int, str]]:
-    """Line (1-based), nesting and title of what one piece of code defines."""
+    """Yield line (1-based), nesting and title of each definition in one piece of code."""
     for row, level, title in _in_tree(piece.root, piece.data, GRAMMARS[suffix]):
         if piece.top + row >= piece.first:
             yield piece.top + row + 1, level, title
@@ -105,7 +106,7 @@ def has_parser(suffix: str) -> bool:
 
 
 def lacks_parser(suffix: str) -> bool:
-    """Return whether the extra `languages` would parse what is read by its lines now."""
+    """Return whether code with a suffix is read by lines now, and the extra `languages` would parse it."""
     return suffix in GRAMMARS and not has_parser(suffix)
 
 
@@ -118,7 +119,7 @@ def language(suffix: str) -> Language:
 
 
 def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
-    """Code with LF line ends, parsed in pieces that are small enough for any content."""
+    """Yield code with LF line ends, parsed in pieces small enough for any content."""
     from tree_sitter import Parser
 
     parser = Parser(language(suffix))
@@ -161,7 +162,7 @@ def _pieces(grammar: Grammar, lines: list[str]) -> Iterator[_Piece]:
 
 
 def _starts(grammar: Grammar, lines: list[str]) -> Iterator[_Start]:
-    """Yield where a definition seems to begin that is in nothing, or only in classes and namespaces."""
+    """Yield where a definition seems to begin that is at the top, or only in classes and namespaces."""
     opened: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         text = line.lstrip(" \t")
@@ -201,7 +202,7 @@ def _parsed(parser: Parser, data: bytes, seconds: float) -> Node | None:
 
 
 def _in_tree(root: Node, data: bytes, grammar: Grammar) -> Iterator[tuple[int, int, str]]:
-    """Row, level and title of the definitions in a tree."""
+    """Yield row, level and title of each definition in a tree."""
     waiting = [(node, 1, "") for node in reversed(root.named_children)]
     while waiting:
         node, level, owner = waiting.pop()

@@ -1,4 +1,4 @@
-"""How the documents of a memory differ from what they would be if they were rendered now."""
+"""Compare the documents of a memory with what rendering would make of it now."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def faults(self) -> dict[str, BrokenTemplate]:
-        """The templates at fault, each once, by what is said of it."""
+        """The templates with an error, each once, by the error's message."""
         return {error.message: error for error in self.broken.values()}
 
 
@@ -86,7 +86,7 @@ def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
 
 
 def found(snapshot: Snapshot, path: str) -> str | None:
-    """Return the text of a document as it is; None if there is none, "" if it is not text."""
+    """Return the text of a document on the disk; None if there is none, "" if it is not text."""
     try:
         return snapshot.read(path)
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def found(snapshot: Snapshot, path: str) -> str | None:
 
 
 def is_intact(text: str) -> bool:
-    """Return whether a document is as memctl left it."""
+    """Return whether a document is unchanged since memctl wrote it."""
     document = generated_header.opened(text)
     return document is not None and document.is_intact
 

@@ -61,8 +61,7 @@ def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
 
 
 def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
-    """Return the stamps of all files that a page refers to, as they are now; with `keep` those it has stay what they
-    are."""
+    """Return the current stamps of all files that a page refers to; with `keep`, stamps that it already has stay."""
     paths = sorted({ref.paths[0] for ref in references(snapshot, page) if ref.state == FOUND and _is_file(ref)})
     if not paths:
         return []
@@ -73,7 +72,7 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
 
 
 def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
-    """Return the files that have changed since the page was reviewed; those that are gone are not among them."""
+    """Return the files that changed since the page was reviewed, without those that no longer exist."""
     stamps = page.stamps
     if not stamps:
         return []
@@ -87,9 +86,9 @@ def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
 
 
 def outdated_pages(snapshot: Snapshot) -> list[tuple[Page, list[str]]]:
-    """Return the reviewed pages that no longer agree with the code, each with the files that have changed or are gone.
+    """Return the reviewed pages that no longer agree with the code, each with its changed and missing files.
 
-    Git is asked of the files that pages were reviewed with alone; of all others only if one of these is gone.
+    Git is asked only about files that pages were reviewed with; if one of these is missing, about all files.
     """
     now = snapshot.files.blobs(sorted({path for page in snapshot.outline.pages for path in page.stamps}))
     found = []
@@ -114,10 +113,9 @@ def records_since_overview(snapshot: Snapshot) -> int:
 
 
 def _moved(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
-    """Return files that references lead to since others are gone, which the page was reviewed with: pairs of new and
-    old.
+    """Return pairs of new and old paths: files that references lead to now, in place of missing ones of the review.
 
-    §4.auth.jwt means lib/auth/jwt.py once there is no src/auth/jwt.py any more.
+    §4.auth.jwt means lib/auth/jwt.py if src/auth/jwt.py no longer exists.
     """
     stamps = page.stamps
     gone = frozenset(stamps.keys() - snapshot.files.names())
@@ -146,7 +144,7 @@ def _is_file(reference: CodeReference) -> bool:
 
 
 class Referral(msgspec.Struct, frozen=True):
-    """A reference of a page that means, or may mean, a file; `state` is that of freshness.Reference."""
+    """A page's reference that means, or may mean, a file; `state` is that of a `PageReference`."""
 
     page: Page
     reference: str
@@ -163,8 +161,7 @@ def sections_of_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, l
 
 
 def references_to_files(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
-    """Return the references of pages that mean each of some files, there or gone, or a folder that such a
-    file is in."""
+    """Return the references of pages that mean each of some files, existing or missing, or a folder above it."""
     found: dict[str, list[Referral]] = {path: [] for path in paths}
     wanted = frozenset(found)
     for page in snapshot.outline.pages if wanted else ():

@@ -17,8 +17,8 @@ _HEADED = lazy_regex(
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A document as found: its text without the head, what it was made from, whether it is as memctl left it, and in
-    which layout."""
+    """A document read from the disk: its text without the header, the digest of its sources, whether it is unedited,
+    and its layout."""
 
     text: str
     made_from: str
@@ -33,7 +33,7 @@ def sealed(text: str, made_from: str = "", layout: int = 1) -> str:
 
 
 def opened(document: str) -> Document | None:
-    """Return a document taken apart; None if it has no head and so is none of memctl's."""
+    """Return a document split into header and text; None if it has no header, so that memctl did not write it."""
     match = _HEADED.match(document)
     if match is None:
         return None
@@ -42,7 +42,7 @@ def opened(document: str) -> Document | None:
 
 
 def is_earlier(document: str, now: str) -> bool:
-    """Return whether an earlier memctl laid out a document, unedited since, in another way than it is `now`."""
+    """Return whether an unedited document has an older layout than `now`, the text that rendering makes."""
     one, other = opened(document), opened(now)
     return one is not None and other is not None and one.is_intact and one.layout < other.layout
 

@@ -24,7 +24,7 @@ _FEW = 3  # words: fewer are no lesson, whatever was measured
 
 
 def missing_reason(record: Record, body: str) -> str:
-    """That a decision says nowhere why it was made: in no field for it, and in no sentence."""
+    """Return the hint for a decision that gives no reason, neither in a field nor in a sentence; "" if it gives one."""
     kind = record.kind
     content = content_fields.content(kind, body) if kind.reason else {}
     is_told = any(content.get(name) for name in (kind.reason, *kind.reasoning))
@@ -34,7 +34,7 @@ def missing_reason(record: Record, body: str) -> str:
 
 
 def doubt(record: Record, body: str) -> str:
-    """That the first words of a decision, which counts as made, leave it open."""
+    """Return the hint for an accepted decision whose first words leave it open; "" if they do not."""
     kind = record.kind
     if not kind.reason or record.status != kind.statuses[0]:
         return ""
@@ -46,7 +46,7 @@ def doubt(record: Record, body: str) -> str:
 
 
 def raw_output(record: Record, body: str) -> str:
-    """That a learning is nothing but lines of a log, a trace or a diff, or a measurement without a word on it."""
+    """Return the hint for a learning that is only a log, trace, diff or uncommented measurement; "" for any other."""
     if record.kind is not LEARNING:
         return ""
     lesson = content_fields.content(LEARNING, body).get("lesson") or body

@@ -30,7 +30,7 @@ NOT = "-"
 
 
 class ChangeRow(msgspec.Struct, frozen=True):
-    """A kind of change, and the condition on which each level is to be brought up to date; NOT is never."""
+    """A kind of change, and for each level the condition on which it must be updated; NOT means never."""
 
     title: str
     conditions: Mapping[int, str]
@@ -72,7 +72,7 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class ImpactLevel(msgspec.Struct, frozen=True):
-    """A level that a kind of change reaches: on which condition, and which documents, below `.memory/`."""
+    """A level that a kind of change affects: on which condition, and in which documents (paths below `.memory/`)."""
 
     level: int
     condition: str
@@ -91,7 +91,8 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class StalePage(msgspec.Struct, frozen=True):
-    """A page that code has run away from: files that have changed since its review, and references to none."""
+    """A page that no longer agrees with the code: the files changed since its review, and its references to missing
+    files."""
 
     page: Page
     suspect: tuple[Drift, ...]
@@ -99,8 +100,8 @@ class StalePage(msgspec.Struct, frozen=True):
 
 
 def named_files(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
-    """Return files and folders that a person names, as if they had changed; raises MemctlError if Git knows no such
-    file."""
+    """Return the files and folders that a person names, as if they had changed; raises MemctlError for one that Git
+    lacks."""
     names = snapshot.files.names() | {memory.tracked(name) for name in snapshot.names("")}
     start = start_revision(memory, "")
     found: dict[str, FileChange] = {}
@@ -147,9 +148,9 @@ def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
 
 
 def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
-    """Return what each changed file has to do with; files of the memory that no page shows are left out.
+    """Return what each changed file affects; files of the memory that no page shows are left out.
 
-    `rows` are those known of some paths; `row` is that of all files outside the memory, "" to judge for each.
+    `rows` are known rows by path; `row` is the row of all files outside the memory, "" to judge each file.
     """
     prefix = snapshot.prefix + "/"
     own = [change for change in changes if change.path.startswith(prefix)]
@@ -164,8 +165,8 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
         about = [referral.page for path in _names(change) for referral in referred[path]]
         details = [page for section in sections for page in snapshot.outline.details_of(section.id)]
         kind = row or next((rows[path] for path in _names(change) if path in rows), "")
-        kind = kind or _judged(change, bool(sections))
-        found.append(Reach(change, kind, _sorted([*sections, *about, *details]), bool(sections or about)))
+        kind = kind or _row_of(change, bool(sections))
+        found.append(Reach(change, kind, _in_page_order([*sections, *about, *details]), bool(sections or about)))
     for change in own:
         record = records.get(change.path)
         listed = record is not None and any(covered[path] or referred[path] for path in _code_of(record))
@@ -177,7 +178,7 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
     """Return the levels that files with one row of the matrix reach, from 4 to 1."""
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
-    for page in _sorted(page for item in reaches for page in item.pages):
+    for page in _in_page_order(page for item in reaches for page in item.pages):
         if page.kind.level > 1:
             shown.setdefault(page.kind.level, []).append(document_of(page))
     return [
@@ -191,13 +192,12 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
 
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
-    """Return the pages that changed files have to do with."""
-    return list(_sorted(page for item in reaches for page in item.pages))
+    """Return the pages that changed files affect."""
+    return list(_in_page_order(page for item in reaches for page in item.pages))
 
 
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
-    """Return those of some pages that have grown stale in the snapshot of the commit `at`, or with "" of
-    disk or index."""
+    """Return the pages among some that are stale in the snapshot of the commit `at` ("": of the disk or the index)."""
     found = []
     sought = 0
     for page in among:
@@ -219,8 +219,8 @@ def _lines_above(snapshot: Snapshot, page: Page) -> int:
     return text.count("\n", 0, len(text) - len(page.body))
 
 
-def _judged(change: FileChange, is_covered: bool) -> str:
-    """Return the row of a file of which nobody says what its change is."""
+def _row_of(change: FileChange, is_covered: bool) -> str:
+    """Return the row of the matrix for a file whose kind of change nobody named."""
     if change.status == ADDED and is_covered:
         return FEATURE
     name = change.path.rpartition("/")[2]
@@ -259,7 +259,7 @@ def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
 
 
 def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
-    """Return the pages of levels 2 and 3 that have to do with what belongs to a place."""
+    """Return the pages of levels 2 and 3 that a record or page at a place affects."""
     page = snapshot.outline.find(marker)
     if page is None:
         return ()
@@ -277,7 +277,7 @@ def _code_of(record: Record) -> list[str]:
     return [ref.partition(":")[0] for ref in record.code_refs]
 
 
-def _sorted(found: Iterable[Page]) -> tuple[Page, ...]:
+def _in_page_order(found: Iterable[Page]) -> tuple[Page, ...]:
     unique = {page.path: page for page in found}
     return tuple(sorted(unique.values(), key=lambda page: (pages.sort_key(page.id), page.path)))
 
@@ -293,16 +293,16 @@ EMPTY = (
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A file that a missing file may have become, and what speaks for it."""
+    """A file that may replace a missing one, and the evidence for it."""
 
     path: str
     by: str
 
 
 def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeReference, at: str) -> list[Candidate]:
-    """Return what the file of a broken reference may have become, the likeliest first.
+    """Return the files that may replace the missing file of a reference, the likeliest first.
 
-    That is what Git says it was renamed to; files with the content that it last had; files of the same name.
+    These are the file that Git says it was renamed to, files with its last content, and files of the same name.
     """
     names = snapshot.files.names()
     name = reference.reference[3:] if reference.line else reference.reference.partition(":")[0]
@@ -323,8 +323,7 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeRe
 
 
 def successor(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """Return the file that a path was renamed to, be it in a few steps and the last one not committed; ""
-    if to none."""
+    """Return the file that a path was renamed to, even in several or uncommitted steps; "" if it was not renamed."""
     start = start_revision(memory, at)
     for _ in range(_STEPS):
         last = history.last_known(memory.repository, path, start) if start else None
@@ -345,5 +344,5 @@ def _is_namesake(path: str, gone: str) -> bool:
 
 
 def _distance(path: str, other: str) -> tuple[int, str]:
-    """Return what to order candidates by: those that share most folders first."""
+    """Return the sort key of a candidate: those that share most folders come first."""
     return -len(set(path.split("/")) & set(other.split("/"))), other

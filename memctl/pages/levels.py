@@ -35,7 +35,7 @@ _TAGS = 40  # in the index
 
 
 class _Entries(Sequence[ListEntry]):
-    """Entries that are made when they are looked at: of 100 records a page has room for ten, and each has a file."""
+    """A list whose entries are made when they are read: of 100 records a page shows ten, and each has a file."""
 
     def __init__(self, records: Sequence[Record], make: Callable[[Record], ListEntry]) -> None:
         self._records = records
@@ -61,9 +61,9 @@ def title_of(snapshot: Snapshot) -> str:
 
 
 def executive(snapshot: Snapshot, links: Links) -> Level1:
-    """Level 1: goal, status, priorities, blockers, key decisions.
+    """Return level 1: goal, status, priorities, blockers, key decisions.
 
-    Key is a decision whose importance is above that of a decision of which nobody says it.
+    A decision is key if its importance is above the default.
     """
     project, catalogue = snapshot.outline.project, snapshot.catalogue
     content = content_fields.content(pages.PROJECT, project.body) if project else {}
@@ -111,7 +111,7 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
-    """Level 2: overview, key decisions with a sentence of why, what is open, next actions, the way to level 3."""
+    """Return level 2: overview, key decisions with a sentence of why, open records, next actions, links to level 3."""
     content = content_fields.content(pages.SECTION, page.body)
     details = snapshot.outline.details_of(page.id)
     places = [page.id, *(detail.id for detail in details)]
@@ -138,7 +138,7 @@ def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
 
 
 def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
-    """Level 3: the page's own text, decisions with reasons and alternatives, known issues, learnings, files."""
+    """Return level 3: the page's own text, decisions with reasons and alternatives, known issues, learnings, files."""
     parent = snapshot.outline.find(page.section or "")
     siblings = snapshot.outline.details_of(page.section or "")
     # What is recorded of a section as a whole stands in full on the first page of its details.
@@ -206,7 +206,7 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
 
 
 def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
-    """From what people need to the records that answer it: what is in the way, and why something was decided."""
+    """Return shortcuts from a need to the records that answer it: what blocks, and why something was decided."""
     found = [ListEntry("§1.0", "Current blockers", EXECUTIVE)] if _blockers(snapshot, links) else []
     for record in snapshot.catalogue.top("decision", None, _KEY_DECISIONS * 2):
         title = f"Reasons for “{markdown.inline(record.title)}”"
@@ -268,14 +268,14 @@ def _entry(links: Links, record: Record, note: str = "") -> ListEntry:
 
 
 def _title(record: Record) -> str:
-    """Return a record's title, with what keeps it from being taken at its word."""
+    """Return a record's title, with a warning if it can't be taken at its word."""
     words = ["proposed"] if record.status == "proposed" else []
     words += [f"until {record.expires_at[:10]}"] if record.expires_at else []
     return markdown.inline(record.title) + (f" ({', '.join(words)})" if words else "")
 
 
 def _key_decision(links: Links, record: Record) -> ListEntry:
-    """Return a decision on level 1: its title, and the section to go on reading at."""
+    """Return a decision for level 1: its title, and the section with more about it."""
     marker = ".".join(record.section.split(".")[:2]) if record.section else ""
     where = links.marker(marker) if marker else ""
     return _entry(links, record, f"[{marker}]({where})" if where else "")

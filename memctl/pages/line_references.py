@@ -1,4 +1,5 @@
-"""References of records to lines of a file, followed from where they were recorded to where those lines are now."""
+"""Follow records' references to lines of a file, from the commit where they were recorded to the lines as they are
+now."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class LineReference(msgspec.Struct, frozen=True):
 
 
 class _Where(msgspec.Struct, frozen=True):
-    """What a record says: of which file, by the name it had then, and which lines."""
+    """A record's reference: the file, by its name at that time, and the lines."""
 
     path: str
     lines: tuple[int, int]
@@ -66,8 +67,10 @@ class _Where(msgspec.Struct, frozen=True):
 def follow(
     memory: Memory, file: CurrentFile, references: Iterable[tuple[Record, str]]
 ) -> dict[tuple[str, str], LineReference]:
-    """Follow those of some references that are to lines of a file: what became of each, by the record's path and the
-    reference. Nothing is fetched. Raises GitFailed."""
+    """Return the lines that references mean now, by the record's path and the reference.
+
+    Nothing is fetched. Raises GitFailed.
+    """
     wanted = {
         (record.path, ref): _Where(*where)
         for record, ref in references
@@ -78,10 +81,10 @@ def follow(
     known = _History(memory, file, {path for path, _ in wanted})
     made = {key: known.recorded(*key) for key in wanted}
     versions = _Versions(memory, file, known, [(made[key], where.path) for key, where in wanted.items()])
-    return {key: _followed(versions, where, made[key]) for key, where in wanted.items()}
+    return {key: _line_reference(versions, where, made[key]) for key, where in wanted.items()}
 
 
-def _followed(versions: _Versions, where: _Where, made: int | None) -> LineReference:
+def _line_reference(versions: _Versions, where: _Where, made: int | None) -> LineReference:
     lines = where.lines
     if made is None:  # it was recorded just now, about what is there now
         return LineReference(lines, now=lines if where.path == versions.file.path else None)
@@ -96,7 +99,8 @@ def _followed(versions: _Versions, where: _Where, made: int | None) -> LineRefer
 
 
 class _History:
-    """The texts that a file and some records had, by the commits that brought them: `all` of them, latest first."""
+    """The texts of a file and of some records by the commits that brought them; `all` has every commit, latest
+    first."""
 
     def __init__(self, memory: Memory, file: CurrentFile, records: Collection[str]) -> None:
         tracked = {memory.tracked(path): path for path in records}
@@ -143,7 +147,7 @@ def _references(text: bytes, path: str) -> list[str]:
 
 
 class _Versions:
-    """The versions of a file that references were recorded about, compared with what it is now, each once."""
+    """The versions of a file that references were recorded with, each compared once with the current one."""
 
     def __init__(
         self, memory: Memory, file: CurrentFile, versions: _History, made: Iterable[tuple[int | None, str]]
@@ -171,12 +175,12 @@ class _Versions:
         later = self.history.next(where.path, made)
         if first is None or where.lines[1] > self.file.lines - first.growth:
             return self._map(later.blob if later is not None else self.file.blob, self.file.blob)
-        following = self._following(record, later, before)
+        following = self._next_version(record, later, before)
         change = self._map(before, following)
         return self._map(following, self.file.blob) if change is not None and change.brought(where.lines) else first
 
-    def _following(self, record: Introduction, later: Introduction | None, before: str) -> str:
-        """Return the version of the file that whoever made a record may have had on the disk already, "" if that is
+    def _next_version(self, record: Introduction, later: Introduction | None, before: str) -> str:
+        """Return the version of the file that a record's author may already have had on the disk; "" if there is
         none."""
         if later is None:
             in_head = self._blobs.get((self.file.start, self.file.path))

@@ -1,4 +1,4 @@
-"""Where § markers, record ids and files are, as seen from a rendered document."""
+"""Find where § markers, record ids and files are, relative to a rendered document."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ class Links:
         return markdown.rewrite_links(text, lambda target: posixpath.relpath(posixpath.join(folder, target), FOLDER))
 
     def file(self, path: str) -> str:
-        """Return a file or folder of the repository."""
+        """Return the link to a file or folder of the repository."""
         return self._up + markdown.target(path)
 
     def marker(self, marker: str) -> str:
-        """Return where a § marker leads, "" if nowhere or to more than one place."""
+        """Return the link target of a § marker, "" if it leads nowhere or to several places."""
         if not marker.startswith("§4."):
             return self._anchors.get(marker, "")
         from memctl.pages import repository_paths  # most pages name no file
@@ -89,11 +89,12 @@ class Links:
 
     @cached_property
     def _known(self) -> frozenset[str]:
-        """The files that pages were found to refer to when they were written: most references lead to one of these."""
+        """Return the files that pages referred to when they were written, since most references lead to one of
+        these."""
         return frozenset(path for page in self._snapshot.outline.pages for path in page.stamps)
 
     def prose(self, text: str) -> str:
-        """Return a page's own text with every § marker and record id in it made a link, but for those in code."""
+        """Return a page's text with every § marker and record id outside of code turned into a link."""
         if "§" not in text and "](#" not in text and _ID.search(text) is None:
             return text
         self._left = _MOST
@@ -104,7 +105,7 @@ class Links:
         return "\n".join(lines)
 
     def _link_part(self, text: str) -> str:
-        """Part of a line: targets of links that are § markers resolved, bare references made links."""
+        """Return part of a line with § markers in link targets resolved and bare references turned into links."""
         done, end = [], 0
         for match in _LINK.finditer(text):
             done.append(self._link_references(text[end : match.start()]))
@@ -119,10 +120,11 @@ class Links:
         return "".join([*done, self._link_references(text[end:])])
 
     def _of_anchor(self, label: str, anchor: str) -> str:
-        """Return where `[Details: §2.1](#21-architecture)` leads, as if all levels were one document: "" if nowhere.
+        """Return the target of `[Details: §2.1](#21-architecture)`, a link as if all levels were one document; "" if
+        unknown.
 
-        That is where the first marker in the label leads, or else the one place whose number without dots it begins
-        with.
+        It is the target of the first marker in the label, or else the one place whose number without dots begins the
+        anchor.
         """
         if (match := _ANCHOR.match(anchor)) is None:
             return ""
@@ -146,7 +148,7 @@ class Links:
         return _ID.sub(identifier, text) if "](" not in text else _outside_links(text, identifier)
 
     def _target(self, name: str) -> str:
-        """Return where a § marker or a record's id leads, "" if nowhere: each is looked for once, and no more than
+        """Return the link target of a § marker or record id, "" if it leads nowhere; each is looked up once, at most
         _MOST."""
         if name not in self._targets and self._left:
             self._left -= 1
@@ -164,9 +166,9 @@ def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
 
 
 def refuse_nowhere(outline: Outline, marker: str) -> None:
-    """Raise MemctlError if a marker leads to no section or heading, which `check` would find as MEM205.
+    """Raise MemctlError if a marker leads to no section or heading; `check` would report it as MEM205.
 
-    A memory without any page has nowhere to lead to: there, records may come first. A page that can't be read counts.
+    A memory without pages is exempt, since records may come first there. A page that can't be read counts as existing.
     """
     if not outline.pages or marker.startswith(_CODE) or outline.fault_of(marker) is not None:
         return
@@ -175,18 +177,19 @@ def refuse_nowhere(outline: Outline, marker: str) -> None:
 
 
 def missing_section(outline: Outline, marker: str) -> MemctlError:
-    """Return what to say to somebody who names a section that there is not."""
+    """Return the error for a section that does not exist."""
     known = ", ".join(page.id for page in (*outline.sections, *outline.details)) or "none"
     return MemctlError(f"there is no section {marker}", f"there are {known}", USAGE, "not-found")
 
 
 def section_marker(value: str) -> str:
-    """Return a section as records name it: `2.1` and `§2.1` are the same."""
+    """Return a section's marker as records store it: `2.1` and `§2.1` give the same."""
     return "§" + value.strip().removeprefix("§")
 
 
 def known_section(snapshot: Snapshot, given: str) -> str:
-    """Return the marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError if there is none such."""
+    """Return the marker of the page that "2.1" or "§2.1" names, "" for ""; raises MemctlError if that page does not
+    exist."""
     marker = f"§{given.strip().removeprefix('§')}" if given else ""
     if marker and snapshot.outline.find(marker) is None:
         known = ", ".join(page.id for page in snapshot.outline.sections) or "none"

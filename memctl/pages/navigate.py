@@ -1,4 +1,4 @@
-"""Going to a § marker: the page, the part of a page, the file or the folder that it names."""
+"""Resolve a § marker to the page, part of a page, file or folder that it names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _IS_MARKER = lazy_regex(r"§.+|[1-4](?:\.[0-9]+)+")
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What a marker leads to. `path` is relative to the worktree's top; `text` is the page as a model needs it."""
+    """The place that a marker names; `path` is relative to the worktree's top, `text` is the page as a model needs
+    it."""
 
     marker: str
     level: int
@@ -38,12 +39,13 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def is_marker(text: str) -> bool:
-    """Return whether somebody means a § marker, written with or without the sign."""
+    """Return whether a person means a § marker, written with or without the sign."""
     return _IS_MARKER.fullmatch(text.strip()) is not None
 
 
 def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Place:
-    """Return the place that a marker names; raises MemctlError with near ones, or with all that it may mean."""
+    """Return the place that a marker names; raises MemctlError with similar markers, or with the candidates of an
+    ambiguous one."""
     marker = "§" + marker.strip().removeprefix("§")
     if marker == ALL_SOURCES:
         return _sources(snapshot)
@@ -71,7 +73,7 @@ def refuse_broken(snapshot: Snapshot, marker: str) -> None:
 
 
 def refuse_doubled(snapshot: Snapshot, marker: str) -> None:
-    """Raise MemctlError if several pages have a number: two clones may give out the same, and either may be meant."""
+    """Raise MemctlError if several pages have one number, which happens if two clones give it out."""
     found = [page for page in snapshot.outline.pages if page.id == marker]
     if len(found) > 1:
         names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
@@ -154,7 +156,7 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
 
 
 def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
-    """Raise MemctlError if what a reference leads to is kept from the reader."""
+    """Raise MemctlError if the reader may not read the file or folder of a reference."""
     closed = snapshot.withheld.files
     for path in repository_paths.resolve(frozenset(closed), reference) if closed else ():
         raise MemctlError(closed.get(path) or next(iter(closed.values())), "ask its owner")

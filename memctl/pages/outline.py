@@ -63,7 +63,7 @@ def suffix_of(path: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text as one line without control characters, cut to 120 characters."""
+    """Return a text as one line of at most 120 characters, without control characters."""
     text = text[: _WIDTH * 4]  # some of which may go
     line = markdown.one_line("".join(c for c in text if c.isprintable() or c.isspace()))
     if len(line) <= _WIDTH:
@@ -75,8 +75,7 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=[\w\"'#]|\1)(?:.*\n)*?(?:\1|
 
 
 def blocks(text: str) -> Iterator[Marker]:
-    """Yield the headings of Markdown that stand in nothing else, and its paragraphs as of level 0; none
-    that is empty."""
+    """Yield the top-level headings and paragraphs of Markdown, paragraphs with level 0; empty ones are left out."""
     from markdown_it import MarkdownIt
 
     text = "\n".join(clean_newlines(text[:_LONGEST]).split("\n", _MOST_LINES)[:_MOST_LINES])
@@ -212,8 +211,7 @@ def _comments(text: str, mark: str) -> Iterator[str]:
 
 
 def _first_sentence(path: str, lines: Iterable[str]) -> str:
-    """Return the first sentence of lines that is about the file, not about rights, for tools, or the file's
-    own name."""
+    """Return the first sentence that is about the file, not about rights, tools or the file's own name."""
     said: list[str] = []
     is_licence = False
     for line in lines:
@@ -245,7 +243,7 @@ _TAG = re.compile(r"@\w+")
 
 
 def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
-    """Return the first sentence about what a line (1-based) defines, "" if there is none."""
+    """Return the first sentence of the description of the definition at a line (1-based), "" if it has none."""
     found = _docstring(lines, line) if suffix in PYTHON else _comment_above(lines, line)
     return markdown.first_sentence(found)
 

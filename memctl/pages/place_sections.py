@@ -1,4 +1,4 @@
-"""Which sections decide about a place that somebody names: a section, a file or folder, a file of the memory."""
+"""Find the sections that govern a place: a section, a file or folder, or a file of the memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[st
 
 
 def _of_own_file(snapshot: Snapshot, path: str) -> tuple[str, ...]:
-    """Return the sections of a page or a record, by what it says it belongs to."""
+    """Return the sections of a page or record of the memory, by the place that it names."""
     try:
         text = snapshot.read(path)
     except (FileNotFoundError, InvalidRecord):

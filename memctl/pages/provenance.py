@@ -1,9 +1,9 @@
-"""Why a file, or a line of it, is as it is: the sections, pages, records and commits that have to do with it."""
+"""Explain a file or a line: the sections, pages, records and commits that are related to it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -41,7 +41,7 @@ _NAMED = lazy_regex(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
 
 
 class FileQuery(msgspec.Struct, frozen=True):
-    """A file that somebody asks about, below the worktree's top; a line of it; if it is gone, how it last was."""
+    """A file to explain, below the worktree's top, and a line of it; if the file no longer exists, its last version."""
 
     path: str
     line: int | None = None
@@ -77,7 +77,7 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class RelatedRecord(msgspec.Struct, frozen=True):
-    """A record that has to do with a file, None if the memory does not have it, and all reasons, best first."""
+    """A record that is related to a file (None if the memory lacks it), and all reasons for that, best first."""
 
     id: str
     record: Record | None
@@ -90,7 +90,7 @@ class RelatedRecord(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A commit that touched a file, the records that it names, and whether the line that was asked for is its."""
+    """A commit that touched a file, the records that it names, and whether it brought the line in question."""
 
     touch: FileCommit
     records: tuple[str, ...]
@@ -152,8 +152,8 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
     own = next((cause.touch for cause in causes if cause.is_here), None)
     session, made = _session_of(memory, own) if own is not None and not at else ("", ())
     known = {item.id for item in records}
-    by_id = {record.id: record for record in snapshot.records} if made else {}
-    of_session = tuple(by_id[name] for name in made if name in by_id and name not in known)
+    found = (snapshot.find(name) for name in made if name not in known)
+    of_session = tuple(record for record in found if record is not None)
     return Why(
         asked=asked,
         sections=sections,
@@ -204,8 +204,8 @@ def line_count(text: str) -> int:
 
 
 def _of_places(snapshot: Snapshot, markers: Iterable[str], known: Collection[str]) -> tuple[Record, ...]:
-    """Return the most important open decisions and learnings of some sections and pages, but for those
-    known already."""
+    """Return the most important open decisions and learnings of some sections and pages, without those already
+    known."""
     found: dict[str, Record] = {}
     for marker in dict.fromkeys(markers):
         for kind in ("decision", "learning"):
@@ -262,7 +262,8 @@ def _refuse_submodule(memory: Memory, paths: Iterable[str], start: str) -> None:
 
 
 def record_names(text: str) -> dict[str, str]:
-    """Return the records that a commit's message names, each with how: in a trailer of which key, or anywhere in it."""
+    """Return the records that a commit's message names, each with where: "Decision", "Memctl-Id" (trailers) or
+    "message"."""
     trailers = message.parse(text)
     found: dict[str, str] = {}
     for how, values in (("Decision", trailers.decisions), ("Memctl-Id", trailers.ids), ("message", (text,))):
@@ -291,7 +292,7 @@ def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[PageReference, ...]:
 
 
 def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str | None:
-    """Return the file's text, as it is or last was; None if it is none, too large, or not in a partial clone."""
+    """Return the current or last text of a file; None if it is not text, too large, or missing in a partial clone."""
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
     else:
@@ -306,21 +307,22 @@ def _records(
     current = snapshot.files.names()
     former = {cause.touch.path for cause in causes if cause.touch.path not in current} - {asked.path}
     names = (asked.path, *former)
-    about = [  # of 10,000 records some: what is looked at more closely below
+    folders = [str(folder) for folder in PurePosixPath(asked.path).parents][:-1]
+    referring = snapshot.catalogue.referring([*map(code_path, names), *folders, *(f"{folder}/" for folder in folders)])
+    about = [
         (record, ref)
-        for record in snapshot.records
+        for record in referring
         for ref in record.code_refs
         if ref.startswith(names) or asked.path.startswith(ref)
     ]
-    followed = _followed(memory, snapshot, asked, about, former, text, at)
+    followed = _line_references(memory, snapshot, asked, about, former, text, at)
     for record, ref in about:
         if (reason := _about(ref, asked, former, followed.get((record.path, ref)))) is not None:
             reasons.setdefault(record.id, []).append(reason)
     in_text = [(number, match) for number, line in enumerate(text.split("\n"), 1) for match in _NAMED.finditer(line)]
     wanted = {match[0] for _, match in in_text}.union(*(cause.records for cause in causes))
     known = {record.id: record for record, _ in about}
-    for record in snapshot.records if wanted else ():
-        known.update((name, record) for name in (record.id, *record.aliases) if name in wanted)
+    known |= {name: one for name in wanted if (one := snapshot.find(name)) is not None}
     known |= {record.id: record for record in known.values()}
     for number, match in in_text:
         distance = abs(number - asked.line) if asked.line else 0
@@ -335,7 +337,7 @@ def _records(
     return tuple(sorted(found, key=_weight))
 
 
-def _followed(
+def _line_references(
     memory: Memory,
     snapshot: Snapshot,
     asked: FileQuery,
@@ -344,7 +346,7 @@ def _followed(
     text: str,
     at: str,
 ) -> dict[tuple[str, str], LineReference]:
-    """Return what became of the lines that records name of a file; {} for a file that is not text."""
+    """Return the current lines for the lines of a file that records name; {} for a file that is not text."""
     if not text:
         return {}
     if asked.last is not None:
@@ -358,7 +360,7 @@ def _followed(
 
 
 def _own_id(known: dict[str, Record], name: str) -> str:
-    """Return the id of a record that may be named by one it had before."""
+    """Return the current id of a record that may be named by an earlier id."""
     return known[name].id if name in known else name
 
 
@@ -367,13 +369,13 @@ def _rank(reason: Reason) -> tuple[bool, int, int]:
 
 
 def _weight(found: RelatedRecord) -> tuple[tuple[bool, int, int], bool, int]:
-    """Return what to order records by: their best reasons, then whether they still hold, then importance."""
+    """Return the sort key of a record: its best reasons, then whether it is still valid, then importance."""
     record = found.record
     return _rank(found.reasons[0]), record is None or not record.is_open, -record.importance if record else 0
 
 
 def _about(ref: str, asked: FileQuery, former: Collection[str], lines: LineReference | None) -> Reason | None:
-    """Return the reason that a code reference of a record is, if it names the file, its earlier name or its folder."""
+    """Return the reason that a record's code reference gives, if it names the file, its earlier name or its folder."""
     if ref == asked.path:
         return Reason(IN_CODE_REFS, ref)
     if lines is not None:

@@ -44,23 +44,23 @@ class Renderer:
         self._is_trusted = trusted
 
     def names(self) -> tuple[str, ...]:
-        """Return the documents of this memory, without that of the sources."""
+        """Return the names of this memory's documents, except that of the source files."""
         outline = self.snapshot.outline
         return (INDEX, EXECUTIVE, *(document_of(page) for page in (*outline.sections, *outline.details)))
 
     def document(self, name: str) -> str:
-        """Return one document, with its head; raises MemctlError if a template of the project's own is at fault."""
+        """Return one document with its header; raises MemctlError if a template of the project has an error."""
         return sealed(self.page(name), layout=LAYOUTS.get(name, 1))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
-        """Return the document of level 4, with its head. It reads and counts the files, and their history."""
+        """Return the document of level 4 with its header; this reads and counts the files, and reads their history."""
         from memctl.pages import sources
 
         page = sources.level4(self.snapshot, self.links, repository, count)
         return sealed(self._fill(SOURCES, page), sources.made_from(self.snapshot), LAYOUTS[SOURCES])
 
     def page(self, name: str) -> str:
-        """Return the text of a document without the head."""
+        """Return the text of a document without its header."""
         if name in self._broken:
             raise self._broken[name]
         if name not in self._pages:
@@ -98,7 +98,7 @@ class Renderer:
 
 
 def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:
-    """Return the documents that show records of some places (§2.N, §3.N, "" for none)."""
+    """Return the documents that show records of some places (§2.N, §3.N, "" for records without a place)."""
     outline = snapshot.outline
     sections = set(places)
     sections |= {page.section or "" for page in outline.details if page.id in sections}

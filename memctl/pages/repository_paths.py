@@ -1,4 +1,4 @@
-"""§4 references and globs: which of the repository's files they mean."""
+"""Resolve §4 references and globs to the repository's files."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ OTHER_FORM = "a file there has this name in another Unicode form: copy the name 
 
 
 def in_other_form(names: Iterable[str], path: str) -> bool:
-    """Return whether a file has a name that looks the same, its letters put together in another way (é as one or as
-    two)."""
+    """Return whether a file has a name that looks the same in another Unicode form (é as one character or as two)."""
     if path.isascii():
         return False
     from unicodedata import normalize
@@ -88,13 +87,13 @@ def _folders(names: frozenset[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def _whole(paths: frozenset[str]) -> list[str]:
-    """Return paths in the order of their ends, for `_ending`."""
+    """Return paths sorted by their reversed text, for `_ending`."""
     return sorted(f".{_dotted(path)}"[::-1] + _END + path for path in paths)
 
 
 @lru_cache(maxsize=4)
 def _stems(paths: frozenset[str]) -> list[str]:
-    """Return paths in the order of their ends without the suffix, for `_ending`."""
+    """Return paths without suffixes, sorted by their reversed text, for `_ending`."""
     return sorted(f".{_dotted(_without_suffix(path))}"[::-1] + _END + path for path in paths)
 
 
@@ -128,8 +127,7 @@ _SHOWN = 12  # files that a marker may mean
 
 
 def possible_paths(top: Path, folder: Path, text: str) -> list[str]:
-    """Return what a path given by a person may mean, below the worktree's top: as seen from a folder, and
-    from the top."""
+    """Return the paths below the worktree's top that a person's path may mean: relative to a folder, and to the top."""
     found = []
     for start in (os.path.realpath(folder), str(top)):
         place, name = os.path.split(os.path.normpath(os.path.join(start, text)))
@@ -173,12 +171,12 @@ def refuse_memory(path: str) -> None:
     if FOLDER in path.split("/"):
         identifier = ids.id_in_path(path)
         raise MemctlError(
-            f"{path} belongs to the memory itself", f"`memctl log{f' {identifier}' if identifier else ''}` tells why"
+            f"{path} belongs to the memory itself", f"`memctl log{f' {identifier}' if identifier else ''}` shows why"
         )
 
 
 def unknown_path_error(names: Iterable[str], text: str) -> MemctlError:
-    """Return the complaint about a path that is nothing, with the files whose names are like it."""
+    """Return the error for a path that does not exist, with files of similar names."""
     from difflib import get_close_matches
 
     by_name: dict[str, list[str]] = {}

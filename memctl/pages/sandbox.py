@@ -124,7 +124,7 @@ class Templates:
 
 
 class _Compiled(jinja2.FileSystemBytecodeCache):
-    """Compiled templates on the disk; a damaged one is made anew."""
+    """Compiled templates on the disk; a damaged one is compiled again."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
         try:
@@ -134,8 +134,7 @@ class _Compiled(jinja2.FileSystemBytecodeCache):
 
 
 def _place(error: BaseException, path: str) -> tuple[str, int]:
-    """Return the template and the line at which something went wrong; `path` is the template that was to be
-    rendered."""
+    """Return the template and line of an error; `path` is the template that was being rendered."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         return error.filename or path, error.lineno
     place = (path, 1)
@@ -149,9 +148,9 @@ def _place(error: BaseException, path: str) -> tuple[str, int]:
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in what is done here once it has worked that long, by the processor's clock.
+    """Raise TimeoutError in the block once it has used so many seconds of processor time.
 
-    Only where the system can interrupt: not on Windows, and not in a thread other than the first.
+    This works only where the system can interrupt: not on Windows, and only in the main thread.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
@@ -170,11 +169,11 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 class TooLarge(Exception):
-    """A template makes more than it may."""
+    """Raised if a template makes more text than it may."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The environment of the templates; `begin` before each document."""
+    """The Jinja environment of the templates; call `begin` before each document."""
 
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
@@ -191,7 +190,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self._made = 0
 
     def keep(self, value: Any) -> Any:
-        """Return a value that was made; raises TooLarge."""
+        """Return a value after weighing it; raises TooLarge."""
         weight = weigh(value)
         self._made += weight
         if weight > MAX_VALUE:
@@ -201,7 +200,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def join(self, values: Sequence[Any]) -> str:
-        """Return what `~` makes."""
+        """Return the result of `~`."""
         _refuse(sum(map(weigh, values)))
         return str(self.keep("".join(map(str, values))))
 
@@ -231,7 +230,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return __self.keep(super().call(__context, __obj, *args, **kwargs))
 
     def _bounded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a filter that weighs what goes into it and what comes out."""
+        """Return a filter that weighs its arguments and its result."""
         skipped = int(hasattr(function, "jinja_pass_arg"))
 
         @wraps(function)
@@ -243,12 +242,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return bounded
 
     def captured(self) -> list[str]:
-        """Return a list for the pieces of what a macro, a call or a block of `set` prints."""
+        """Return a list for the pieces that a macro, a call or a `set` block prints."""
         return _Captured()
 
     @staticmethod
     def _concat(pieces: Iterable[str]) -> str:
-        """Join the pieces of a document, or of what is captured; a document comes piece by piece, and ends in time."""
+        """Join the pieces of a document or of captured output; a document comes piece by piece, so that it ends in
+        time."""
         kept, length = [], 0
         for piece in pieces:
             kept.append(piece)
@@ -259,7 +259,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 class _Generator(CodeGenerator):
-    """Compiles templates so that `~`, literals and what is captured come to the sandbox, too."""
+    """Compiles templates so that `~`, literals and captured output pass through the sandbox, too."""
 
     def buffer(self, frame: Frame) -> None:
         frame.buffer = self.temporary_identifier()
@@ -291,7 +291,7 @@ class _Generator(CodeGenerator):
 
 
 class _Captured(list):  # type: ignore[type-arg]
-    """The pieces of what a macro, a call or a block of `set` prints."""
+    """The pieces that a macro, a call or a `set` block prints."""
 
     def append(self, piece: str) -> None:
         self.extend((piece,))
@@ -303,7 +303,7 @@ class _Captured(list):  # type: ignore[type-arg]
 
 
 def weigh(value: Any, known: dict[int, int] | None = None) -> int:
-    """Return about how many characters a value has as text; what is not a text, number or collection weighs little."""
+    """Return the approximate length of a value as text; anything but a text, number or collection weighs little."""
     if isinstance(value, (str, bytes)):
         return len(value)
     if isinstance(value, int):
@@ -335,7 +335,7 @@ def _refuse(estimate: int) -> None:
 
 
 def _binop(operator: str, left: Any, right: Any) -> int:
-    """Return the most that an operator's result weighs."""
+    """Return the largest possible weight of an operator's result."""
     if operator == "%" and isinstance(left, str):
         return _filled(left, right, is_dynamic="*" in left)
     if operator == "+":
@@ -350,7 +350,7 @@ def _binop(operator: str, left: Any, right: Any) -> int:
 
 
 def _estimate(name: str, subject: Any, given: Sequence[Any]) -> int:
-    """Return the most that the result of a filter or method weighs, of those that make more out of a value."""
+    """Return the largest possible weight of the result of a filter or method that can enlarge a value."""
     if name in ("format", "format_map") and isinstance(subject, str):
         is_dynamic = any("{" in (spec or "") for _, _, spec, _ in Formatter().parse(subject)) or "*" in subject
         return _filled(subject, given, is_dynamic)
@@ -362,7 +362,8 @@ def _estimate(name: str, subject: Any, given: Sequence[Any]) -> int:
 
 
 def _filled(pattern: str, given: Any, is_dynamic: bool) -> int:
-    """Return the most that a pattern weighs with its fields filled in; `is_dynamic` if values may be widths."""
+    """Return the largest possible weight of a pattern with its fields filled in; `is_dynamic` if values may be
+    widths."""
     values = given if isinstance(given, (list, tuple)) else [given]
     if is_dynamic and any(isinstance(value, int) and abs(value) > _MAX_WIDTH for value in values):
         return _MAX_ESTIMATE + 1

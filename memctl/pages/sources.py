@@ -35,9 +35,9 @@ _MARKERS = 40  # of one file that are named
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """A file: where it is, its size in bytes and tokens, when it last changed, what it is for, what is in it.
+    """A file: its place, size in bytes and tokens, last change, purpose, and content.
 
-    `more` counts what it has beside its `markers`.
+    `more` counts the definitions beyond its `markers`.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Level4(msgspec.Struct, frozen=True):
 
 
 def made_from(snapshot: Snapshot) -> str:
-    """Return a digest of what in the memory says which files are listed."""
+    """Return a digest of everything in the memory that decides which files are listed."""
     covered = [(page.id, page.title, page.path, page.paths) for page in snapshot.outline.sections if page.paths]
     listed = sorted({reference for page in _pages(snapshot) for reference in page.code_refs})
     mentioned = sorted({marker for page in _pages(snapshot) for marker in _mentions(page)})
@@ -73,7 +73,7 @@ def made_from(snapshot: Snapshot) -> str:
 
 
 def level4(snapshot: Snapshot, links: Links, repository: Repository, count: CountTokens) -> Level4:
-    """Return the files, section by section."""
+    """Return the files of level 4, section by section."""
     names = snapshot.files.names()
     chosen: list[tuple[Page | None, list[str]]] = []
     for page in snapshot.outline.sections:
@@ -133,8 +133,7 @@ def _row(links: Links, path: str, content: bytes | None, changed: str, count: Co
 
 
 def _most_telling(marked: Sequence[Marker]) -> list[Marker]:
-    """Return the markers of a file to know it by: the public ones that are nested least, so many levels as
-    have a few."""
+    """Return the markers that describe a file best: the public ones of the outermost levels, up to a few."""
     public = [one for one in marked if not _PRIVATE.search(one.title)]
     for level in sorted({one.level for one in public}):
         found = [one for one in public if one.level <= level]

@@ -94,29 +94,29 @@ class Completions:
             reason = getattr(error, "reason", None) or error
             if isinstance(reason, TimeoutError):
                 raise self._late() from None
-            raise ProviderFailed(f"{self._host} can't be asked: {self._without_key(str(reason))}") from None
+            raise ProviderFailed(f"{self._host} can't be reached: {self._without_key(str(reason))}") from None
 
     def _read(self, body: bytes) -> str:
         try:
             choices = msgspec.json.decode(body, type=_Answer).choices
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise ProviderFailed(f"{self._host} gave an answer that is no chat completion") from None
+            raise ProviderFailed(f"{self._host} gave an answer that is not a chat completion") from None
         if not choices or not (text := (choices[0].message.content or "").strip()):
             raise ProviderFailed(f"{self.name} gave no answer")
         if choices[0].finish_reason == "length":
             most = self._settings.max_tokens
             raise ProviderFailed(
-                f"the answer of {self.name} ends at {most:,} tokens", "memctl.llm.maxTokens allows more"
+                f"the answer of {self.name} is cut off at {most:,} tokens", "memctl.llm.maxTokens allows more"
             )
         return text
 
     def _refused(self, code: int, body: bytes) -> ProviderFailed:
         if 300 <= code < 400:
             return ProviderFailed(
-                f"{self._host} sends on to another place ({code}); the key goes to no other",
+                f"{self._host} redirects to another address ({code}), which must not get the key",
                 "correct memctl.llm.baseUrl",
             )
-        return ProviderFailed(f"{self._host} refused ({code}): {self._without_key(http_post.reason(body))}")
+        return ProviderFailed(f"{self._host} refused the request ({code}): {self._without_key(http_post.reason(body))}")
 
     def _late(self) -> ProviderFailed:
         seconds = f"{self._settings.timeout_seconds:g}"

@@ -69,7 +69,7 @@ class Program:
             _end(process)
 
     def _spoken_with(self, process: subprocess.Popen[bytes], prompt: str) -> bytes:
-        """Return a running program's answer. All three pipes are served at once, since a full one would block it."""
+        """Return a running program's answer; all three pipes are served at once, since a full one would block it."""
         assert process.stdin is not None
         out = _PipeReader(process.stdout, LONGEST_ANSWER)
         err = _PipeReader(process.stderr, _LONGEST_COMPLAINT, drains=True)
@@ -78,7 +78,7 @@ class Program:
         until = time.monotonic() + self._seconds
         out.join(max(until - time.monotonic(), 0))
         if out.is_too_long:  # it may go on for ever, and its complaints too
-            raise ProviderFailed(f"{self.name} answers with {LONGEST_ANSWER:,} bytes or more")
+            raise ProviderFailed(f"{self.name} gave an answer of {LONGEST_ANSWER:,} bytes or more")
         err.join(max(until - time.monotonic(), 0))
         try:
             code = process.wait(max(until - time.monotonic(), 0))

@@ -40,5 +40,5 @@ def json_object(answer: str, name: str) -> dict[str, Any]:
 
 
 def told(text: str, longest: int = 300) -> str:
-    """Return a program's or server's message as one line, without anything that a terminal would obey."""
+    """Return a program's or server's message as one line, without control characters that a terminal would obey."""
     return cut(printable_line(text), longest)

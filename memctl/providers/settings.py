@@ -24,11 +24,11 @@ OPENAI_BASE, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A provider as its user has set it up.
+    """The provider as its user has set it up.
 
     `command` is a program with its arguments; no shell reads it. `api_key_env` names the variable with the key: by
     default OPENAI_API_KEY for OpenAI's own address and none for another. `timeout_seconds` is for an answer with all
-    retries, `max_tokens` limits the answer's length.
+    retries, `max_tokens` limits the answer.
     """
 
     provider: Literal["none", "command", "openai"] = "none"
@@ -94,7 +94,7 @@ def _words(name: str, value: str) -> list[str]:
     try:
         return shlex.split(value)
     except ValueError as error:
-        raise MemctlError(f"{name}: {error}", "quotes come in pairs", USAGE) from None
+        raise MemctlError(f"{name}: {error}", "close every quotation mark", USAGE) from None
 
 
 def _camel(field: str) -> str:

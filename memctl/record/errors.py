@@ -25,7 +25,7 @@ class Malformed(ValueError):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A fault in a file of the memory: where it is, what was found, what is allowed."""
+    """An error in a file of the memory: its place, and a message."""
 
     path: str  # relative to `.memory/`
     line: int  # 1-based
@@ -46,8 +46,7 @@ class InvalidRecord(ValueError):
 
 
 class NoPlainFile(InvalidRecord):
-    """Raised where the memory has a link, a folder or a device in the place of a file, or a path leads through a
-    link."""
+    """Raised if a link, folder or device is in the place of a file of the memory, or a path leads through a link."""
 
 
 def located(error: Exception) -> tuple[str, str]:

@@ -87,7 +87,7 @@ _NEEDED = {
 def problems(event: WorkflowEvent) -> list[tuple[str, str]]:
     """Return what is wrong with an event of its type: pairs of field and message."""
     found = [(name, "is needed") for name in _NEEDED[event.event_type] if not getattr(event, name)]
-    found += [(name, f"{text!r} says nothing") for name, text in event.texts() if not is_said(text)]
+    found += [(name, f"{text!r} is only a placeholder") for name, text in event.texts() if not is_said(text)]
     if event.event_type == "compression":
         before, after = event.before_state.aws_size, event.after_state.aws_size
         if before is None or after is None:

@@ -171,11 +171,11 @@ def leads_out(path: str) -> bool:
 
 
 def found_allowed(found: object, allowed: str) -> str:
-    """Return the wording of every complaint about a value."""
+    """Return the message about a value that is not allowed: "'x' is not a whole number from 1 to 10"."""
     shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
     if len(shown) > 60:
-        return f"found {shown[:57] + '…'!r} ({len(shown):,} characters), allowed is {allowed}"
-    return f"found {shown!r}, allowed is {allowed}"
+        return f"{shown[:57] + '…'!r} ({len(shown):,} characters) is not {allowed}"
+    return f"{shown!r} is not {allowed}"
 
 
 def only_counted(base: str, now: str) -> bool:

@@ -23,7 +23,7 @@ _STAND_IN = lazy_regex(
 )
 
 
-_LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\$\[(\d+)\]`)?")
+_LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\$\[(\d+)\](?:\.\w+)?`)?")
 
 
 class Wrong(MemctlError):
@@ -40,7 +40,7 @@ class Wrong(MemctlError):
 
 
 def misfits(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
-    """Return what is wrong with the values for a struct: pairs of field and message."""
+    """Yield what is wrong with the values for a struct: pairs of field and message."""
     for field in msgspec.structs.fields(form):
         if field.name in values:
             try:
@@ -65,7 +65,7 @@ def _in_words(said: str) -> str:
 def refuse_stand_in(text: str, name: str) -> None:
     """Raise MemctlError if the text for `name` is a stand-in such as "TBD"; an empty text passes."""
     if text.strip() and not is_said(text):
-        raise MemctlError(f"{name}: {text.strip()!r} says nothing", "say it in words, or leave it out", USAGE)
+        raise MemctlError(f"{name}: {text.strip()!r} is only a placeholder", "give a real text, or leave it out", USAGE)
 
 
 def is_said(text: str) -> bool:

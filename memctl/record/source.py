@@ -1,4 +1,4 @@
-"""What a Snapshot asks where it is read from: of records, texts and files, and what it gets for an answer."""
+"""The protocols by which a Snapshot reads its source: questions about records, texts and files, and their answers."""
 
 from __future__ import annotations
 
@@ -49,22 +49,23 @@ class Texts(Protocol):
         """The model that the user has set for similarity of meaning; "" for none."""
 
     def remark(self, text: str) -> None:
-        """Show the caller a remark besides the answer, once."""
+        """Show the caller a remark beside the answer, once."""
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
-        """Return what of some kinds has a text that matches a query, in no order. With `most` some may be missing, but
-        none of the so many whose texts match best."""
+        """Return the entries of some kinds whose text matches a query, in no order.
+
+        With `most` some may be missing, but none of that many best matches.
+        """
 
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
-        """Return what some entries are linked with: pairs of a number and the key of a record or of the page that one
-        belongs to."""
+        """Return what entries are linked with: pairs of an entry's number and the key of a record or of its page."""
 
-    def paths(self, query: str) -> list[str]:
-        """Return the path of each entry that matches a query; of a page's headings and a session's sections each is
-        one."""
+    def paths(self, query: str, most: int | None = None) -> list[str]:
+        """Return the path of each entry that matches a query, at most `most`; each heading of a page and section
+        of a session is an entry."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
-        """Return the words of a query that occur nowhere, and what was looked for instead."""
+        """Return the words of a query that occur nowhere, each with the words searched in its place."""
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return the titles of some entries, by their numbers."""
@@ -76,17 +77,17 @@ class Texts(Protocol):
         """Return where in the bodies of some entries the words of a query stand; an entry without any is left out."""
 
     def alike(self, path: str) -> dict[str, float]:
-        """Return the records that share telling words with one of them: how many, weighed, as a share of all its
-        own."""
+        """Return the records that share significant words with one of them: the weight of those, as a share of all its
+        words."""
 
     def everything(self) -> Iterable[tuple[str, str]]:
         """Return the text of each record by its path."""
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return what was kept under keys that are digests of what it was made from."""
+        """Return cached values by keys that are digests of their input."""
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
-        """Keep what takes long to make from a text, under a digest of all that it was made from."""
+        """Cache a value that takes long to compute, under a digest of its input."""
 
     def without(self, paths: Collection[str]) -> Texts:
         """Return the same without the records at some paths."""
@@ -116,7 +117,7 @@ class Catalogue(Protocol):
         """Return how many open records there are at each place, handoffs aside."""
 
     def tags(self) -> list[tuple[str, str, int]]:
-        """For each tag and place, how many open records have it there."""
+        """Return how many open records have a tag at a place, for each tag and place."""
 
     def select(
         self, conditions: Iterable[Condition], order: str, *, reverse: bool = False, limit: int = 0
@@ -125,20 +126,23 @@ class Catalogue(Protocol):
         with the retrievals of this clone; and how many meet them."""
 
     def named(self, identifier: str) -> list[Record]:
-        """Return the records that have an id, with the retrievals of this clone: several if clones gave it out
+        """Return the records with an id, with the retrievals of this clone; there are several if clones gave it out
         twice."""
 
     def renamed(self, identifier: str) -> list[Record]:
-        """Return the records that once had an id which is not theirs now."""
+        """Return the records that once had an id and have another one now."""
 
     def find(self, identifier: str) -> Record | None:
         """Return the record whose file is named by an id."""
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        """Return the records at some paths, with the retrievals of this clone; those that are none are left out."""
+        """Return the records at some paths, with the retrievals of this clone; paths without a record are left out."""
 
-    def refused(self, conditions: Iterable[Condition]) -> set[str]:
-        """Return the paths of the records that do not meet all conditions."""
+    def referring(self, files: Iterable[str]) -> list[Record]:
+        """Return the records with a code reference to some files or folders, whichever line of them it names."""
+
+    def refused(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
+        """Return those of some paths whose records do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         """Return the record with the latest timestamp."""
@@ -147,7 +151,7 @@ class Catalogue(Protocol):
         """Return the titles of all records of a type."""
 
     def recorded(self) -> list[int]:
-        """Return when records were recorded, in Unix seconds, earliest first; those brought in from elsewhere aside."""
+        """Return when records were recorded, in Unix seconds, earliest first; imported ones are left out."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """Return what the bodies of records refer to, by path."""
@@ -177,10 +181,10 @@ class Catalogue(Protocol):
         """Return what is wrong with the files that are no valid records."""
 
     def recall(self, key: bytes) -> bytes | None:
-        """Return what was kept under a key, if no record has changed since; None if nothing was."""
+        """Return a cached value; None if there is none, or if a record has changed since."""
 
     def keep(self, key: bytes, value: bytes) -> None:
-        """Keep what was found out, for as long as no record changes."""
+        """Cache a value until a record changes."""
 
     def without(self, paths: Collection[str]) -> Catalogue:
         """Return the same without the records at some paths."""
@@ -190,14 +194,17 @@ class Files(Protocol):
     """The repository's own files, level 4: all that Git has or would add, without the memory."""
 
     def names(self) -> frozenset[str]:
-        """Their paths below the worktree's top."""
+        """Return the paths of all files below the worktree's top."""
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the ids of the contents of those of the paths that exist."""
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
-        """The same, with files that Git ignores: of some files, faster than which of them Git has. Of a file whose very
-        bytes have one of the `likely` ids, Git need not be asked what it would make of them."""
+        """Return the ids of the contents of some files, including ignored ones; for few files this is faster than
+        `blobs`.
+
+        Git is not asked about a file whose bytes already have one of the `likely` ids.
+        """
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         """Return the contents of those of the paths that exist and have at most `limit` bytes (None: as a record may

@@ -44,7 +44,7 @@ def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
     """
     if found := _BREAKS.search(head):
         line = head.count("\n", 0, found.start()) + 2
-        raise Malformed(line, "", f"an unusual line break (U+{ord(found[0]):04X}) stands in the front matter")
+        raise Malformed(line, "", f"an unusual line break (U+{ord(found[0]):04X}) is in the front matter")
     if head[:1] in (" ", "\t"):
         raise Malformed(2, "", _NO_LIST)
     # The library strips what it is given, which would shift lines and shorten a block of text at the end.
@@ -105,9 +105,7 @@ def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...])
             if type(name) not in keys:
                 raise Malformed(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} is not text")
             if name in values:
-                raise Malformed(
-                    name_node.start_mark.line + 2, name, f"the key `{name}` stands here a second time", DUPLICATE
-                )
+                raise Malformed(name_node.start_mark.line + 2, name, f"the key `{name}` occurs twice", DUPLICATE)
             values[name] = _value(value_node, key or str(name), below, below)
         return values
     return _scalar_value(node, key, line)

@@ -299,7 +299,7 @@ def replies(found: ProbeFacts, page: SessionPage) -> list[Reply]:
     """Return the exact replies of a page with all its files; raises MemctlError if there is nothing to ask for."""
     if not found.probes:
         raise MemctlError(
-            f"nothing is known of the session {page.id} that its page could be asked for",
+            f"no facts of the session {page.id} are known that its page could be asked for",
             "give its transcript: `memctl session probe --transcript FILE`",
         )
     return exact_replies(found.probes, page)

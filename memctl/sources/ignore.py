@@ -32,7 +32,9 @@ def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
         try:
             status = os.lstat(top / path)
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-                raise MemctlError(f"{path} is not a regular file, or too large", "make it one, or take it away")
+                raise MemctlError(
+                    f"{path} is not a regular file, or too large", "replace it by a small regular file, or remove it"
+                )
             found[path] = (top / path).read_bytes().decode(errors="replace")
         except FileNotFoundError:
             continue

@@ -151,7 +151,7 @@ def _tried(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault)
 def _done(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """Do what a note says; whether it is gone then."""
     if note.tries >= MOST_TRIES:  # nobody who began it came so far as to say what became of it
-        fault(MemctlError(f"given up: the {note.tries} processes that began what an event left were ended"))
+        fault(MemctlError(f"gave up: {note.tries} processes that worked on this event were ended"))
         note.file.unlink(missing_ok=True)
         return True
     begun = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))

@@ -24,7 +24,7 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
         new = _joined(memory, done.upstream.branch, theirs)
         if not push or new == theirs or refs.push(repository, remote, there, new, theirs):
             return done
-    raise MemctlError(f"{_TRIES} pushes of {there} were lost to others")
+    raise MemctlError(f"{_TRIES} pushes of {there} failed, because others pushed first")
 
 
 def _joined(memory: Memory, branch: str, theirs: str) -> str:
@@ -43,5 +43,5 @@ def _joined(memory: Memory, branch: str, theirs: str) -> str:
         if trailers.base and not trailers.changes:  # somebody has pushed an open batch by hand: here none is
             new = batches.join(memory, git.read(["rev-parse", f"{new}^"], repository.top).decode().strip(), new)
         if not refs.swap(repository, ref, new, ours):
-            raise MemctlError(f"{ref} is moved by something else all the while", "try again")
+            raise MemctlError(f"{ref} keeps being moved by other processes", "try again")
         return new

@@ -166,10 +166,10 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
 
 
 def describe(item: LostInFile) -> str:
-    """Return one line: `status: 'open' gave way to 'resolved'`."""
+    """Return one line: `status: 'open' was replaced by 'resolved'`."""
     loss = item.loss
     values = [repr(merge_tree.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
-    return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} gave way to {values[1]}"
+    return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} was replaced by {values[1]}"
 
 
 def _conflict(

@@ -120,7 +120,7 @@ _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 
 
 class LostInFile(msgspec.Struct, frozen=True):
-    """What of one file gave way to the other side: its path below `.memory/`, and its id or § marker."""
+    """What of one file was replaced by the other side: its path below `.memory/`, and its id or § marker."""
 
     path: str
     id: str

@@ -144,7 +144,7 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
                 sessions_redacted=redacted,
                 warning="; ".join(filter(None, (done.warning, _held_back(may)))),
             )
-    raise MemctlError(f"{_TRIES} pushes of {REF} were lost to others")
+    raise MemctlError(f"{_TRIES} pushes of {REF} failed, because others pushed first")
 
 
 def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Publishable:
@@ -153,7 +153,7 @@ def _publishable(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> Pu
     if found.keep != ours and not dry_run:
         with lock.hold(memory.repository.shared / "lock"):
             if not refs.swap(memory.repository, REF, found.keep, ours):
-                raise MemctlError(f"{REF} was moved by something else", "try again")
+                raise MemctlError(f"{REF} was moved by another process", "try again")
     return found
 
 
@@ -174,7 +174,7 @@ def _joined(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
         goes_on = not ours or refs.has(repository, theirs, ours)
         new = theirs if goes_on else _merged(memory, remote, ours, theirs)
         if not dry_run and not refs.swap(repository, REF, new, ours):
-            raise MemctlError(f"{REF} is moved by something else all the while", "try again")
+            raise MemctlError(f"{REF} keeps being moved by other processes", "try again")
         return new
 
 

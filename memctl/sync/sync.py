@@ -25,7 +25,7 @@ from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
-from memctl.git.remotes import Turn, Upstream
+from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, entry_state, load, lock, sessions_ref
 from memctl.store.memory import Memory
@@ -72,7 +72,7 @@ def sync(
 
 
 def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, dry_run: bool) -> SyncResult:
-    turn = Turn(memory.repository, upstream)
+    turn = SyncTurn(memory.repository, upstream)
     try:
         return _try_until_pushed(memory, upstream, report, turn, push=push, dry_run=dry_run)
     finally:
@@ -80,7 +80,7 @@ def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, d
 
 
 def _try_until_pushed(
-    memory: Memory, upstream: Upstream, report: Report, turn: Turn, *, push: bool, dry_run: bool
+    memory: Memory, upstream: Upstream, report: Report, turn: SyncTurn, *, push: bool, dry_run: bool
 ) -> SyncResult:
     deadline = time.monotonic() + _GIVE_UP_AFTER
     number = 1
@@ -107,7 +107,7 @@ def _try_until_pushed(
         seen.append(theirs)
         if seen.count(theirs) == _TRIES:
             raise MemctlError(
-                f"{upstream.name} has refused {_TRIES} pushes, and nobody has changed what it has",
+                f"{upstream.name} has refused {_TRIES} pushes, although nobody else has pushed",
                 f"nothing was changed here; a killed process may have left {upstream.ref}.lock there: delete it",
             )
         if time.monotonic() > deadline:
@@ -115,12 +115,12 @@ def _try_until_pushed(
         number += 1
         time.sleep(random.random() * _PAUSE)
     raise MemctlError(
-        f"for {_GIVE_UP_AFTER:.0f} s others have pushed to {upstream.name} each time that this clone was about to",
+        f"for {_GIVE_UP_AFTER:.0f} s others kept pushing to {upstream.name} before this clone could",
         "nothing was changed here; try again when they are less busy",
     )
 
 
-def _is_our_turn(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
+def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bool:
     """Return True if the next try is to be made now: a clone that has lost takes a turn, and others wait for it.
 
     Who has nothing that the remote lacks is in nobody's way.
@@ -168,7 +168,7 @@ def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
         memory.asked = None
     squashed = squashed or commit.squash(memory)
     if squashed and squashed.pending:
-        raise MemctlError(f"{squashed.change.title}: no commit of it can be made: {squashed.pending}", squashed.hint)
+        raise MemctlError(f"{squashed.change.title}: it can't be committed: {squashed.pending}", squashed.hint)
 
 
 def _head(memory: Memory) -> tuple[str, str]:
@@ -176,7 +176,9 @@ def _head(memory: Memory) -> tuple[str, str]:
     try:
         commits.forbid_if_unsafe(memory.repository)
     except CommitPending as error:
-        raise MemctlError(f"no sync now: {error.why}", "finish or abort that first; `git status` says how") from None
+        raise MemctlError(
+            f"can't sync now:  {error.why}", "finish or abort that first; `git status` says how"
+        ) from None
     branch, ours = memory.repository.branch()
     if not branch:
         raise MemctlError("HEAD is detached: there is no branch to sync", "`git switch BRANCH` first")
@@ -265,7 +267,7 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
         except PushRefused as error:
             checkout_log.drop(memory)
             raise MemctlError(
-                f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",
+                f"{upstream.name} got no push, and nothing was changed:\n{error.why}",
                 "`memctl sync --no-push` merges what is there all the same",
             ) from None
     if goes:

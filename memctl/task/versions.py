@@ -176,7 +176,7 @@ def refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str = "") -
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):
             raise MemctlError(
-                f"{snapshot.prefix}/{fault}", "bring it back with Git, or delete it: a checkpoint is never changed"
+                f"{snapshot.prefix}/{fault}", "restore it with Git, or delete it: a checkpoint is never changed"
             )
 
 

@@ -121,7 +121,7 @@ def _line(text: str) -> str:
     line = " ".join(text.split())
     if not line or len(line) > _TEXT or not line.isprintable():
         raise MemctlError(
-            f"{text[:60]!r} can't be kept", f"give one line of at most {_TEXT} printable characters", USAGE
+            f"{text[:60]!r} can't be recorded", f"give one line of at most {_TEXT} printable characters", USAGE
         )
     return line
 

@@ -48,7 +48,7 @@ def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
         over = f"{'ask the user to ' if memory.by_agent else ''}write with --allow-owned --reason WHY"
         raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or {over}")
     if not is_said(change.reason):
-        raise MemctlError("--allow-owned needs --reason: it is recorded why", exit_code=USAGE)
+        raise MemctlError("--allow-owned needs --reason, which is recorded", exit_code=USAGE)
     over = ", ".join(dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in found))
     return msgspec.structs.replace(change, reason=f"{change.reason} (written to {over})")
 

@@ -41,7 +41,7 @@ def acquire(claim: Claim) -> Plan:
     """
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
-        raise MemctlError(f"{claim.expires_at} is not ahead", "give a time in the future, or a span such as 4h", USAGE)
+        raise MemctlError(f"{claim.expires_at} is not in the future", "give a later time, or a span such as 4h", USAGE)
     refuse_no_reason(claim.force, claim.reason or "")
     if claim.reason is not None:
         claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
@@ -159,7 +159,7 @@ def _reason(text: str) -> str:
 def refuse_no_reason(force: bool, reason: str) -> None:
     """Going over what is another's is recorded with its reason, so there must be one."""
     if force and not is_said(reason):
-        raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
+        raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
 
 
 def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:

@@ -52,7 +52,7 @@ class Terms(msgspec.Struct, frozen=True):
 class StateOutcome(msgspec.Struct, frozen=True):
     """What became of a step: the `commit` ("" if nothing changed or it was only tried), and the state before it.
 
-    `lost` says what of this clone gave way to what a remote had; `theirs` is the commit that it had ("" for none).
+    `lost` says what of this clone was replaced by what a remote had; `theirs` is the commit that it had ("" for none).
     """
 
     step: Step
@@ -116,7 +116,7 @@ def update_alone(
             prepare(outcome)
         if not outcome.commit or move(memory, outcome.commit, seen.commit, is_locked=is_locked):
             return outcome
-    raise MemctlError(f"{ref(memory)} is moved by something else all the while", "try again")
+    raise MemctlError(f"{ref(memory)} keeps being moved by other processes", "try again")
 
 
 def planned(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -34,7 +34,7 @@ class Unfinished(MemctlError):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """The state with that of a remote taken in, the remote's commit ("" if it has none), and what gave way to it."""
+    """The state merged with a remote's, the remote's commit ("" if it has none), and what the remote's replaced."""
 
     seen: ReadState
     theirs: str
@@ -93,9 +93,9 @@ def update_alone(
             return outcome
         time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
-        raise MemctlError(f"{remote} has had {len(tips) - 1} changes by others meanwhile", "try again")
+        raise MemctlError(f"{remote} got {len(tips) - 1} changes by others meanwhile", "try again")
     raise MemctlError(
-        f"{remote} has refused {_TRIES} pushes, and nobody has changed what it has",
+        f"{remote} has refused {_TRIES} pushes, although nobody else has pushed",
         f"a killed process may have left {coordination_ref.ref(memory)}.lock there; delete it",
     )
 
@@ -121,8 +121,8 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
         if refs.has(memory.repository, now, commit):
             return True
     raise MemctlError(
-        f"{remote} has not taken the change, and it was not made here either:\n{why}",
-        f"without --remote it is made here alone; `memctl sync {remote}` brings it there later",
+        f"{remote} did not accept the change, so it was not made here either:\n{why}",
+        f"without --remote it is made only here; `memctl sync {remote}` sends it there later",
     )
 
 
@@ -166,7 +166,7 @@ def take_in_alone(
             new, lost = _merged(memory, remote, ref_state.at(memory, base).state if base else State(), ours, new)
         if dry_run or ref_state.move(memory, new.commit, ours.commit):
             return Taken(new, theirs, lost)
-    raise MemctlError(f"{ref} is moved by something else all the while", "try again")
+    raise MemctlError(f"{ref} keeps being moved by other processes", "try again")
 
 
 def _fetched(memory: Memory, remote: str) -> str:
@@ -186,30 +186,32 @@ def _merged(
 
 
 V = TypeVar("V")
+_ENTRIES = {
+    "active_agents": "agent",
+    "section_ownership_map": "section",
+    "global_blockers": "blocker",
+    "shared_resources": "resource",
+}
 
 
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
-    """Return the state that comes of both, with a version above either's, and what of ours gave way to theirs."""
+    """Return the state that comes of both, with a version above either's, and what of ours was replaced by theirs."""
     lost: list[str] = []
+    values: dict[str, Any] = {
+        name: _each(what, lost, *(getattr(state, name) for state in (base, ours, theirs)))
+        for name, what in _ENTRIES.items()
+    }
+    tasks = [state.agent_task_assignments for state in (base, ours, theirs)]
+    lists = {
+        name: tree_merge.lists(tasks[0].get(name, []), tasks[1].get(name, []), tasks[2].get(name, []), str)
+        for name in {**tasks[1], **tasks[2]}
+    }
     merged = theirs.with_(
         sync_version=max(ours.sync_version, theirs.sync_version) + 1,
         last_sync_timestamp=max(ours.last_sync_timestamp, theirs.last_sync_timestamp),
-        active_agents=_each(
-            "agent", lost, base.active_agents, ours.active_agents, theirs.active_agents
-        ),
-        section_ownership_map=_each(
-            "section", lost, base.section_ownership_map, ours.section_ownership_map, theirs.section_ownership_map
-        ),
-        agent_task_assignments=_merged_tasks(
-            base.agent_task_assignments, ours.agent_task_assignments, theirs.agent_task_assignments
-        ),
-        global_blockers=_each(
-            "blocker", lost, base.global_blockers, ours.global_blockers, theirs.global_blockers
-        ),
-        shared_resources=_each(
-            "resource", lost, base.shared_resources, ours.shared_resources, theirs.shared_resources
-        ),
-    )  # fmt: skip
+        agent_task_assignments={name: found for name, found in lists.items() if found},
+        **values,
+    )
     return merged, tuple(lost)
 
 
@@ -223,20 +225,10 @@ def _each(
         kept = one if other == before else other
         if kept != one and one != before:
             given_up = _shown(one) if one is not None else "that it was taken out here"
-            lost.append(f"{what} {key}: {given_up} gave way to {_shown(other)}")
+            lost.append(f"{what} {key}: {given_up} was replaced by {_shown(other)}")
         if kept is not None:
             merged[key] = kept
     return merged
-
-
-def _merged_tasks(
-    base: Mapping[str, list[str]], ours: Mapping[str, list[str]], theirs: Mapping[str, list[str]]
-) -> dict[str, list[str]]:
-    merged = {
-        name: tree_merge.lists(base.get(name, []), ours.get(name, []), theirs.get(name, []), str)
-        for name in {**ours, **theirs}
-    }
-    return {name: tasks for name, tasks in merged.items() if tasks}
 
 
 def _shown(value: object) -> str:

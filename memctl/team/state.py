@@ -223,8 +223,8 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
             raise ValueError(f"{section!r} is not a section")
         for time in (ownership.acquired_at, ownership.expires_at):
             if time is not None and timestamps.CANONICAL.fullmatch(time) is None:
-                raise ValueError(f"{section}: {time!r} is no time")
+                raise ValueError(f"{section}: {time!r} is not a time")
         if not ownership.owner_agent_id.isprintable():  # it stands in refusals, which agents read
-            raise ValueError(f"{section}: {ownership.owner_agent_id!r} is no name")
+            raise ValueError(f"{section}: {ownership.owner_agent_id!r} is not a name")
         if ownership.section_id != section:
             raise ValueError(f"{section}: is about {ownership.section_id}")

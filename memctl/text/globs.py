@@ -54,7 +54,8 @@ class Globs:
         return None
 
     def _above(self, folder: str) -> tuple[int, ...]:
-        """Return the last pattern for a folder, then for those above it, as far as each is behind all before it."""
+        """Return the last pattern of each folder from `folder` upwards, as long as each comes after those of the inner
+        folders."""
         missing = []
         while folder not in self._folders:
             missing.append(folder)
@@ -66,7 +67,7 @@ class Globs:
         return above
 
     def _last(self, path: str, name: str, is_folder: bool = False) -> tuple[int, ...]:
-        """Return the last pattern for a path, without regard to the folders above it; () if there is none."""
+        """Return the last pattern for a path itself, not for the folders above it; () if there is none."""
         if self._names.fullmatch(name) is None and self._paths.fullmatch(path) is None:
             return ()
         for place in range(len(self._patterns) - 1, -1, -1):
@@ -96,9 +97,9 @@ class _Pattern:
 
 
 def _union(patterns: Iterable[_Pattern]) -> re.Pattern[str]:
-    """Return an expression for all that some patterns match, by which most paths are put aside at once.
+    """Return an expression for everything that some patterns match, by which most paths are rejected at once.
 
-    It matches everything if one of them refers back to a group: the names of groups would meet.
+    It matches everything if a pattern has a back reference, since the names of groups would collide.
     """
     texts = [one.expression.pattern for one in patterns if one.expression is not None]
     return re.compile("(?s:.*)" if any("(?P=" in text for text in texts) else "|".join(texts) or "(?!)")
@@ -177,7 +178,7 @@ def _parts(pattern: str, is_for_names: bool) -> Iterator[str]:
             place = end
             yield expression
         elif pattern[place:] == "\\":
-            raise ValueError(f"{pattern}: nothing is behind its last backslash")
+            raise ValueError(f"{pattern}: it ends with a backslash")
         else:
             place += 2 if sign == "\\" else 1
             yield {"?": "[^/]", "/": _SLASH}.get(sign) or re.escape(pattern[place - 1])
@@ -197,6 +198,6 @@ def _bracket(pattern: str, place: int) -> tuple[int, str]:
             before = match["kept"] or match["plain"] or ""
             found += re.escape(before) or _CLASSES[match["named"]]
         else:
-            raise ValueError(f"{pattern}: its set of characters has no end, or a class that is not known")
+            raise ValueError(f"{pattern}: its set of characters is not closed, or names an unknown class")
         place = match.end()
     return place + 1, f"(?!/)[{'^' if is_negated else ''}{found}]"

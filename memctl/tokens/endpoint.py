@@ -76,12 +76,13 @@ class Endpoint:
             raise MemctlError(f"{where} gave an answer that is not a token count", _hint()) from None
         except (URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", None) or error
-            raise MemctlError(f"{where} can't be asked: {self._without_key(str(reason))}", _hint()) from None
+            raise MemctlError(f"{where} can't be reached: {self._without_key(str(reason))}", _hint()) from None
 
     def _refused(self, where: str, code: int, answer: bytes) -> MemctlError:
         if 300 <= code < 400:
             return MemctlError(
-                f"{where} sends on to another place ({code}); the key goes to no other", "correct ANTHROPIC_BASE_URL"
+                f"{where} redirects to another address ({code}), which must not get the key",
+                "correct ANTHROPIC_BASE_URL",
             )
         message = self._without_key(http_post.reason(answer))
         return MemctlError(f"{where} refused ({code}): {message[:_LONGEST_MESSAGE]}", _hint())

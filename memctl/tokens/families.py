@@ -89,7 +89,7 @@ def family_of(model: str) -> Family:
     if re.match(r"(?:openai/)?(?:gpt-(?:4o|4\.1|4\.5|5)|chatgpt|o[1-9]|codex|o200k)", name):
         return FAMILIES["gpt"]
     known = "; ".join(f"{family.name}: {family.help}" for family in FAMILIES.values())
-    raise MemctlError(f"the tokens of {model!r} are not known here", f"families are {known}", USAGE)
+    raise MemctlError(f"no tokenizer is known for {model!r}", f"families are {known}", USAGE)
 
 
 def claude_version(name: str) -> tuple[int, int]:

@@ -38,7 +38,7 @@ def _inside(path: str) -> None:
     """Files of the project only: a path that leads out of it is refused."""
     parts = PurePosixPath(path.replace("\\", "/"))
     if not path.strip() or parts.is_absolute() or ".." in parts.parts or path[1:2] == ":":
-        raise ValueError(f"{path!r} is no path inside the project")
+        raise ValueError(f"{path!r} is not a path inside the project")
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,7 +88,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.notes_file:
             _inside(self.notes_file)
         if not all(0 < key <= 1 for key in self.cascade):
-            raise ValueError("the keys of the cascade are utilisations, above 0 and up to 1")
+            raise ValueError("the keys of the cascade must be utilisations, above 0 and up to 1")
 
 
 _DEFAULT = profile(DEFAULT).allocations

@@ -88,7 +88,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for fact in self.facts:
             argument_checks.texts(fact=fact)
         if not self.ask.strip() or not all(fact.strip() for fact in self.facts):
-            raise ValueError("a question and its facts are not empty")
+            raise ValueError("a question and its facts can't be empty")
 
 
 class GradedQuestion(msgspec.Struct, frozen=True):

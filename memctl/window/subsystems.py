@@ -175,7 +175,7 @@ def parts(
             return Path(folder) if folder is not None else memory.folder.parent  # type: ignore[union-attr]
         if isinstance(given, str | PathLike):
             return Path(given).parent
-        raise MemctlError(f"{key} is {name!r}, and nothing says in which folder", "give from_config a folder", USAGE)
+        raise MemctlError(f"{key} is {name!r}, which needs a folder", "give `from_config` a folder", USAGE)
 
     found: dict[str, Any] = {"config": config, "now": now, "budget_manager": budget(config)}
     notes, unused = None, []
@@ -248,5 +248,7 @@ def _keeper(
     from memctl.window.state.files import StateFiles
 
     if keeper is None and not given.state_file:
-        raise MemctlError("cross_window.progress_file tells a state that nothing keeps", "name a state_file", USAGE)
+        raise MemctlError(
+            "cross_window.progress_file describes a state that is not saved anywhere", "name a state_file", USAGE
+        )
     return StateFiles(place(key, name), given.state_file, given.progress_file, now=now, keeper=keeper)

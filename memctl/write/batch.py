@@ -65,7 +65,7 @@ def close(memory: Memory, batch: Batch, squash: str) -> None:
         text = message.compose_join(batch.base, batch.tip, commit)
         new = batches.join(memory, repository.branch()[1], batch.tip, text)
     if not refs.swap(repository, batch.ref, new, batch.tip):
-        raise MemctlError(f"{batch.ref} was moved by something else", "try again")
+        raise MemctlError(f"{batch.ref} was moved by another process", "try again")
     if batches.branch_here(memory) == batch.branch:
         batches.note(memory, "")
 

@@ -88,7 +88,7 @@ def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
         raise _failed(memory, move, error) from None
     if found:
         _refuse(
-            f"{what}: these files have changes that are in no commit",
+            f"{what}: these files have uncommitted changes",
             found,
             "`memctl commit` commits those of the memory; commit or `git stash` the others",
         )

@@ -177,7 +177,7 @@ def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
 
 
 def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
-    """Bring archived records back."""
+    """Take records out of the archive."""
     records = [snapshot.resolve(reference) for reference in references]
     writes = [
         rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
@@ -211,7 +211,7 @@ def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
                 sections = handoff.of(snapshot, record).parties.sections
             if sections:
                 raise MemctlError(
-                    f"{record.id} is offered, and {', '.join(sections)} with it: nobody could answer it then",
+                    f"{record.id} is offered with {', '.join(sections)}: nobody could answer it after that",
                     f"`memctl handoff withdraw {record.id}` takes them back, `decline` gives them back",
                 )
 
@@ -220,11 +220,12 @@ def _protect(record: Record, allowed: bool) -> None:
     """A decision that others rely on is not reworded behind their backs, nor what somebody was given to work with."""
     if record.memory_type == "handoff" and not allowed:
         raise MemctlError(
-            f"{record.id} was given to another agent: its text stays as it was", "hand over anew, or --allow-accepted"
+            f"{record.id} was given to another agent: its text can't be changed",
+            "hand over again, or use --allow-accepted",
         )
     if record.memory_type == "decision" and record.status != "proposed" and not allowed:
         raise MemctlError(
-            f"{record.id} is {record.status}: the text of a decision stays as it was decided",
+            f"{record.id} is {record.status}: its text can't be changed any more",
             f"supersede it (`memctl decide … --supersedes {record.id}`), or fix a slip with --allow-accepted",
         )
 
@@ -240,7 +241,7 @@ def _apply(
         return
     name = name.replace("-", "_")
     if name in _ELSEWHERE:
-        raise MemctlError(f"{name} is not changed by `edit`", _ELSEWHERE[name], USAGE)
+        raise MemctlError(f"`edit` can't change {name}", _ELSEWHERE[name], USAGE)
     if name not in ORDER or name in FIXED:
         known = [n for n in ORDER if n not in FIXED and n not in _ELSEWHERE] + [f.name for f in record.kind.fields]
         from memctl.text.words import nearest

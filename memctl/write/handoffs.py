@@ -36,11 +36,11 @@ class HandoffAnswer(msgspec.Struct, frozen=True):
     stays: tuple[str, ...]
 
 
-def find(memory: Memory, snapshot: Snapshot, reference: str) -> tuple[Snapshot, Handoff]:
-    """Return the handoff that is meant, and the memory that has it: the snapshot, or, of one whose whole id is given,
-    that of any branch; raises MemctlError."""
+def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool = True) -> tuple[Snapshot, Handoff]:
+    """Return the handoff that is meant, and the memory that has it: the snapshot, or `everywhere` that of any branch if
+    the whole id is given; raises MemctlError."""
     wanted = reference.strip().upper()
-    if ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
+    if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
         of_it = [path for path in paths if ids.id_in_path(path) == wanted]
@@ -99,7 +99,7 @@ def answer(
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What settling handoffs has done, a line each, and what of this clone's state gave way to a remote's."""
+    """What settling handoffs has done, a line each, and what of this clone's state was replaced by a remote's."""
 
     lines: list[str]
     lost: tuple[str, ...] = ()
@@ -121,11 +121,11 @@ def _refuse(
     allowed = who.from_agent_id if status == WITHDRAWN else who.to_agent_id
     if memory.actor != allowed and not force:
         raise MemctlError(
-            f"{one.record.id} is for {allowed} to {_OPS[status]}, and you are {memory.actor}",
-            f"set MEMCTL_AGENT if you are {allowed}, or say it for {allowed} with --force --reason WHY",
+            f"{one.record.id} is for {allowed} to {_OPS[status]}, not for you ({memory.actor})",
+            f"set MEMCTL_AGENT if you are {allowed}, or act for {allowed} with --force --reason WHY",
         )
     if memory.actor != allowed and not is_said(options.reason):
-        raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
+        raise MemctlError("--force needs --reason, which is recorded", exit_code=USAGE)
     if strange := [section for section in declined if section not in who.sections]:
         known = ", ".join(who.sections) or "no section"
         raise MemctlError(f"{one.record.id} does not hand over {', '.join(strange)}", f"it hands over {known}", USAGE)

@@ -110,7 +110,7 @@ def missing_globs(memory: Memory, globs: Sequence[str]) -> Iterator[tuple[str, s
     names = load.disk(memory).files.names() if globs else frozenset()
     for glob in globs:
         if not glob.startswith("!") and not repository_paths.matching(names, [glob]):
-            yield f"{glob} covers no file", ""
+            yield f"{glob} matches no file", ""
 
 
 def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -122,7 +122,7 @@ def missing_paths(memory: Memory, references: Iterable[str]) -> Iterator[tuple[s
     for reference in references:
         path = reference if (top / reference).exists() else pages.code_path(reference)
         if not (top / path).exists():
-            yield f"{path} is no file of the repository", _near(memory, path)
+            yield f"{path} is not a file of the repository", _near(memory, path)
         elif path != reference and (last := pages.last_line(reference)) > (lines := _line_count(top / path, last)):
             yield f"{path} has {lines:,} line{'s' if lines != 1 else ''}, and not {last:,}", ""
 

@@ -43,7 +43,7 @@ def objection(
             if files.is_record_path(path, BY_FOLDER):
                 parse(text, path)
                 if not allow_accepted and before is not None and rewords(before, text, path):
-                    why = f"{memory.tracked(path)} is accepted: the text of a decision stays as it was decided"
+                    why = f"{memory.tracked(path)} is accepted: its text can't be changed any more"
                     hint = "`git restore` it and supersede it, or fix a slip with --allow-accepted"
             else:
                 _refuse_broken(text, path)

@@ -84,7 +84,7 @@ def redact(
     """
     for text in given:
         if len(text) < _SHORTEST:
-            raise MemctlError(f"a text to be redacted has at least {_SHORTEST} characters", exit_code=USAGE)
+            raise MemctlError(f"a text to be redacted must have at least {_SHORTEST} characters", exit_code=USAGE)
     plan = _Plan(references, start, dict.fromkeys(given, GIVEN), [*_folders(memory), *folders])
     options = msgspec.structs.replace(options, reason=options.reason or _REASON, allow_owned=True)
     outcome = transaction.carry_out(memory, lambda _: _change(memory, plan, options), options)
@@ -121,9 +121,7 @@ def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
         if text == old:
             continue
         if redact_file.is_readable(path, old) and not redact_file.is_readable(path, text):
-            raise MemctlError(
-                f"{memory.tracked(path)} could not be read any more without it", "take it out in an editor"
-            )
+            raise MemctlError(f"{memory.tracked(path)} would be unreadable without it", "remove it in an editor")
         is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
     if options.no_commit:

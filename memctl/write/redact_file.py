@@ -124,7 +124,7 @@ def without_credentials(change: Change) -> Change:
     """Return a change whose new texts have no credential, nor its commit's message; what a file had before stays.
 
     A file keeps its name: it is part of a checkpoint's id. Raises MemctlError for a text that
-    could not be read any more without its credentials.
+    would be unreadable without its credentials.
     """
     writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)
     words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}

@@ -89,7 +89,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
         asked = reference.strip().upper()
         there = f"{asked} is {identifier} now, and" if ids.kind_of(asked) and asked != identifier else identifier
         raise MemctlError(
-            f"{there} is there", "give --at REV to bring back an earlier version; `memctl log ID` lists them"
+            f"{there} still exists", "give --at REV to restore an earlier version; `memctl log ID` lists them"
         )
     text = text_at(memory, path, revision)
     record, _ = parse(text, path)
@@ -103,12 +103,12 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
 def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) -> Change:
     """Bring a deleted checkpoint back, and the page beside it if there was one; it never was any other."""
     if sessions_ref.has(memory, version.path):
-        raise MemctlError(f"{version.id} is there", "a checkpoint is never changed")
+        raise MemctlError(f"{version.id} still exists", "a checkpoint is never changed")
     text = _file_at(memory, version.path, revision)
     try:
         found = checkpoint.parse(text, version.path)
     except InvalidRecord as error:
-        raise MemctlError("it is not a valid checkpoint there:\n" + str(error)) from None
+        raise MemctlError("that version is not a valid checkpoint:\n" + str(error)) from None
     writes = [Write(version.path, text)]
     with suppress(MemctlError):
         writes.append(Write(version.page, _file_at(memory, version.page, revision)))
@@ -171,7 +171,7 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     try:
         parse(text, path)
     except InvalidRecord as error:
-        raise MemctlError("it is not a valid record there:\n" + str(error)) from None
+        raise MemctlError("that version is not a valid record:\n" + str(error)) from None
     return text
 
 
@@ -201,11 +201,11 @@ def _file_at(memory: Memory, path: str, revision: str | None) -> str:
             )
     content = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob]
     if content is None:
-        raise MemctlError(f"{path} is too large there")
+        raise MemctlError(f"{path} is too large at that revision")
     try:
         return files.decode(content, path)
     except InvalidRecord as error:
-        raise MemctlError("it is not text there:\n" + str(error)) from None
+        raise MemctlError("that version is not text:\n" + str(error)) from None
 
 
 _CANDIDATES = 5  # deleted records that a message names

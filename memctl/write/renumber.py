@@ -107,7 +107,7 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
 
 
 def _bring_home(snapshot: Snapshot, strayed: Sequence[Apart], new: dict[str, str]) -> Iterator[tuple[str, Lost]]:
-    """Merge what one side made of records into their own files; what of it gave way to what those say."""
+    """Merge what one side made of records into their own files; what of it was replaced by what those say."""
     paths = {record.memory_id: record.path for record in snapshot.records}
     for item in strayed:
         path = paths[parse(item.text, item.path)[0].memory_id]

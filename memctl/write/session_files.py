@@ -68,4 +68,4 @@ def commit(memory: Memory, change: Change) -> str:
         made = refs.commit_tree(repository, tree, [parent] if parent else [], text, memory.commit_moment)
         if refs.swap(repository, REF, made, parent):
             return made
-    raise MemctlError(f"{REF} is moved by something else all the while", "try again")
+    raise MemctlError(f"{REF} keeps being moved by other processes", "try again")

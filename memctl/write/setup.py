@@ -41,7 +41,7 @@ def plan(
     refuse_link(folder)
     refuse_foreign(folder)
     if (folder / CONFIG).exists():
-        raise MemctlError(f"there is a memory already: {folder}", "`memctl status` tells about it")
+        raise MemctlError(f"this repository already has a memory: {folder}", "`memctl status` shows it")
     _refuse_absent(repository, folder)
     name = project or parent.name or "project"
     text = _config_text(name) + (_documents_lines(repository, docs) if docs else "")
@@ -151,7 +151,7 @@ def build_example(folder: Path) -> None:
 def refuse_used_folder(folder: Path) -> None:
     """Raise MemctlError for a folder that has anything in it."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise MemctlError(f"{folder} is there already", "name a folder that is not, such as `memctl demo lantern`")
+        raise MemctlError(f"{folder} already exists", "name a new folder, such as `memctl demo lantern`")
 
 
 def _commit(folder: Path, moment: str, subject: str, paths: tuple[str, ...]) -> None:

@@ -89,7 +89,7 @@ def _refuse_others(memory: Memory, commit: Commit) -> None:
         if op in _ELSEWHERE:
             raise MemctlError(f"{short} ({commit.subject}) can't be undone: {_ELSEWHERE[op]}", _OTHER)
     if memory.tracked(CONFIG) in commit.paths and "init" in commit.trailers.ops:
-        raise MemctlError(f"{short} set the memory up", f"`git revert {short}` takes the whole memory away")
+        raise MemctlError(f"{short} set the memory up", f"`git revert {short}` removes the whole memory")
 
 
 def _text(content: bytes | None, path: str) -> str | None:

@@ -25,7 +25,7 @@ def folder(repo: Path) -> Path:
 def test_an_import_says_what_it_added_and_what_it_passed_over(memctl: Memctl, folder: Path) -> None:
     result = memctl("import", "adr", str(folder))
     assert result.out == "DEC-2024-01-08-001 0001-first.md\n"
-    assert "passed over, not called as a record is: 0000-template.md, README.md, index.md\n" in result.err
+    assert "skipped, not named like a record: 0000-template.md, README.md, index.md\n" in result.err
     data = memctl("import", "adr", str(folder), "--json").data
     assert (data["files"], data["known"], data["changed"]) == ({}, ["0001-first.md"], {})
     assert data["changed"] == {}

@@ -47,7 +47,7 @@ def test_a_text_with_two_decisions_needs_to_be_told_which_holds(memctl: Memctl) 
 def test_a_summary_of_nothing_is_refused(memctl: Memctl, text: str) -> None:
     result = memctl("context-summary", "-", "--decision", "PROCEED", stdin=text, code=1)
     assert result.out == ""
-    assert "nothing is left" in result.err
+    assert "nothing for the next phase" in result.err
 
 
 def test_the_object_of_a_sub_agent_says_what_it_saved(memctl: Memctl) -> None:

@@ -43,7 +43,7 @@ def test_demo_needs_no_identity_and_runs_no_hook_of_the_user(
 def test_demo_never_writes_into_a_folder_with_files(tmp_path: Path, memctl: Memctl) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine\n")
-    assert "is there already" in memctl("demo", "mine", where=tmp_path, code=1).err
+    assert "already exists" in memctl("demo", "mine", where=tmp_path, code=1).err
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
     memctl("demo", "mine", "--dry-run", where=tmp_path, code=1)
     memctl("demo", "new", "--dry-run", where=tmp_path)

@@ -38,7 +38,7 @@ def test_what_an_event_of_a_type_needs_is_named_and_nothing_is_noted(repo: Path,
     assert all(f"{name}: is needed" in err for name in ("mission", "inputs", "expected_outputs", "constraints"))
     assert "deliverables: is needed" in memctl("event", "emit", "--type", "phase_complete", "--phase", "x", code=1).err
     assert "target_agent: is needed" in memctl("event", "emit", "--type", "escalation", "--action", "x", code=1).err
-    assert "'TBD' says nothing" in memctl(*START, "--constraint", "TBD", code=1).err
+    assert "'TBD' is only a placeholder" in memctl(*START, "--constraint", "TBD", code=1).err
     assert not stream(repo).exists()
 
 
@@ -110,7 +110,7 @@ def test_more_than_fifty_events_call_for_a_checkpoint(memctl: Memctl) -> None:
         "51 events of main since its last checkpoint"
         in memctl("event", "emit", "--type", "phase_boundary", "--action", "next").err
     )
-    assert "one is due" in memctl("event", "list").err
+    assert "save a new one" in memctl("event", "list").err
     assert "is due" not in memctl("event", "emit", "--type", "phase_boundary", "--action", "x", "--workflow", "b").err
 
 

@@ -159,7 +159,7 @@ class TestRefused:
         before = git(shop, "rev-parse", "HEAD")
         for option in ("--success", "--immediate", "--pitfall"):
             err = memctl("handoff", "--to", "bob", "--reason", "Done", option, empty, code=1).err
-            assert "says nothing" in err
+            assert "only a placeholder" in err
         assert "reason" in memctl("handoff", "--to", "bob", "--reason", empty, code=1).err
         assert git(shop, "rev-parse", "HEAD") == before
 
@@ -195,13 +195,17 @@ class TestRefused:
             (("handoff", "--to", "bob", "--budget", "30000"), "at most 25,000"),
             (("handoff", "--to", "bob", "--from", "carol", "--reason", "gone"), "--type emergency"),
             (("handoff", "--to", " "), "not a valid name"),
-            (("handoff", "--to", "bob", "list"), "does not go with"),
+            (("handoff", "--to", "bob", "list"), "can't be combined with"),
             (("handoff", "lst"), "lst"),
             (("handoff", "show", "STA-2025-11-04-001"), "not a handoff"),
         ],
     )
     def test_bad_input_is_refused(self, shop: Path, memctl: Memctl, args: tuple[str, ...], said: str) -> None:
         assert said in memctl(*args, code=2).err
+
+    def test_a_task_whose_id_no_record_has_is_refused(self, shop: Path, memctl: Memctl) -> None:
+        given = ("handoff", "--to", "bob", "--reason", "Done", "--task")
+        assert "there is no record" in memctl(*given, "STA-2020-01-01-001", code=1).err
 
     def test_a_credential_is_refused_before_anything_moves(self, shop: Path, memctl: Memctl) -> None:
         key = "AKIA" + "ABCDEFGHIJKLMNOP"
@@ -227,7 +231,7 @@ class TestAnswers:
 
     def test_accepting_makes_the_taker_active_with_the_task(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
         made = memctl("handoff", "--to", "bob", "--task", "Refunds", "--reason", "Done", "--json").data["id"]
-        assert "is for bob to accept, and you are claude" in memctl("handoff", "accept", made, code=1).err
+        assert "is for bob to accept, not for you (claude)" in memctl("handoff", "accept", made, code=1).err
         bob("handoff", "accept", made, "--note", "Gladly")
         assert memctl("coordination", "show", "--json").data["active_agents"]["bob"]["task"] == "Refunds"
         text = memctl("show", made).out
@@ -306,7 +310,7 @@ class TestAnswers:
         git(shop, "branch", "other")
         memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done")
         git(shop, "checkout", "-q", "other")
-        assert "HND-2025-11-04-001 gave you §2.1, and is not on this branch" in bob("handoff", "list").err
+        assert "HND-2025-11-04-001 gave you §2.1, but its record is not on this branch" in bob("handoff", "list").err
 
     def test_details_that_the_taker_may_not_read_are_not_in_its_package(
         self, shop: Path, memctl: Memctl, bob: Memctl
@@ -476,7 +480,7 @@ def test_a_package_that_gets_lost_after_all_is_named(shop: Path, memctl: Memctl)
     failed = memctl("handoff", "--to", "bob", "--reason", "Done", "--out", "/dev/full", code=1)
     made = memctl("handoff", "list", "--json").data["handoffs"][0]["record"]["id"]
     assert f"{made} To bob: " in failed.err
-    assert "is recorded, and its package went nowhere: " in failed.err
+    assert "is recorded, but its package was not written: " in failed.err
     assert f"`memctl handoff show {made}` prints it" in failed.err
     (event,) = memctl("event", "list", "--type", "agent_handoff", "--json").data["events"]
     assert made in event["action_taken"]
@@ -488,7 +492,7 @@ def test_an_offer_with_sections_stays_until_it_is_answered(
 ) -> None:
     made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
     refused = memctl(command, made, code=1).err
-    assert f"{made} is offered, and §2.1 with it" in refused
+    assert f"{made} is offered with §2.1" in refused
     assert f"`memctl handoff withdraw {made}`" in refused
     bob("handoff", "decline", made, "--reason", "No time")
     memctl(command, made)
@@ -522,6 +526,7 @@ def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_
     bob("check", where=side)
     assert f"{made} is accepted" in memctl("handoff", "accept", made, where=side, code=1).err
     assert "was answered" in memctl("handoff", "withdraw", made, code=1).err  # the branch that offered it
+    assert "bob is at work by it" in bob("handoff", "accept", made, code=1).err
     git(shop, "merge", "-q", "--no-edit", "side")
     assert memctl("handoff", "list", "--all", "--json").data["handoffs"][0]["record"]["status"] == "accepted"
     assert memctl("handoff", "show", made).out == text

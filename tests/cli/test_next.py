@@ -66,7 +66,7 @@ def test_a_circle_of_links_which_a_merge_may_make_is_blocked_and_ends(repo: Path
     file = next((repo / ".memory").rglob(f"{first}-*.md"))
     file.write_text(file.read_text().replace("is_archived:", f"blocked_by:\n  - {second}\nis_archived:"))
     assert sorted(titles(memctl, "--blocked")) == ["First", "Second"]
-    assert "nothing can be begun" in memctl("next").err
+    assert "no work is ready" in memctl("next").err
 
 
 def test_ready_goes_with_filters_and_not_with_blocked(memctl: Memctl) -> None:
@@ -76,7 +76,7 @@ def test_ready_goes_with_filters_and_not_with_blocked(memctl: Memctl) -> None:
     assert titles(memctl, "--ready", "--tag", "x") == ["Bad"]
     assert titles(memctl, "--ready", "--limit", "1", "--sort", "severity") == ["Bad"]
     assert "1 more" in memctl("list", "--ready", "--limit", "1").err
-    assert "what is ready is not blocked" in memctl("list", "--ready", "--blocked", code=2).err
+    assert "--ready and --blocked exclude each other" in memctl("list", "--ready", "--blocked", code=2).err
 
 
 class TestOrder:
@@ -94,7 +94,7 @@ class TestOrder:
         assert because(memctl, "Light but awaited")[0].startswith("unblocks ISS-")
         assert because(memctl, "Light but awaited")[0].endswith(" and 1 more")
         result = memctl("next", "--limit", "2")
-        assert "3 more can be begun: --limit 0 shows all" in result.err
+        assert "3 more is ready: --limit 0 shows all" in result.err
         assert "2 blocked by other work: `memctl list --blocked`" in result.err
 
     def test_a_command_begins_each_or_shows_what_is_begun(self, memctl: Memctl) -> None:
@@ -124,7 +124,7 @@ class TestOrder:
     def test_a_memory_without_work_says_so(self, memctl: Memctl) -> None:
         memctl("decide", "One")
         result = memctl("next")
-        assert (result.out, "nothing can be begun" in result.err) == ("", True)
+        assert (result.out, "no work is ready" in result.err) == ("", True)
 
 
 class TestOthers:
@@ -142,7 +142,7 @@ class TestOthers:
         bob("own", "acquire", "2.1")
         assert order(memctl) == ["Free"]
         assert self.elsewhere(memctl) == ["bob owns §2.1", "bob owns §2.1"]
-        assert "with others: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
+        assert "others work on: ISS-2025-11-04-001 (bob owns §2.1), " in memctl("next").err
         assert sorted(order(bob)) == ["Free", "In its details", "There"]
 
     def test_work_that_another_agent_is_at(self, memctl: Memctl, bob: Memctl) -> None:
@@ -163,7 +163,7 @@ class TestOthers:
     def test_what_keeps_everybody_from_going_on(self, memctl: Memctl) -> None:
         issue(memctl, "First")
         memctl("coordination", "block", "Staging is down")
-        assert "keeps everybody from going on: Staging is down (claude)" in memctl("next").err
+        assert "blocks everybody: Staging is down (claude)" in memctl("next").err
 
 
 def test_it_changes_nothing_and_an_agent_may_run_it_unasked(

@@ -21,8 +21,8 @@ def test_lines_that_no_file_has_are_refused(memctl: Memctl, reference: str) -> N
 
 def test_an_empty_text_that_has_to_say_something_is_refused(memctl: Memctl) -> None:
     made = memctl("issue", "Slow").id
-    assert "--resolution: '' says nothing" in memctl("resolve", made, "--resolution", "", code=2).err
-    assert "--task: '' says nothing" in memctl("checkpoint", "save", "--task", " ", code=2).err
+    assert "--resolution: the text is empty" in memctl("resolve", made, "--resolution", "", code=2).err
+    assert "--task: the text is empty" in memctl("checkpoint", "save", "--task", " ", code=2).err
     memctl("resolve", made)
 
 

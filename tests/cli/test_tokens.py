@@ -134,7 +134,7 @@ def test_what_was_learnt_can_be_forgotten(memctl: Memctl, tmp_path: Path) -> Non
 def test_lines_left_aside_are_told_by_reason(memctl: Memctl, tmp_path: Path) -> None:
     lines = (*observations(1), 1, 2, {"model": "gpt-5", "text": SENTENCE * 9, "input_tokens": 99})
     err = memctl("tokens", "--calibrate", write(tmp_path, *lines)).err
-    assert "left aside: 3" in err
+    assert "skipped: 3" in err
     assert "2: no JSON object" in err
 
 

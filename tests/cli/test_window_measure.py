@@ -222,7 +222,7 @@ def test_messages_of_no_model_have_the_window_of_the_budget_and_say_that_it_is_a
     compacted = memctl("window", "compact", "-", stdin=given, code=None)
     assert "120,000 wanted" in compacted.err
     for found in (shown, compacted):
-        assert "the window of claude is assumed to be 200,000 tokens; --window says it" in found.err
+        assert "the window of claude is assumed to be 200,000 tokens; set it with --window" in found.err
 
 
 def test_messages_that_nobody_has_sent_make_no_window_larger(memctl: Memctl) -> None:
@@ -297,7 +297,7 @@ def test_the_curve_is_drawn(memctl: Memctl, session: Path, tmp_path: Path) -> No
 def test_the_curve_is_not_drawn_over_the_transcript(memctl: Memctl, session: Path) -> None:
     before = session.read_bytes()
     refused = memctl("window", "status", str(session), "--svg", str(session), code=2)
-    assert "is the file that is looked at" in refused.err
+    assert "is the transcript itself" in refused.err
     assert session.read_bytes() == before
 
 

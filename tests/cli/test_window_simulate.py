@@ -51,7 +51,7 @@ def test_messages_as_json_are_replayed_too(memctl: Memctl, tmp_path: Path) -> No
     ("args", "why", "code"),
     [
         (("--budget", "1000", "--policy", "magic"), "there is no eviction policy 'magic'", 2),
-        (("--budget", "1000", "--trigger", "0.5", "--target", "0.6"), "--target is to be below --trigger", 2),
+        (("--budget", "1000", "--trigger", "0.5", "--target", "0.6"), "--target must be below --trigger", 2),
         ((), "Missing option '--budget'", 2),
     ],
 )

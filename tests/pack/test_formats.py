@@ -1,4 +1,4 @@
-"""Each format of one and the same pack, to the letter."""
+"""Each format of one and the same pack, exactly as it is."""
 
 from __future__ import annotations
 

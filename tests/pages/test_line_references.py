@@ -200,7 +200,7 @@ def test_in_a_partial_clone_nothing_is_fetched_and_what_is_not_known_is_said(
 
     before = missing()
     result = memctl("why", f"{FILE}:13", where=partial)
-    assert "line 13 is not known: this is a partial clone" in result.err
+    assert "line 13 is not known: this partial clone" in result.err
     assert "which may have moved since" in result.out
     assert "docs: 2" in result.out
     assert missing() == before
@@ -217,8 +217,8 @@ def test_in_a_partial_clone_a_file_that_is_gone_is_explained_without_its_text(
     shop.rename(tmp_path / "away")  # so that whatever is fetched fails
     result = memctl("why", FILE, where=partial)
     assert "feat!: no refunds" in result.out
-    assert f"{FILE} is not there any more" in result.err
-    assert "line 1 is not known: this is a partial clone" in memctl("why", f"{FILE}:1", where=partial).err
+    assert f"{FILE} no longer exists" in result.err
+    assert "line 1 is not known: this partial clone" in memctl("why", f"{FILE}:1", where=partial).err
 
 
 def test_what_has_no_such_line_is_refused_with_what_there_is(shop: Path, memctl: Memctl, tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_a_deleted_file_is_explained_by_what_history_has(shop: Path, memctl: Mem
     assert [c["subject"] for c in found["commits"]] == ["feat!: give up", "feat: pay"]
     assert found["origin"]["commit"] == found["commits"][1]["commit"]
     assert list(records(found)) == [decision]
-    assert f"is not there any more: {gone[:10]} removed it" in memctl("why", "src/pay/api.py").err
+    assert f"no longer exists: {gone[:10]} removed it" in memctl("why", "src/pay/api.py").err
 
 
 def test_a_file_deleted_from_the_worktree_only_is_gone_too(shop: Path, memctl: Memctl) -> None:
@@ -283,7 +283,7 @@ def test_a_file_that_nothing_explains_says_so(shop: Path, memctl: Memctl) -> Non
     write(shop, "notes.txt", "x\n")
     result = memctl("why", "notes.txt")
     assert result.out == ""
-    assert "nothing in the memory or in the history" in result.err
+    assert "neither the memory nor the history" in result.err
 
 
 def test_at_a_revision_the_memory_and_the_file_are_those_of_then(shop: Path, memctl: Memctl) -> None:

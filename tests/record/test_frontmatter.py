@@ -249,7 +249,7 @@ def test_a_trap_inside_of_a_list_names_its_own_line() -> None:
 def test_duplicate_keys_are_errors(second: str) -> None:
     error = complaint("a: 1", "b: 1", second)
     assert (error.line, error.key) == (4, "a")
-    assert "a second time" in error.message
+    assert "occurs twice" in error.message
 
 
 def test_duplicate_keys_deep_inside_are_errors() -> None:

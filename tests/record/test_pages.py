@@ -84,14 +84,14 @@ def test_the_project_needs_no_id_and_a_page_has_defaults() -> None:
         ("section", {"paths": "src"}, 4, "paths", "a list of globs"),
         ("section", {"paths": ["../other/**"]}, 4, "paths", "inside the repository"),
         ("section", {"paths": ["/etc/**"]}, 4, "paths", "inside the repository"),
-        ("section", {"timestamp": "yesterday"}, 4, "timestamp", "found 'yesterday'"),
+        ("section", {"timestamp": "yesterday"}, 4, "timestamp", "'yesterday' is not"),
         ("detail", {"section": None}, 1, "section", "is missing"),
         ("detail", {"section": "§3.1"}, 4, "section", "a marker such as §2.1"),
         ("detail", {"code_refs": ["~/secret"]}, 5, "code_refs", "inside the repository"),
         ("detail", {"code_refs": [".git/config"]}, 5, "code_refs", "inside the repository"),
         ("detail", {"reviewed": ["src/a.py"]}, 5, "reviewed", "as `memctl review` writes it"),
         ("detail", {"reviewed": ["../a.py 1f0c9a2b7d3e"]}, 5, "reviewed", "as `memctl review` writes it"),
-        ("project", {"id": "§1.1"}, 2, "id", "allowed is §1.0"),
+        ("project", {"id": "§1.1"}, 2, "id", "is not §1.0"),
     ],
 )
 def test_a_fault_is_named_with_its_line(kind: str, change: dict[str, Any], line: int, field: str, said: str) -> None:

@@ -147,12 +147,12 @@ def test_the_id_must_be_that_of_the_file_name() -> None:
 def test_a_complaint_names_file_line_field_value_and_what_is_allowed() -> None:
     with pytest.raises(InvalidRecord) as caught:
         parser.parse(text(importance=12), PATH)
-    assert str(caught.value) == f"{PATH}:7: importance: found '12', allowed is a whole number from 1 to 10"
+    assert str(caught.value) == f"{PATH}:7: importance: '12' is not a whole number from 1 to 10"
 
 
 def test_a_number_for_a_text_is_explained() -> None:
     assert parser.problems({**VALUES, "project_id": 42}) == [
-        ("project_id", "found '42', allowed is a text (put numbers in quotes)")
+        ("project_id", "'42' is not a text (put numbers in quotes)")
     ]
 
 

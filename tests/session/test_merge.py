@@ -156,7 +156,7 @@ def test_git_merges_pages_and_checkpoints_of_two_clones(repo: Path, memctl: Memc
     assert len(saved) == 2
     assert "saved at once" in memctl("checkpoint", "resume", "--workflow", "mend", code=1).err
     refused = memctl("checkpoint", "save", "--workflow", "mend", "--doing", "Both", code=1)
-    assert f"mend-{saved[0]} and mend-{saved[1]} were saved at once" in refused.err
+    assert f"mend-{saved[0]} and mend-{saved[1]} were saved at the same time" in refused.err
     memctl("checkpoint", "save", "--workflow", "mend", "--base", f"mend-{saved[0]}", "--doing", "Both")
     assert "version 2" in memctl("checkpoint", "resume", "--workflow", "mend", code=None).out
 

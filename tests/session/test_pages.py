@@ -58,11 +58,10 @@ def test_a_killed_end_is_finished_by_the_next_without_a_double(
 def test_the_only_session_under_way_need_not_be_named(started: Path, memctl: Memctl) -> None:
     memctl("session", "start", "other")
     err = memctl("session", "end", code=2).err
-    assert "which session?" in err
-    assert "under way are other, refunds: give a name" in err
+    assert "several sessions are under way: other, refunds" in err
     memctl("session", "end", "other")
     assert "refunds" in memctl("session", "end").out
-    assert "which session?" in memctl("session", "end", code=2).err
+    assert "session's name is missing" in memctl("session", "end", code=2).err
 
 
 def test_an_end_that_was_refused_has_not_begun(started: Path, memctl: Memctl) -> None:

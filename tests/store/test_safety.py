@@ -45,7 +45,7 @@ CASES = {
     "octal": (HEAD.replace("importance: 5", "importance: 010"), 7, "importance", "quotes"),
     "norway": (HEAD.replace("title: Broken", "title: no"), 5, "title", "quotes"),
     "number as title": (HEAD.replace("title: Broken", "title: 2025"), 5, "title", "quotes"),
-    "duplicate key": (HEAD.replace("status: active", "status: active\nstatus: retracted"), 7, "status", "second time"),
+    "duplicate key": (HEAD.replace("status: active", "status: active\nstatus: retracted"), 7, "status", "occurs twice"),
     "status": (HEAD.replace("status: active", "status: accepted"), 6, "status", "active, superseded, retracted"),
     "time": (HEAD.replace("2025-11-04T14:32:00Z", "2025-02-31T14:32:00Z"), 8, "timestamp", "ISO 8601"),
     "missing": (HEAD.replace("project_id: shop\n", ""), 1, "project_id", "missing"),

@@ -56,7 +56,7 @@ def test_the_deleted_one_of_two_that_had_an_id_comes_before_the_one_that_is_call
     two: Path, memctl: Memctl, renumbered: tuple[str, str]
 ) -> None:
     taken, new = renumbered
-    assert f"{taken} is there" in memctl("restore", taken, code=1, where=two).err
+    assert f"{taken} still exists" in memctl("restore", taken, code=1, where=two).err
     memctl("delete", taken, where=two)
     logged = memctl("log", taken, "--json", where=two).data["commits"]
     assert [commit["ops"] for commit in logged] == [["delete"], ["issue"]]
@@ -74,7 +74,7 @@ def test_a_former_id_that_nobody_else_had_means_the_record_as_it_is_called_now(r
     file.with_name(file.name.replace(once, now)).write_text(text.replace("title:", f"aliases:\n  - {once}\ntitle:", 1))
     file.unlink()
     memctl("commit")
-    assert f"{once} is {now} now, and is there" in memctl("restore", once, code=1).err
+    assert f"{once} is {now} now, and still exists" in memctl("restore", once, code=1).err
     assert memctl("log", once).out == memctl("log", now).out
 
 
@@ -107,7 +107,7 @@ def test_what_a_merge_itself_wrote_is_how_a_file_last_was(repo: Path) -> None:
 
 
 def edited(one: Path, two: Path, memctl: Memctl) -> str:
-    """A learning of which the second clone's edit gave way to the first's when it synced."""
+    """A learning of which the second clone's edit was replaced by the first's when it synced."""
     shared: str = memctl("list", "--type", "learning", "--json", where=one).data["records"][0]["id"]
     memctl("edit", shared, "--set", "importance=8", where=one)
     memctl("edit", shared, "--set", "importance=3", "--reason", "Bob says so", where=two)
@@ -122,7 +122,7 @@ def test_an_edit_that_gave_way_in_a_sync_and_that_sync_are_in_the_log(one: Path,
         out = memctl("log", *args, where=two).out
         assert "why: Bob says so" in out
         assert "sync with origin/main" in out
-    assert "lost: importance: '3' gave way to '8'" in memctl("log", shared, where=two).out
+    assert "lost: importance: '3' was replaced by '8'" in memctl("log", shared, where=two).out
 
 
 def test_a_merge_of_a_side_that_did_nothing_to_the_memory_is_not_in_the_log(one: Path, memctl: Memctl) -> None:

@@ -119,7 +119,7 @@ def test_who_owns_a_section_owns_it_under_its_new_number(memctl: Memctl, bob: Me
     bob("section", "add", "Catalogue", where=two)
     bob("own", "acquire", "2.2", where=two)
     memctl("sync", where=one)
-    assert "gave way" not in bob("sync", where=two).out
+    assert "was replaced" not in bob("sync", where=two).out
     assert owners(memctl, two) == {"§2.2": "claude", "§2.3": "bob"}
     bob("section", "edit", "2.3", "--status", "Begun", where=two)
     synced(memctl, one, two)

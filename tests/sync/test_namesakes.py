@@ -96,5 +96,5 @@ def test_of_two_handoffs_of_one_id_that_git_merged_none_is_settled(
     git(one, "pull", "-q", "--no-rebase", "--no-edit", "origin", "apart", check=False)
     git(one, "add", "--all")
     assert contradictions(memctl, one) == []
-    assert "nothing contradicts itself" in memctl("handoff", "recover", where=one, code=None).err
+    assert "none contradicts another" in memctl("handoff", "recover", where=one, code=None).err
     assert [*at_work(memctl, one)["bob"]["handoffs"]] == [first]

@@ -51,7 +51,7 @@ def test_a_branch_without_a_commit(memctl: Memctl, parted: Path) -> None:
 @pytest.mark.parametrize(("file", "what"), [("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase")])
 def test_another_operation_under_way(memctl: Memctl, parted: Path, file: str, what: str) -> None:
     (parted / ".git" / file).touch()
-    assert f"no sync now: {what} is under way" in refused(memctl, parted).err
+    assert f"can't sync now:  {what} is under way" in refused(memctl, parted).err
 
 
 def test_a_branch_that_follows_none(memctl: Memctl, parted: Path) -> None:
@@ -319,7 +319,7 @@ def test_a_lock_that_was_left_at_the_remote_is_no_race(
     before = git(parted, "rev-parse", "HEAD")
     err = memctl("sync", where=parted, code=1).err
     assert "origin/main has refused" in err
-    assert "nobody has changed what it has" in err
+    assert "although nobody else has pushed" in err
     assert "refs/heads/main.lock" in err
     assert git(parted, "rev-parse", "HEAD") == before
     assert git(bare, "for-each-ref", "refs/memctl/turns") == ""

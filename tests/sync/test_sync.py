@@ -97,8 +97,8 @@ def test_fields_merge_by_their_rules_and_the_value_that_gives_way_is_named(
     lost = [(item["id"], item["field"], item["lost"], item["kept"]) for item in data["lost"]]
     assert lost == [(base, "importance", "9", "8")]
     message = git(two, "log", "-1", "--format=%(trailers:key=Memctl-Record,unfold)")
-    assert f"lost {base}: importance: '9' gave way to '8'" in message
-    assert "importance: '9' gave way to '8'" in memctl("log", base, where=two).out
+    assert f"lost {base}: importance: '9' was replaced by '8'" in message
+    assert "importance: '9' was replaced by '8'" in memctl("log", base, where=two).out
     assert memctl("show", base, "--at", "HEAD^1", "--json", where=two).data["records"][0]["importance"] == 9
 
 
@@ -402,7 +402,7 @@ def test_a_git_that_can_not_merge_trees_still_syncs_the_memory(
     write(one, "three.py", "3\n")
     memctl("sync", where=one)
     result = refused(memctl, two)
-    assert "takes Git 2.38 or newer" in result.err
+    assert "needs Git 2.38 or newer" in result.err
 
 
 def test_accesses_counted_alike_on_both_sides_add_up(

@@ -35,7 +35,7 @@ def test_of_a_section_that_both_claimed_the_remotes_owner_stands_and_ours_is_nam
     assert merged.section_ownership_map["§2.1"].owner_agent_id == "bob"
     assert len(lost) == 1
     assert lost[0].startswith("section §2.1: `§2.1 is owned by ada")
-    assert "gave way to `§2.1 is owned by bob" in lost[0]
+    assert "was replaced by `§2.1 is owned by bob" in lost[0]
 
 
 def test_what_one_side_took_out_is_gone() -> None:

@@ -45,12 +45,12 @@ def test_a_refused_push_says_why_and_nothing_has_happened(
     hook(bare, "pre-receive", "echo 'Only on Mondays; please fetch first' >&2; exit 1")
     head, tip = git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref", REF)
     result = memctl(*command, *REMOTE, code=1)
-    assert result.err.startswith("error: origin has not taken the change, and it was not made here either:\n")
+    assert result.err.startswith("error: origin did not accept the change, so it was not made here either:\n")
     assert "Only on Mondays" in result.err
     assert "pre-receive hook declined" in result.err
     assert (git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref", REF)) == (head, tip)
     assert memctl("status", "--json").data["interrupted"] == []
-    assert memctl("handoff", "recover").err.startswith("nothing was interrupted")
+    assert memctl("handoff", "recover").err.startswith("no handoff was interrupted")
     (bare / "hooks" / "pre-receive").unlink()
     memctl(*command, *REMOTE)
     assert git(bare, "for-each-ref", REF)
@@ -70,7 +70,7 @@ def test_a_connection_that_breaks_when_all_is_done_is_no_failure(
 def test_a_connection_that_breaks_before_leaves_nothing(memctl: Memctl, bare: Path) -> None:
     hook(bare, "pre-receive", "kill -9 $PPID")
     result = memctl(*OFFER, *REMOTE, code=1)
-    assert result.err.startswith("error: origin has not taken the change")
+    assert result.err.startswith("error: origin did not accept the change")
     assert memctl("status", "--json").data["interrupted"] == []
     assert git(bare, "for-each-ref", REF) == ""
 

@@ -95,7 +95,7 @@ def test_what_a_clone_claimed_alone_gives_way_to_the_remote_and_is_named(
     assert owners(memctl, clones[0]) == {"§2.1": "bob", "§2.2": "ada"}
     said = git(clones[0], "log", "-1", "--format=%B%P", REF)
     assert "merge the state of origin" in said
-    assert "gave way" in said
+    assert "was replaced" in said
     as_agent("ada", "coordination", "join", *REMOTE, where=clones[0])
     assert owners(memctl, clones[2], *REMOTE) == {"§2.1": "bob", "§2.2": "ada"}
 
@@ -137,7 +137,7 @@ def test_a_remote_whose_ref_stays_locked_is_told_apart_from_one_that_others_chan
     (tmp_path / "bare.git" / f"{REF}.lock").touch()
     monkeypatch.setattr(remote_state, "_TRIES", 2)
     told = memctl("own", "acquire", "2.2", *REMOTE, where=clones[0], code=1).err
-    assert "nobody has changed what it has" in told
+    assert "although nobody else has pushed" in told
     assert f"{REF}.lock" in told
     (tmp_path / "bare.git" / f"{REF}.lock").unlink()
     memctl("own", "acquire", "2.2", *REMOTE, where=clones[0])
@@ -156,7 +156,7 @@ def test_a_release_that_gives_way_is_named(memctl: Memctl, as_agent: Memctl, clo
     as_agent("bob", "own", "acquire", "2.1", *REMOTE, "--force", "--reason", "ada is gone", where=clones[1])
     as_agent("ada", "own", "release", "2.1", where=clones[0])
     told = as_agent("ada", "own", "list", *REMOTE, where=clones[0]).err
-    assert "section §2.1: that it was taken out here gave way to `§2.1 is owned by bob" in told
+    assert "section §2.1: that it was taken out here was replaced by `§2.1 is owned by bob" in told
 
 
 @pytest.mark.parametrize("kind", ["missing", "gitlink", "folder"])

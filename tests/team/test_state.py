@@ -64,7 +64,7 @@ def test_a_state_is_read_back_as_it_was_written(state: State) -> None:
         ("ownership.json", b'{"\xc2\xa72.1": {"section_id": "\xc2\xa72.2", "owner_agent_id": "a", "acquired_at": '
          b'"2025-11-04T14:32:00Z"}}', "is about §2.2"),
         ("ownership.json", b'{"\xc2\xa72.1": {"section_id": "\xc2\xa72.1", "owner_agent_id": "a", "acquired_at": '
-         b'"2025-11-04T14:32:00Z", "expires_at": "tomorrow"}}', "'tomorrow' is no time"),
+         b'"2025-11-04T14:32:00Z", "expires_at": "tomorrow"}}', "'tomorrow' is not a time"),
     ],
 )  # fmt: skip
 def test_what_is_no_state_is_refused(name: str, data: bytes, said: str) -> None:

@@ -62,7 +62,7 @@ def test_a_refusal_is_shown_without_the_key(server: Server) -> None:
 def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
     other = Server()
     server.answers[:] = [(code, b"", {"location": f"{other.address}/v1/messages/count_tokens"})]
-    with pytest.raises(MemctlError, match="sends on to another place"):
+    with pytest.raises(MemctlError, match="redirects to another address"):
         endpoint(server).count("hello")
     other.server_close()
     assert other.asked == []
@@ -81,7 +81,7 @@ def test_an_answer_that_is_no_count_is_an_error(server: Server, body: bytes) -> 
 
 def test_a_server_that_is_not_there_is_an_error(server: Server) -> None:
     asking = Endpoint(MODEL, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
-    with pytest.raises(MemctlError, match=r"127\.0\.0\.1:9 can't be asked"):
+    with pytest.raises(MemctlError, match=r"127\.0\.0\.1:9 can't be reached"):
         asking.count("hello")
 
 

@@ -309,7 +309,7 @@ questions:
         ("questions:\n  - {ask: What?, fact: [x]}\n", "q.yaml: question 1 has an unknown key `fact`"),
         ("questions:\n  - {facts: [x]}\n", "q.yaml: question 1"),
         ("questions:\n  - ''\n", "q.yaml: question 1"),
-        ("questions:\n  - {ask: What?, facts: ['']}\n", "not empty"),
+        ("questions:\n  - {ask: What?, facts: ['']}\n", "can't be empty"),
         ("questions:\n  - 5\n", "q.yaml: question 1"),
         ("- What?\n", "q.yaml:1: "),
         ("questions: [\n", "q.yaml:"),

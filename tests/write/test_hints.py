@@ -23,9 +23,9 @@ LOG = "2025-11-04 10:00:01 worker started with 4 threads\n2025-11-04 10:00:02 wo
         (["learn", "Patch", "--lesson", DIFF], "no lesson"),
         (["learn", "Trace", "--lesson", TRACE], "no lesson"),
         (["learn", "Log", "--lesson", LOG], "no lesson"),
-        (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is no file of the repository"),
+        (["issue", "Slow", "--code", "src/nope.py"], "src/nope.py is not a file of the repository"),
         (["issue", "Slow", "--description", "As in DEC-2020-01-01-001"], "DEC-2020-01-01-001 leads nowhere"),
-        (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** covers no file"),
+        (["section", "add", "Core", "--path", "src/clik/**"], "src/clik/** matches no file"),
     ],
 )
 def test_a_hint_is_one_line_and_strict_refuses(repo: Path, memctl: Memctl, arguments: list[str], hint: str) -> None:

@@ -185,7 +185,7 @@ def test_changes_that_are_in_no_commit_are_left_alone(repo: Path, memctl: Memctl
     file.write_text(file.read_text() + "\nHalf a thou")
     done = memctl("maintain", "--json").data
     assert [(deed["action"], deed["id"]) for deed in done["deeds"]] == [("delete", other.id)]
-    assert [spared["why"] for spared in done["kept"]] == ["it has changes that are in no commit"]
+    assert [spared["why"] for spared in done["kept"]] == ["it has uncommitted changes"]
     assert file.read_text().endswith("Half a thou")
     assert changed_in(repo) == [other.out.split()[1]]
 

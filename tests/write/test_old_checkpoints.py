@@ -107,9 +107,7 @@ def test_one_that_was_changed_by_hand_is_kept_and_said(repo: Path, memctl: Memct
     assert memctl("maintain", "--dry-run").out.startswith("would delete main-w1-v2-0a0a0a: ")
     done = memctl("maintain", "--json").data
     assert [deed["id"] for deed in done["deeds"]] == ["main-w1-v2-0a0a0a"]
-    assert [(one["id"], one["why"]) for one in done["kept"]] == [
-        ("main-w1-v1-0a0a0a", "it has changes that are in no commit")
-    ]
+    assert [(one["id"], one["why"]) for one in done["kept"]] == [("main-w1-v1-0a0a0a", "it has uncommitted changes")]
     assert (repo / ".memory/checkpoints/main/w1-v1-0a0a0a.md").read_text() == "my notes\n"
 
 
@@ -135,7 +133,7 @@ def test_a_deleted_one_is_listed_and_comes_back_whole(repo: Path, memctl: Memctl
     memctl("restore", "main-w1-v1-0a0a0a")
     assert {file.name: file.read_text() for file in (repo / ".memory/checkpoints/main").iterdir()} == before
     assert git(repo, "status", "--porcelain") == ""
-    assert "is there" in memctl("restore", "main-w1-v1-0a0a0a", code=1).err
+    assert "still exists" in memctl("restore", "main-w1-v1-0a0a0a", code=1).err
     assert memctl("checkpoint", "list", "--all", "--json").data["deleted"] == []
     memctl("restore", "main-w9-v9-0a0a0a", code=1)
 

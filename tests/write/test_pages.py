@@ -107,7 +107,7 @@ def test_numbers_are_the_next_or_the_one_given(repo: Path, memctl: Memctl) -> No
     assert memctl("section", "add", "Next").id == "§2.10"
     assert memctl("section", "add", "Between", "--number", "§2.4").id == "§2.4"
     assert memctl("detail", "add", "D", "--section", "2.4").id == "§3.1"
-    assert "§2.4 is there already" in memctl("section", "add", "Again", "--number", "2.4", code=1).err
+    assert "§2.4 already exists" in memctl("section", "add", "Again", "--number", "2.4", code=1).err
     assert [page.id for page in outline(repo).pages] == ["§2.1", "§2.4", "§2.9", "§2.10", "§3.1"]
     assert memctl("section", "add", "日本語").out.split()[1] == ".memory/sections/2.11.md"
 
@@ -233,8 +233,8 @@ def test_a_title_and_a_section_can_not_be_cleared(repo: Path, memctl: Memctl) ->
     memctl("section", "add", "Payment")
     memctl("detail", "add", "Cards", "--section", "2.1")
     before = commits(repo)
-    assert "title: found ''" in memctl("section", "edit", "2.1", "--title", "", code=1).err
-    assert "title: found ''" in memctl("project", "set", "--title", " ", code=1).err
+    assert "title: '' is not" in memctl("section", "edit", "2.1", "--title", "", code=1).err
+    assert "title: '' is not" in memctl("project", "set", "--title", " ", code=1).err
     assert (
         "a section is missing\nhint: `--section §2.1`" in memctl("detail", "edit", "3.1", "--section", "", code=1).err
     )
@@ -311,7 +311,7 @@ def test_a_page_with_text_that_is_in_no_commit_is_not_removed_unless_one_says_so
     file = repo / ".memory" / SECTION
     file.write_text(file.read_text() + "\nby hand\n")
     refused = memctl("section", "remove", "2.1", code=1).err
-    assert "in no commit" in refused
+    assert "uncommitted changes" in refused
     assert "by hand" in file.read_text()
     memctl("section", "remove", "2.1", "--discard")  # as the hint says
     assert not file.exists()
@@ -331,15 +331,15 @@ def test_what_is_wrong_is_refused_before_anything_is_written(repo: Path, memctl:
         (["detail", "edit", "3.1", "--section", "3.1"], "there is no section §3.1"),
         (["section", "add"], "a title is missing"),
         (["section", "add", "  "], "a title is missing"),
-        (["section", "add", "x" * 101], "title: found"),
-        (["section", "add", "two\nlines"], "title: found"),
-        (["section", "add", "T", "--path", "../out/**"], "paths: found '../out/**'"),
-        (["detail", "edit", "3.1", "--code", "/etc/passwd"], "code_refs: found '/etc/passwd'"),
+        (["section", "add", "x" * 101], "title: '"),
+        (["section", "add", "two\nlines"], "title: '"),
+        (["section", "add", "T", "--path", "../out/**"], "paths: '../out/**'"),
+        (["detail", "edit", "3.1", "--code", "/etc/passwd"], "code_refs: '/etc/passwd'"),
         (["review", "§2.9"], "there is no page §2.9\nhint: there are §2.1, §3.1"),
-        (["detail", "add", "D", "--section", "2.1", "--number", "2.1"], "allowed is a marker such as §3.1"),
-        (["detail", "add", "D", "--section", "2.1", "--number", "3.1"], "§3.1 is there already"),
+        (["detail", "add", "D", "--section", "2.1", "--number", "2.1"], "is not a marker such as §3.1"),
+        (["detail", "add", "D", "--section", "2.1", "--number", "3.1"], "§3.1 already exists"),
         (["section", "add", "Key", "--overview", "ghp_" + "a1B2" * 9], "credential"),
-        *((["section", "add", "Odd", "--number", number], "allowed is a marker such as §2.1") for number in ODD),
+        *((["section", "add", "Odd", "--number", number], "is not a marker such as §2.1") for number in ODD),
     ):
         refused = memctl(*args, code=1)
         assert said in refused.err, args
@@ -362,7 +362,7 @@ def test_a_text_that_git_would_take_for_binary_is_refused_as_in_a_record(repo: P
         ("One.\n\na\0b\n", ": a NUL character is here; Git would take the file for binary\n"),
         ("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", ": a merge conflict is not resolved here\n"),
         ("---\nid: §2.1\ntitle: T\n---\n\nText.\n", "- begins with front matter"),
-        ("# a\x1bb\n\nText.\n", "title: found 'a\\x1bb'"),
+        ("# a\x1bb\n\nText.\n", "title: 'a\\x1bb'"),
     ],
 )
 def test_a_text_that_no_page_can_hold_is_refused(repo: Path, memctl: Memctl, text: str, said: str) -> None:

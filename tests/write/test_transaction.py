@@ -32,9 +32,11 @@ def tree(repo: Path) -> dict[str, str]:
 @strides(7)
 @pytest.mark.parametrize("operation", ["decide", "supersede", "delete"])
 def test_killed_at_any_step_leaves_the_old_or_the_new_state(
-    repo: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int
+    repo: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int, mode: str
 ) -> None:
+    git(repo, "config", "memctl.commits", mode)
     old, new = memctl("decide", "Old").id, memctl("decide", "New").id
+    memctl("commit")
     args = {
         "decide": ("decide", "Third", "--supersedes", old),
         "supersede": ("supersede", old, new),
@@ -133,7 +135,7 @@ def test_a_decision_that_was_reworded_by_hand_is_committed_only_if_one_says_so(r
     path.write_text(path.read_text().replace("Keys are public.", "Keys are not."))
     before = commits(repo)
     refused = memctl("commit", code=1).err
-    assert "is accepted: the text of a decision stays as it was decided" in refused
+    assert "is accepted: its text can't be changed any more" in refused
     assert commits(repo) == before
     memctl("commit", "--allow-accepted")
     assert commits(repo) == before + 1

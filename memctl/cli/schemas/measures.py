@@ -1,4 +1,4 @@
-"""What commands print of what they measure: tokens, files for a task, budgets, quality, policy, windows."""
+"""JSON that commands print about measurements: tokens, files for a task, budgets, quality, policy, windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print of the memory itself: records, pages, changes, search, checks, history."""
+"""JSON that commands print about the memory: records, pages, changes, search, checks, history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memctl.record.source import Excerpt
 
 
 class ShownRecord(Record, frozen=True, kw_only=True):
-    """A record as `show` prints it: with its content by field, and its text."""
+    """A record as `show` prints it, with its content by field and its text."""
 
     content: dict[str, str | list[str]] | UnsetType = UNSET
     body: str | UnsetType = UNSET

@@ -16,13 +16,13 @@ _REFERENCE = "#/$defs/{name}"
 
 
 class Constant(NamedTuple):
-    """One value, and no other."""
+    """A value that is fixed."""
 
     value: Any
 
 
 def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a shape; what it refers to is added to the definitions."""
+    """Return the JSON Schema of a shape; schemas that it refers to are added to the definitions."""
     if isinstance(shape, Constant):
         return {"const": shape.value}
     if isinstance(shape, tuple):
@@ -43,8 +43,10 @@ def compile_shape(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _struct(shape: type[msgspec.Struct], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a struct as it is printed, field by field, also if msgspec would write it as an array; missing may be what
-    can be unset, or is left out at its default."""
+    """Return the schema of a struct as an object, even if msgspec would write it as an array.
+
+    A field may be missing if it can be unset, or if it is left out at its default.
+    """
     if shape.__name__ not in definitions:
         is_whole = not shape.__struct_config__.omit_defaults
         fields = {}

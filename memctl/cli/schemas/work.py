@@ -1,4 +1,4 @@
-"""What commands print of work and those who do it: sessions, checkpoints, handoffs, events, ownership, packs."""
+"""JSON that commands print about work and agents: sessions, checkpoints, handoffs, events, ownership, packs."""
 
 from __future__ import annotations
 
@@ -92,6 +92,7 @@ _EXTRACT = {
     "alternatives": [str],
     "statement": (_STATEMENT, None),
     "line": int,
+    "is_sure": bool,
 }
 _FAILURE = {
     **dict.fromkeys(("step", "message", "moment", "resolved"), str),
@@ -190,6 +191,7 @@ KINDS: dict[str, Shape] = {
                 "explicit": bool,
                 "record": str,
                 "line": int,
+                "is_sure": bool,
             }
         ],
     },

@@ -34,7 +34,8 @@ def _blocks(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 
 def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
-    """Yield where the shape of a rule is: around its word, which is found ten times as fast as the shape."""
+    """Yield where the shape of a rule matches, searched around its word, which is ten times as fast as searching the
+    shape."""
     word = rule.words[0]
     place, done = flat.find(word), 0
     while place >= 0:
@@ -50,7 +51,7 @@ def _shapes(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
 
 @cache
 def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return where a key ends; a line of a key, with what a quotation, a diff or JSON puts around it; what every key
+    """Return three patterns: the end of a key; a line of a key in a quotation, a diff or JSON; and what every key
     has."""
     end = r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}"
     line = (
@@ -153,7 +154,7 @@ def describe(text: str, span: Span) -> str:
 
 
 def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
-    """Return the number of the line on which each credential begins."""
+    """Yield the number of the line on which each credential begins."""
     number = 1
     done = 0
     for span in spans:
@@ -277,7 +278,7 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
 
 @cache
 def _other_values() -> re.Pattern[str]:
-    """Return the rest of a name that says that its value is something else than the secret."""
+    """Return the pattern of the rest of a name whose value is something other than the secret."""
     return re.compile(
         r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
         r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
@@ -311,8 +312,8 @@ def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool
 
 @cache
 def _escape() -> re.Pattern[str]:
-    """Return what ends in a letter or digit and is part of no word: an escape of JSON, C, a URL or a mail, and a
-    colour."""
+    """Return the pattern of escapes in JSON, C, URLs, mail and terminal colours: they end in a letter or digit of no
+    word."""
     return re.compile(
         r"(?:\\[abefnrtv0]|\\u[\da-f]{4}|\\x[\da-f]{2}|[%=][\da-f]{2}|\[[\d;]{0,16}[a-z])\Z", re.ASCII | re.IGNORECASE
     )

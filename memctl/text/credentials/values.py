@@ -93,10 +93,10 @@ def _word_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]
 
 
 def random_words(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where in a text words of 20 and more characters stand that look like random keys.
+    """Yield where words of 20 or more characters are that look like random keys.
 
-    Ids of Git, of memctl and of models' APIs, UUIDs and integrity hashes are none. Of a path or a URL, only a component
-    that is a key by itself counts.
+    Ids of Git, of memctl and of models' APIs, UUIDs and integrity hashes are left out. Of a path or a URL, only a
+    component that is a key by itself counts.
     """
     words, known, _ = _word_patterns()
     text = known.sub(lambda match: "." * len(match[0]), text)
@@ -203,8 +203,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_given(value: str, quoted: bool) -> bool:
-    """Return whether a variable's value is one: no placeholder, no call, no path, and no piece of code between two
-    quotes."""
+    """Return whether a variable's value is a real one: not a placeholder, call, path, or code between two quotes."""
     if value != value.strip() or is_placeholder(value):
         return False
     if len(value) < _LEAST_PASSWORD and value.isdigit():
@@ -213,7 +212,8 @@ def is_given(value: str, quoted: bool) -> bool:
 
 
 def is_word(value: str, quoted: bool) -> bool:
-    """Return whether a value may be a password that is a word, as `sommer`: no description, no name, no code."""
+    """Return whether a value may be a password that is a word, such as `sommer`, and not a description, name or
+    code."""
     value = _judged(value, quoted).strip("*")
     if len(value) < _LEAST_WORD or value.isdigit() or not _may_be_secret(value, quoted):
         return False
@@ -286,7 +286,7 @@ def is_random_value(value: str, quoted: bool) -> bool:
 
 
 def is_in_header(value: str, quoted: bool) -> bool:
-    """Return whether what an `Authorization` header has is more than a word: it has digits, or capitals within it."""
+    """Return whether the value of an `Authorization` header is more than a word: it has digits, or capitals inside."""
     value = _judged(value, quoted)
     if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted):
         return False
@@ -300,7 +300,7 @@ def _judged(value: str, quoted: bool) -> str:
 
 
 def _may_be_secret(value: str, quoted: bool) -> bool:
-    """Return whether a value is no placeholder, no code, no sentence and no name of a file or an algorithm."""
+    """Return whether a value is not a placeholder, code, a sentence, or the name of a file or an algorithm."""
     if " " in value or is_placeholder(value) or _patterns()["name"].fullmatch(value):
         return False
     if quoted:

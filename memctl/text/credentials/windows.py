@@ -40,7 +40,8 @@ _PARTED = re.compile(r"[/:,][^/]")
 
 @cache
 def _harmless() -> re.Pattern[bytes]:
-    """Long words that are no credentials: names of words, numbered or not, and paths of such; times and UUIDs."""
+    """Return the pattern of long words that are not credentials: names made of words, paths of such names, times,
+    UUIDs."""
     return re.compile(
         rb"(?:%b[/._:=@-])*%b|\d{4}-\d\d-\d\dT[\d:]+Z?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}" % (_NAME, _NAME)
     )
@@ -113,9 +114,9 @@ def _places(flat: str, lower: str) -> Iterator[int]:
 
 
 def _said(lower: str) -> Iterator[str]:
-    """Return the phrases of which each word is in a text: its distinct words are far shorter than itself.
+    """Return the phrases whose words all occur in a text; its distinct words are far shorter than the text.
 
-    They are gathered from pieces, which overlap by more than a phrase has characters.
+    They are gathered from pieces that overlap by more than the longest phrase.
     """
     words: set[str] = set()
     for start in range(0, len(lower), _PIECE):
@@ -125,7 +126,7 @@ def _said(lower: str) -> Iterator[str]:
 
 
 def _lines_of_block(text: str, start: int) -> Iterator[int]:
-    """Yield where the next lines begin, as far as a variable's declaration in Terraform is long."""
+    """Yield where the following lines begin, for the length of a variable's declaration in Terraform."""
     for _ in range(_BLOCK_LINES):
         start = text.find("\n", start) + 1
         if not start:

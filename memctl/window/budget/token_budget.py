@@ -148,14 +148,14 @@ class TokenBudgetManager:
         """Count tokens that were added to a component. It never refuses: that is the gate's part."""
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
-            raise ValueError("tokens are not negative; `release` gives them back")
+            raise ValueError("tokens can't be negative; `release` gives them back")
         self._add(named(component), tokens)
 
     def release(self, component: Component, tokens: int) -> int:
         """Give back tokens that were evicted or compressed away; how many the component had of them."""
         argument_checks.numbers(tokens=tokens)
         if tokens < 0:
-            raise ValueError("tokens are not negative")
+            raise ValueError("tokens can't be negative")
         given = min(tokens, self.budgets[part := named(component)].used)
         self._add(part, -given)
         return given

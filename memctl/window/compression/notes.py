@@ -43,7 +43,7 @@ class Notes:
         argument_checks.texts(content=content)
         content = encodable(content)
         if not content.strip():
-            raise ValueError("a note says something")
+            raise ValueError("a note can't be empty")
         note = Note(category, one_line(content), importance, moment)
         if self._kept is not None:
             self._kept(note)

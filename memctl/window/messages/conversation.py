@@ -155,7 +155,9 @@ class Conversation(msgspec.Struct, frozen=True):
             if block is None:
                 raise MemctlError(f"the conversation has no block {block_id!r}")
             if block.content_type in _WHOLE and text is not None:
-                raise MemctlError(f"{block_id} is a {block.content_type.value}, which is whole or gone", "give None")
+                raise MemctlError(
+                    f"{block_id} is a {block.content_type.value}, which can't be shortened", "give None to remove it"
+                )
             edits.append((self.places[block_id], text))
         return replacement.rewritten(self.given, body_key(self.given), edits)
 

@@ -94,7 +94,7 @@ def _replaced(part: Any, what: str, text: str | None) -> dict[str, Any]:
         key = "output" if part.get("type") == "function_call_output" else "content"
         return {**part, key: _result(part.get(key), text or GONE)}
     if what == THINKING or not isinstance(part, dict):
-        raise MemctlError("reasoning of OpenAI's responses belongs to the item behind it, and stays")
+        raise MemctlError("reasoning of OpenAI's responses belongs to the item after it, and can't be removed")
     return {**part, "text": text or GONE}
 
 
@@ -103,7 +103,7 @@ def _call(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
     try:
         arguments = msgspec.json.decode(text or "{}", type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
-        raise MemctlError("the arguments of a call are a JSON object") from None
+        raise MemctlError("the arguments of a call must be a JSON object") from None
     held = part.get("function")
     if isinstance(held, dict):
         return {**part, "function": {**held, "arguments": text or "{}"}}

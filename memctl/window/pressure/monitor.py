@@ -138,7 +138,9 @@ class ContextPressureMonitor:
         argument_checks.numbers(max_context_tokens=max_context_tokens, velocity_window_turns=velocity_window_turns)
         argument_checks.numbers(spike_multiplier=spike_multiplier, usual_growth=usual_growth)
         if max_context_tokens <= 0 or velocity_window_turns <= 0 or spike_multiplier <= 1:
-            raise ValueError("a window and a number of steps are more than 0, a spike more than the baseline")
+            raise ValueError(
+                "the window and the number of steps must be more than 0, and the spike more than the baseline"
+            )
         self.max_context_tokens = max_context_tokens
         self.velocity_window_turns = velocity_window_turns
         self.thresholds = thresholds or Thresholds()
@@ -178,7 +180,7 @@ class ContextPressureMonitor:
         argument_checks.numbers(current_tokens=current_tokens)
         argument_checks.numbers_or_none(model_reported_tokens=model_reported_tokens)
         if current_tokens < 0 or (model_reported_tokens or 0) < 0:
-            raise ValueError("tokens are not negative")
+            raise ValueError("tokens can't be negative")
         is_reported = model_reported_tokens is not None
         tokens = current_tokens if model_reported_tokens is None else model_reported_tokens
         grown = None if self._measured is None else tokens - self._measured + self._removed

@@ -45,7 +45,7 @@ class StateFiles(StoredState):
         keeper: StateKeeper | None = None,
     ) -> None:
         if not state_file and keeper is None:
-            raise MemctlError("a state is kept in a state_file or in a memory", "name a state_file")
+            raise MemctlError("a state needs a place: a state_file or a memory", "name a state_file")
         super().__init__()
         self._folder, self._state_file, self._progress_file = folder, state_file, progress_file
         self._now, self._keeper, self.name = now, keeper, state_file

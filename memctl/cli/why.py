@@ -94,7 +94,7 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
         ],
         "Records": [_record_row(snapshot, item) for item in shown],
         "Pages": [_page_row(one) for one in found.pages],
-        "Sections": [_WhyRow((page.id, f"{page.title}  {_bracketed(*globs)}")) for page, globs in found.sections],
+        "Sections": [_WhyRow((page.id, f"{page.title}  {_brackets(*globs)}")) for page, globs in found.sections],
         "Of these pages and sections": [_plain_row(snapshot, record) for record in indirect.of_places],
         f"Session {found.session}": [_plain_row(snapshot, record) for record in found.of_session],
         "Perhaps": [_plain_row(snapshot, record) for record in indirect.perhaps],
@@ -150,13 +150,13 @@ def _plain_row(snapshot: Snapshot, record: Record) -> _WhyRow:
 
 def _page_row(one: PageReference) -> _WhyRow:
     changed = f": changed from {one.reviewed} to {one.now}" if one.state == SUSPECT else ""
-    return _WhyRow((one.page.id, one.state, f"{one.page.title}  {_bracketed(*one.references)}{changed}"))
+    return _WhyRow((one.page.id, one.state, f"{one.page.title}  {_brackets(*one.references)}{changed}"))
 
 
 def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _WhyRow:
-    here = _told([reason for reason in found.reasons if reason.is_here])
-    elsewhere = _told([reason for reason in found.reasons if not reason.is_here])
-    because = _bracketed(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
+    here = _reasons_in_words([reason for reason in found.reasons if reason.is_here])
+    elsewhere = _reasons_in_words([reason for reason in found.reasons if not reason.is_here])
+    because = _brackets(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
     record = found.record
     if record is None:
         return _WhyRow((found.id, "missing", f"not in the memory  {because}"))
@@ -164,21 +164,21 @@ def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _WhyRow:
     return _WhyRow((found.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
 
 
-def _told(reasons: Sequence[Reason]) -> list[str]:
+def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
     """Return reasons in words; of the lines that name a record, only the first ones."""
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
     shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []
     others = [
         f"{reason.how} of {reason.where[:SHORT]}"
         if reason.by == IN_COMMIT
-        else f"{reason.where}{_followed(reason.lines) if reason.lines is not None else ''}"
+        else f"{reason.where}{_line_change(reason.lines) if reason.lines is not None else ''}"
         for reason in reasons
         if reason.by != IN_TEXT
     ]
     return [*others, *shown]
 
 
-def _followed(lines: LineReference) -> str:
+def _line_change(lines: LineReference) -> str:
     """Return what became of a reference's lines since it was recorded; "" if they did not move."""
     at = f" at {lines.commit[:SHORT]}" if lines.commit else ""
     if not lines.is_followed:
@@ -194,11 +194,11 @@ def _followed(lines: LineReference) -> str:
 def _commit_row(cause: Cause) -> _WhyRow:
     touch = cause.touch
     cells = touch.commit[:SHORT], touch.date[:10], touch.author
-    what = f"{cause.subject}  {_bracketed(*cause.records)}".rstrip()
+    what = f"{cause.subject}  {_brackets(*cause.records)}".rstrip()
     return _WhyRow((*cells, what), reason_of_commit(touch.message) if cause.is_here else "")
 
 
-def _bracketed(*words: str) -> str:
+def _brackets(*words: str) -> str:
     return f"[{', '.join(words)}]" if words else ""
 
 

@@ -22,6 +22,9 @@ _COMMIT = b"# branch.oid "
 _UPSTREAM = b"# branch.upstream "
 _LEVEL = b"# branch.ab +0 -0"
 _FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
+# Bytes of an index from which on it pays, of 7,000 files: on some file systems a folder's times do not change with it,
+# which is why Git's own cache of this kind is off unless it is asked for (git-update-index(1), "Untracked cache").
+_LARGE = 1_000_000
 _RACY = 2_000_000_000  # ns: a folder that was changed so short a time ago may change again without showing it
 
 
@@ -81,6 +84,8 @@ class UntrackedNames:
     def recall(self) -> list[bytes] | None:
         """Return the items that Git had for untracked and ignored names; None if there may be others by now."""
         with suppress(OSError, ValueError):  # there is none yet, or it is damaged, or a folder is gone
+            if os.path.getsize(self._index) < _LARGE:
+                return None
             index, items, folders = self.file.read_bytes().split(b"\0\0")
             pairs = (item.split(b" ", 1) for item in folders.split(b"\0"))
             self._before = {path: mark for mark, path in pairs}
@@ -93,14 +98,14 @@ class UntrackedNames:
         """Keep the items that Git has given, which was asked at a time in ns, unless a folder has changed since."""
         with suppress(OSError):
             index, latest = _mark(self._index)
-            folders, waiting = [], [self._prefix]
+            folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE else []
             while waiting and latest < asked - _RACY:
                 path = waiting.pop()
                 mark, changed = _mark(os.path.join(self._top, path))
                 latest = max(latest, changed)
                 folders.append(mark + b" " + path)
                 waiting += self._below(path, mark)
-            if latest < asked - _RACY:
+            if folders and latest < asked - _RACY:
                 self._write(b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
 
     def _below(self, path: bytes, mark: bytes) -> list[bytes]:

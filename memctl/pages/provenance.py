@@ -315,7 +315,7 @@ def _records(
         for ref in record.code_refs
         if ref.startswith(names) or asked.path.startswith(ref)
     ]
-    followed = _followed(memory, snapshot, asked, about, former, text, at)
+    followed = _line_references(memory, snapshot, asked, about, former, text, at)
     for record, ref in about:
         if (reason := _about(ref, asked, former, followed.get((record.path, ref)))) is not None:
             reasons.setdefault(record.id, []).append(reason)
@@ -337,7 +337,7 @@ def _records(
     return tuple(sorted(found, key=_weight))
 
 
-def _followed(
+def _line_references(
     memory: Memory,
     snapshot: Snapshot,
     asked: FileQuery,

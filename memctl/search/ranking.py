@@ -208,12 +208,12 @@ def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: flo
     named = [one for one in ranked[:_NAMED] if _is_called(snapshot, one, name)]
     if not named:
         return ranked
-    lifted = [_scaled(one, 1 / one.match) for one in named]
+    lifted = [_scale(one, 1 / one.match) for one in named]
     lifted.sort(key=lambda one: (-one.score, one.id))
-    return [*lifted, *(_scaled(one, most) for one in ranked if one not in named)]
+    return [*lifted, *(_scale(one, most) for one in ranked if one not in named)]
 
 
-def _scaled(result: Result, factor: float) -> Result:
+def _scale(result: Result, factor: float) -> Result:
     """Return a result that matches so many times as well."""
     values = {name: getattr(result, name) * factor for name in _SCALED}
     return msgspec.structs.replace(result, **values)
@@ -227,14 +227,10 @@ def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:
 
 
 def _one_a_session(ranked: Sequence[Result]) -> list[Result]:
-    seen: set[str] = set()
-    kept = []
-    for result in ranked:
-        if result.kind != SESSION or result.id not in seen:
-            kept.append(result)
-        if result.kind == SESSION:
-            seen.add(result.id)
-    return kept
+    best: dict[str | tuple[str, int], Result] = {}
+    for result in ranked:  # what only a model finds has no number
+        best.setdefault(result.id if result.kind == SESSION else (result.path, result.number), result)
+    return list(best.values())
 
 
 def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:

@@ -47,7 +47,7 @@ def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
     ignore_files = ignore.texts(memory.repository.top, found)
-    contents, refusals = _admitted(found, ignore_files, snapshot.withheld.files)
+    contents, refusals = _without_refused(found, ignore_files, snapshot.withheld.files)
     return FileSources(files, contents, refusals, cache, known)
 
 
@@ -63,7 +63,7 @@ def read_revision(
     found = facts.of_revision(files, cache, known, progress)
     named = (path for path in found if path.rpartition("/")[2] == ignore.NAME)
     ignore_files = {path: content.decode(errors="replace") for path, content in files.read(named).items()}
-    contents, refusals = _admitted(found, ignore_files, snapshot.withheld.files)
+    contents, refusals = _without_refused(found, ignore_files, snapshot.withheld.files)
     return FileSources(files, contents, refusals, cache, known)
 
 
@@ -86,11 +86,11 @@ def search(
     """Return the files of the worktree or of a commit that a query is about, best first, as `files --task` ranks them
     but for when they were changed."""
     if commit:
-        return _found(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)
-    return _found(memory, snapshot, read(memory, snapshot, progress), query, progress)
+        return _rank(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)
+    return _rank(memory, snapshot, read(memory, snapshot, progress), query, progress)
 
 
-def _found(
+def _rank(
     memory: Memory, snapshot: Snapshot, sources: FileSources[_Files], query: str, progress: Progress | None
 ) -> list[FileHit]:
     texts = matches(memory, sources, query, progress)
@@ -105,7 +105,7 @@ def _found(
     return sorted(hits, key=lambda hit: (-hit.score, hit.path))
 
 
-def _admitted(
+def _without_refused(
     found: dict[str, Content], ignore_files: Mapping[str, str], closed: Mapping[str, str]
 ) -> tuple[dict[str, Content], dict[str, str]]:
     """Return the files that may be named, and those that may not enter a model's context, with why; `closed` are kept

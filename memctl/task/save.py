@@ -70,8 +70,10 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     found = versions.read(snapshot, workflow)
     versions.refuse_broken(snapshot, found)
     last = _last(found, options)
-    if last is None and options.base:
-        last = versions.elsewhere(memory, snapshot, options.base)
+    if options.base and (last is None or options.base not in (last.checkpoint_id, str(last.version))):
+        named = "" if options.base.isdecimal() else options.base
+        other = versions.elsewhere(memory, snapshot, named, workflow)
+        last = other if other and options.base in (other.checkpoint_id, str(other.version)) else last
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
     if not is_said(given.goal or (last.goal if last else "")):
         wrong = (
@@ -166,7 +168,7 @@ def _number(
     newest = versions.newer(known, Version(base, window, workflow=options.workflow))
     if newest is not None:
         mine = f"this goes on from version {base} in window {window}"
-        raise _stale(memory, newest, here, mine if newest.version > base else f"window {window} is over")
+        raise _stale(newest, here, mine if newest.version > base else f"window {window} is over")
     highest = max((one.version for one in known), default=0)
     if base > highest:
         raise MemctlError(f"there is no version {base} of {options.workflow}", f"the newest is {highest}", USAGE)
@@ -187,13 +189,13 @@ def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) ->
     return max(own) if own else newest + 1
 
 
-def _stale(memory: Memory, newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
+def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
     one = next((one for one in here if one.checkpoint_id == newest.id), None)
     where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
-    show = f"memctl checkpoint show {newest.id}" if one else f"git log --all -- {memory.tracked(newest.path)}"
+    hint = f"take over what it says (`memctl checkpoint show {newest.id}`)"
     return MemctlError(
         f"stale: {mine}: {newest.id} is newer{where}",
-        f"take over what it says (`{show}`), then save with --base {newest.version} --window {newest.window}",
+        f"{hint}, then save with --base {newest.version} --window {newest.window}",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,12 +20,15 @@ from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
 from memctl.window.health import HealthSnapshot
 from memctl.window.messages import reading
-from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
+from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.messages.reading import Opened
 from memctl.window.pressure import curve as curves
 from memctl.window.pressure.curve import Curve
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED, ContextPressureMonitor, PressureReading
+
+if TYPE_CHECKING:
+    from memctl.tokens.count import Counter
 
 LARGEST = 5  # results that are named
 _LONGEST = 60  # characters of what a call was about
@@ -39,7 +42,7 @@ class SeenConversation(msgspec.Struct, frozen=True):
     opened: Opened
     curve: Curve
     model: str
-    counter: TokenCounter
+    counter: Counter
 
     @property
     def is_transcript(self) -> bool:
@@ -77,7 +80,7 @@ class Status(msgspec.Struct, frozen=True):
     history: tuple[HealthSnapshot, ...]
 
 
-def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
+def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter]) -> SeenConversation:
     """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
     that nobody names. Raises MemctlError for anything that is not a conversation.
     """

@@ -205,8 +205,11 @@ def test_a_newer_checkpoint_counts_wherever_git_has_it(repo: Path, memctl: Memct
     assert f"stale: {newer} is newer" in memctl("checkpoint", "resume", code=1).err
     err = memctl(*SAVE, "--doing", "Old", code=1).err
     assert "which another branch or remote has" in err
-    assert "git log --all -- .memory/checkpoints/main/w1-v2-" in err
-    assert memctl(*SAVE, "--base", "2", "--dry-run").out.startswith("would checkpoint main-w1-v3-")
+    assert f"`memctl checkpoint show {newer}`" in err
+    assert having(memctl("checkpoint", "show", newer, "--json").data, "done") == ["GET", "POST"]
+    tried = memctl(*SAVE, "--base", "2", "--dry-run").out
+    assert tried.startswith("would checkpoint main-w1-v3-")
+    assert "+- [x] POST" in tried  # what is done there stays done
     git(repo, "merge", "-q", "elsewhere")
     memctl("checkpoint", "resume")
     assert memctl(*SAVE).id.startswith("main-w1-v3-")

@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from memctl.git import status
 from memctl.git.repository import Repository, open_repository
 from memctl.git.status import StatusProcess, UntrackedNames
 from tests.conftest import git
 
 FULL = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--no-renames", "--", ".memory")
+
+
+@pytest.fixture(autouse=True)
+def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an index of any size count as large."""
+    monkeypatch.setattr(status, "_LARGE", 0)
 
 
 def asked(repository: Repository) -> tuple[bool, list[str]]:
@@ -85,3 +92,10 @@ def test_the_names_of_a_folder_are_kept_two_seconds_after_its_last_change(repo: 
     assert names.recall() is None
     names.keep([b"? .memory/new.md"], changed + 3_000_000_000)
     assert names.recall() == [b"? .memory/new.md"]
+
+
+def test_of_a_small_index_nothing_is_kept(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "_LARGE", 1_000_000)
+    repository = open_repository(repo)
+    assert [asked(repository), asked(repository)] == [(False, []), (False, [])]
+    assert not UntrackedNames(repository, ".memory").file.exists()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import groupby, pairwise, takewhile
 from typing import Any
 from xml.parsers import expat
@@ -58,6 +59,7 @@ _LONGEST = 2_000  # characters of a line that patterns look at
 _BLOCK_SCALARS = ("|", "|-", ">", ">-", "|+", ">+", "[]", "{}")
 _BETWEEN = re.compile(r"[\s,:]*")  # values, and keys and values
 _MESSAGES = re.compile(r'"(?:messages|conversation|input)"\s*:\s*\[')
+JsonValue = tuple[Any, int, int]  # with where it begins and ends in its text
 _JSON_DEPTH = 20  # of values that are written out; deeper ones stay JSON
 
 
@@ -79,8 +81,10 @@ def _read(text: str, name: str) -> ParsedText:
     """Return a text with its format and its blocks, not counted yet; a transcript is the messages in its
     last window."""
     start, head = text.lstrip()[:1], text[:_LOOKED_AT]
-    if start in ("{", "[") and _is_json(text):
-        return _transcript(text) or _json(text)
+    if start in ("{", "["):
+        with suppress(ValueError, RecursionError):  # else it is text that begins like JSON
+            values = list(_values(text))
+            return _transcript(text, values) or _json(text, values)
     if start == "<":
         if _DOCTYPE.match(text.lstrip()[:1000]):
             raise MemctlError(f"{name} has a DOCTYPE", "entities are not expanded here; take the DOCTYPE out")
@@ -329,21 +333,13 @@ def _frame(source: str, inner: list[TextBlock]) -> str:
     return source[:start] + source[end + len(inner[-1].source[-_FOUND:]) :]
 
 
-def _is_json(text: str) -> bool:
-    """Return whether a text is JSON, or lines of JSON."""
-    try:
-        return len(list(_values(text))) > 0
-    except (ValueError, RecursionError):
-        return False
-
-
-def _json(text: str) -> ParsedText:
+def _json(text: str, values: list[JsonValue]) -> ParsedText:
     """Return JSON by its blocks: one or more for each message; of other JSON, one for each value of the outermost."""
     found: list[TextBlock] = []
     said: list[str] = []
     counted, before = 0, 1
     is_one_line = "\n" not in text.strip()
-    for number, (value, start, end) in enumerate(_entries(text), 1):
+    for number, (value, start, end) in enumerate(_entries(text, values), 1):
         line = before + text.count("\n", counted, start)
         counted, before = end, line + text.count("\n", start, end)
         given = value if isinstance(value, dict) else {}
@@ -363,9 +359,9 @@ def _messages(blocks: list[TextBlock], said: list[str]) -> ParsedText:
     return ParsedText("\n\n".join([*beside, *said]), "json", blocks, is_messages=True)
 
 
-def _transcript(text: str) -> ParsedText | None:
+def _transcript(text: str, values: list[JsonValue]) -> ParsedText | None:
     """Return the messages in the last window of a Claude Code transcript, on its lines; None for other JSON."""
-    first = next((value for value, *_ in _values(text) if isinstance(value, dict) and "message" in value), {})
+    first = next((value for value, *_ in values if isinstance(value, dict) and "message" in value), {})
     if first.get("type") not in ("user", "assistant"):
         return None
     window = transcript_window.read(text.splitlines(keepends=True))
@@ -407,10 +403,9 @@ def _flat(value: Any, depth: int = 0) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
+def _entries(text: str, values: list[JsonValue]) -> Iterator[JsonValue]:
     """Yield the messages or values of a text, each with where it begins and ends; the members of an object
     one by one."""
-    values = list(_values(text))
     value, start, end = values[0]
     if len(values) > 1 or not isinstance(value, list | dict):
         yield from values
@@ -427,7 +422,7 @@ def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
             yield {key: item}, first, last
 
 
-def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[tuple[Any, int, int]]:
+def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[JsonValue]:
     """Yield the values in a part of a text, one after the other, up to a closing sign; raises ValueError."""
     decoder = json.JSONDecoder()
     end = len(text) if end is None else end

@@ -336,7 +336,7 @@ class Memory:
         draft = rehydrate.draft(snapshot, memory.now, wanted, sources, count, last_work.room(most))
         pack = budget_fill.fill(draft if memory.is_trusted else draft.foreign, form, most, count)
         if snapshot.source == "disk":
-            shown = (record for name in set(pack.included()) for record in snapshot.catalogue.named(name))
+            shown = (record for name in set(pack.included()) for record in snapshot.catalogue.with_id(name))
             access.count(memory.repository.shared, [record.memory_id for record in shown], memory.now)
         return pack
 

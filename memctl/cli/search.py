@@ -147,7 +147,7 @@ def _search(
     recorded = ranking.search(snapshot, query, memory.now, chosen, kinds, most) if kinds else []
     total = len(files) + (ranking.count(snapshot, query, chosen, kinds) if len(recorded) == most else len(recorded))
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
-    shown = _sorted(mixed, order)[: limit or None]
+    shown = _sort(mixed, order)[: limit or None]
     instead = snapshot.texts.instead(query)
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
@@ -170,7 +170,7 @@ def _search(
     output.rest(total, len(shown), "nothing matches", _MORE)
 
 
-def _sorted(found: list[_Found], order: str) -> list[_Found]:
+def _sort(found: list[_Found], order: str) -> list[_Found]:
     """Put results, given by relevance, in another order, as `list` has it; what is no record comes last."""
     if order == "relevance":
         return found
@@ -191,7 +191,7 @@ def _row(result: Result) -> tuple[str, ...]:
 def _below(excerpt: Excerpt | None, body: str) -> str:
     """Return the line below a result: the matching piece of its text, or the beginning of a page or session."""
     if excerpt is not None:
-        return _INDENT + _marked(excerpt)
+        return _INDENT + _highlight(excerpt)
     return _INDENT + output.plain(first_sentence(body)) if body.strip() else ""
 
 
@@ -231,7 +231,7 @@ def _relate(
         sections = [page.id for page in freshness.sections_of_files(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)
-    shown = _sorted(found, order)[: limit or None]
+    shown = _sort(found, order)[: limit or None]
     if as_json:
         results = [_related_data(memory, one) for one in shown]
         output.json("related", {"to": name, "total": len(found), "results": results}, snapshot.faults, memory)
@@ -291,7 +291,7 @@ def _title_style(query: str) -> Callable[[str], str]:
     return style
 
 
-def _marked(excerpt: Excerpt) -> str:
+def _highlight(excerpt: Excerpt) -> str:
     """Return an excerpt with its matches in bold if the terminal has colours, else between » and «.
 
     Those two signs mean nothing to a shell or to Markdown, so a record can't misuse them.

@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import material, memory_access, output, report, session_phase, session_probe
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
-from memctl.cli.report import said, write_options, writing
+from memctl.cli.report import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change
@@ -191,7 +191,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@click.option("--intent", default="", metavar="TEXT", callback=said, help="What the session is to accomplish.")
+@click.option("--intent", default="", metavar="TEXT", callback=real_text, help="What the session is to accomplish.")
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
@@ -200,7 +200,7 @@ def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool)
     The note is kept in the Git directory until `session end`, which sums up what changed in Git meanwhile.
     """
     memory = memory_access.memory(ctx)
-    begun = active.start(memory, _named(memory, given), intent)
+    begun = active.start(memory, _session_name(memory, given), intent)
     if as_json:
         output.json("session", msgspec.to_builtins(begun))
     else:
@@ -271,14 +271,14 @@ def _to_end(memory: Memory, given: str) -> Running:
     if not given and not memory.session and under_way:
         names = ", ".join(one.id for one in under_way)
         raise MemctlError(f"several sessions are under way: {names}", "give a name, or set MEMCTL_SESSION", USAGE)
-    name = _named(memory, given)
+    name = _session_name(memory, given)
     known = active.find(memory, name)
     if known is None:
         raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
     return known
 
 
-def _named(memory: Memory, given: str) -> str:
+def _session_name(memory: Memory, given: str) -> str:
     if not given and not memory.session:
         raise MemctlError("the session's name is missing", "give one, or set MEMCTL_SESSION", USAGE)
     return active.name(given or memory.session)
@@ -335,14 +335,14 @@ def _summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: 
         return
     lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
     report.outcome(memory, result, flags, lines)
-    output.note(_told(summary))
+    output.note(_summary_line(summary))
     if (tokens := session_pages.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
         output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
     if left:
         output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
 
 
-def _told(summary: SessionSummary) -> str:
+def _summary_line(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
     open_errors = [one for one in summary.errors if one.is_open]
     figures = summary.metrics

@@ -80,7 +80,7 @@ def draft_from(kind: Kind, source: str) -> tuple[Draft, list[str]]:
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
-class Written(NamedTuple):
+class EditedPage(NamedTuple):
     """A page as saved in the editor: its title ("" if unchanged), its body, and the whole text."""
 
     title: str
@@ -102,7 +102,7 @@ def compose(skeleton: str, draft: Draft) -> str:
     return body
 
 
-def write_page(shown: str, skeleton: Sequence[str]) -> Written:
+def write_page(shown: str, skeleton: Sequence[str]) -> EditedPage:
     """Let the user write a page; raises MemctlError if the result is empty.
 
     `skeleton` has the headings offered for filling in; those left empty are dropped.
@@ -113,7 +113,7 @@ def write_page(shown: str, skeleton: Sequence[str]) -> Written:
     title, body = headings.take_title(text)
     if title == headings.take_title(shown)[0]:
         title = ""
-    return Written(title, _without_empty(body, skeleton) if skeleton else body, text)
+    return EditedPage(title, _without_empty(body, skeleton) if skeleton else body, text)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, json_option, options, section_named
-from memctl.cli.report import said
+from memctl.cli.report import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
 from memctl.record import timestamps
@@ -28,7 +28,7 @@ from memctl.write import transaction, two_phase
 # The options of every command that changes the shared state.
 agreeing = options(
     json_option,
-    click.option("--reason", callback=said, help="Why; the history of the state keeps it."),
+    click.option("--reason", callback=real_text, help="Why; the history of the state keeps it."),
     click.option("--remote", metavar="NAME", help="Change it at a remote, too: fetch, change, push."),
     click.option(
         "--expect-version",
@@ -41,7 +41,7 @@ agreeing = options(
 )
 
 
-def seen(memory: Memory, remote: str | None) -> ReadState:
+def read_state(memory: Memory, remote: str | None) -> ReadState:
     """Return the shared state of this clone, after merging that of a remote if one is named."""
     if remote is None:
         return ref_state.read(memory)
@@ -135,7 +135,7 @@ def acquire_command(
     memory = memory_access.memory(ctx)
     now = memory.now
     outline = load.disk(memory).outline
-    markers = _known(outline, sections)
+    markers = _check_sections(outline, sections)
     claim = Claim(
         sections=markers,
         parents={page.id: page.section for page in outline.details if page.section},
@@ -147,7 +147,7 @@ def acquire_command(
         readers=tuple(map(agent_name, readers)) if readers else None,
         force=force,
     )
-    carry_out(memory, ownership.acquire(claim), given, lambda result: _told(result.step.state, markers))
+    carry_out(memory, ownership.acquire(claim), given, lambda result: _describe_all(result.step.state, markers))
 
 
 @command("release", ("memctl own release §2.1", "Give it back."), group=own_command,)  # fmt: skip
@@ -182,7 +182,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     memory = memory_access.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
     plan = ownership.transfer(markers, memory.actor, to, memory.now, force=force, reason=given["reason"] or "")
-    carry_out(memory, plan, given, lambda result: _told(result.step.state, markers))
+    carry_out(memory, plan, given, lambda result: _describe_all(result.step.state, markers))
 
 
 @command(
@@ -200,11 +200,12 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     """List who owns which sections, since when and until when."""
     memory = memory_access.memory(ctx)
     now = memory.now
-    state = seen(memory, remote).state
+    state = read_state(memory, remote).state
+    owned = state.section_ownership_map
     found = [
-        item
-        for _, item in sorted(state.section_ownership_map.items(), key=lambda pair: _order(pair[0]))
-        if (everything or item.is_live(now)) and agent in ("", item.owner_agent_id)
+        owned[marker]
+        for marker in sorted(owned, key=lambda marker: [int(part) for part in marker[1:].split(".")])
+        if (everything or owned[marker].is_live(now)) and agent in ("", owned[marker].owner_agent_id)
     ]
     if as_json:
         rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in found]
@@ -245,7 +246,7 @@ def check_command(
 
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
-    state, snapshot = seen(memory, remote).state, load.disk(memory)
+    state, snapshot = read_state(memory, remote).state, load.disk(memory)
     rows = []
     for place in places:
         deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
@@ -262,7 +263,7 @@ def check_command(
         output.json_list("ownership-check", data, name="places")
     else:
         for place, granted, held in rows:
-            why = "; ".join(_said(one) if reading else one.told for one in held) or "nobody owns it"
+            why = "; ".join(_describe(one) if reading else one.told for one in held) or "nobody owns it"
             output.text(f"{place}: {'yes' if granted else 'no'}, {why}")
     ctx.exit(OK if all(granted for _, granted, _ in rows) else REFUSED)
 
@@ -275,20 +276,16 @@ def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
     return (*row, item.readers or "all", item.lock_reason) if restricted else (*row, item.lock_reason)
 
 
-def _order(section: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in section.removeprefix("§").split("."))
+def _describe_all(state: State, markers: tuple[str, ...]) -> str:
+    return "\n".join(_describe(state.section_ownership_map[marker]) for marker in markers)
 
 
-def _told(state: State, markers: tuple[str, ...]) -> str:
-    return "\n".join(_said(state.section_ownership_map[marker]) for marker in markers)
-
-
-def _said(held: Ownership) -> str:
+def _describe(held: Ownership) -> str:
     """Describe an ownership, with its readers unless everybody reads."""
     return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
 
 
-def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
+def _check_sections(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
     """Return the markers of sections of this worktree; raises MemctlError for an unknown one."""
     markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
     for marker in markers:
@@ -315,7 +312,7 @@ _REMOTE = click.option("--remote", metavar="NAME", help="First fetch and merge a
 def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> None:
     """Show the state that all agents share, in every worktree of this clone."""
     memory = memory_access.memory(ctx)
-    state = seen(memory, remote).state
+    state = read_state(memory, remote).state
     if as_json:
         output.json("coordination", msgspec.to_builtins(state))
         return
@@ -328,7 +325,7 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
     ("memctl coordination join --task 'Refunds'", "Tell the others what you are working on."),
     group=coordination_command,
 )
-@click.option("--task", default="", metavar="TEXT", callback=said, help="What you work on.")
+@click.option("--task", default="", metavar="TEXT", callback=real_text, help="What you work on.")
 @agreeing
 @click.pass_context
 def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
@@ -377,7 +374,7 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
     ("memctl coordination block 'Staging is down'", "Tell all agents that nobody can continue."),
     group=coordination_command,
 )
-@click.argument("text", callback=said)
+@click.argument("text", callback=real_text)
 @agreeing
 @click.pass_context
 def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:

@@ -113,14 +113,14 @@ def tokens_command(
     around = memory_access.memory_if_any(ctx)
     model = token_counter.model_of(model, around)
     if counted_by == "anthropic":
-        rows = _asked(sources, model, around, allow_secret)
+        rows = _count_remotely(sources, model, around, allow_secret)
     else:
         counter = token_counter.counter(model, around, tokens_count.tokenizer_of(model))
-        rows = [row for source in sources for row in _counted(source, counter, as_messages)]
+        rows = [row for source in sources for row in _count(source, counter, as_messages)]
     _print(rows, family_of(model).name, as_json, as_messages)
 
 
-def _asked(sources: tuple[str, ...], model: str, memory: Memory | None, allow_secret: bool) -> list[_Row]:
+def _count_remotely(sources: tuple[str, ...], model: str, memory: Memory | None, allow_secret: bool) -> list[_Row]:
     from memctl.tokens.endpoint import Endpoint
 
     endpoint = Endpoint(model, os.environ, load.open_cache(memory) if memory else None)
@@ -130,7 +130,7 @@ def _asked(sources: tuple[str, ...], model: str, memory: Memory | None, allow_se
     return [_Row(source, kind_of_text(source, text), count.tokens, count) for (source, text), count in found]
 
 
-def _counted(source: str, counter: Counter, as_messages: bool) -> list[_Row]:
+def _count(source: str, counter: Counter, as_messages: bool) -> list[_Row]:
     text = read(source)
     if not as_messages:
         kind = kind_of_text(source, text)

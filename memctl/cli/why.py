@@ -101,7 +101,8 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
         "Commits": [_commit_row(cause) for cause in found.commits if not cause.is_here],
     }
     if any(blocks.values()):
-        output.text(f"{_name(found)}: {answer.sentence(snapshot, found, indirect)}")
+        place = found.asked.path + ("" if found.asked.line is None else f":{found.asked.line}")
+        output.text(f"{place}: {answer.sentence(snapshot, found, indirect)}")
     else:
         output.note(f"neither the memory nor the history says anything about {found.asked.path}")
     for title, rows in blocks.items():
@@ -140,10 +141,6 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> N
         output.note("there are older commits: --limit 0 looks at all")
 
 
-def _name(found: Why) -> str:
-    return found.asked.path + (f":{found.asked.line}" if found.asked.line is not None else "")
-
-
 def _plain_row(snapshot: Snapshot, record: Record) -> _Row:
     return _Row((record.id, record.status, record.title), reason_of_record(snapshot, record))
 
@@ -154,8 +151,8 @@ def _page_row(one: PageReference) -> _Row:
 
 
 def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _Row:
-    here = _told([reason for reason in found.reasons if reason.is_here])
-    elsewhere = _told([reason for reason in found.reasons if not reason.is_here])
+    here = _describe([reason for reason in found.reasons if reason.is_here])
+    elsewhere = _describe([reason for reason in found.reasons if not reason.is_here])
     because = _bracketed(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
     record = found.record
     if record is None:
@@ -164,7 +161,7 @@ def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _Row:
     return _Row((found.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
 
 
-def _told(reasons: Sequence[Reason]) -> list[str]:
+def _describe(reasons: Sequence[Reason]) -> list[str]:
     """Return reasons in words; of the lines that name a record, only the first ones."""
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
     shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []

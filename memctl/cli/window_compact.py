@@ -89,7 +89,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     from memctl.window import CompressionEngine, cascade
 
     memory = memory_access.memory_if_any(ctx)
-    seen, counter = _read(source, given["model"], memory)
+    seen, counter = _read_conversation(source, given["model"], memory)
     opened = seen.opened
     messages.check_target(opened, source, given["target_file"])
     if free is not None:
@@ -109,7 +109,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     ctx.exit(OK if found.cascade.is_reached and not found.missed else REFUSED)
 
 
-def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenConversation, Counter]:
+def _read_conversation(source: str, model: str | None, memory: Memory | None) -> tuple[SeenConversation, Counter]:
     """Return the conversation of a file with its curve, and its token counter."""
     from memctl.window import status
 
@@ -165,10 +165,10 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     share = f" ({1 - after / before:.0%} less)" if before else ""
     output.note(f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; {found.cascade.target:,} wanted")
     for step in found.cascade.steps:
-        output.note(_told(step))
+        output.note(_describe_step(step))
     kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
     if kept:
-        output.note(f"must survive, and did: {kept}")
+        output.note(f"kept everything that must survive: {kept}")
     for one in found.lost:
         output.note(f"lost: {one.kind} {one.text[:80]!r}")
     for entry in found.missed:
@@ -182,7 +182,7 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
         output.note(f"the target is out of reach by {after - found.cascade.target:,} tokens")
 
 
-def _told(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     """Return a step on one line."""
     more = [f"{step.blocks} blocks"] if step.blocks else []
     more += [f"fidelity {step.fidelity:.2f}"] if step.fidelity is not None else []

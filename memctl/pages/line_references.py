@@ -175,11 +175,11 @@ class _Versions:
         later = self.history.next(where.path, made)
         if first is None or where.lines[1] > self.file.lines - first.growth:
             return self._map(later.blob if later is not None else self.file.blob, self.file.blob)
-        following = self._following(record, later, before)
+        following = self._next_version(record, later, before)
         change = self._map(before, following)
         return self._map(following, self.file.blob) if change is not None and change.brought(where.lines) else first
 
-    def _following(self, record: Introduction, later: Introduction | None, before: str) -> str:
+    def _next_version(self, record: Introduction, later: Introduction | None, before: str) -> str:
         """Return the version of the file that a record's author may already have had on the disk; "" if there is
         none."""
         if later is None:

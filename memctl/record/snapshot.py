@@ -100,7 +100,7 @@ class Snapshot:
         """Return the record with exactly this id or memory_id, or else the one that once had this id."""
         if ids.kind_of(identifier) is None:
             return next((record for record in self.records if record.memory_id == identifier), None)
-        return next(iter([*self.catalogue.named(identifier), *self.once_called(identifier)]), None)
+        return next(iter([*self.catalogue.with_id(identifier), *self.once_called(identifier)]), None)
 
     def once_called(self, identifier: str) -> list[Record]:
         """Return the records that once had an id that now belongs to another."""
@@ -124,7 +124,7 @@ class Snapshot:
         if ids.kind_of(wanted) is None:
             exact = [record for record in self.records if wanted == record.memory_id.upper()]
         else:
-            exact = self.catalogue.named(wanted) or self.once_called(wanted)
+            exact = self.catalogue.with_id(wanted) or self.once_called(wanted)
         if not exact and wanted:
             exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
             exact = exact or self.called_elsewhere(reference.strip())
@@ -146,10 +146,10 @@ class Snapshot:
 
     def called_elsewhere(self, name: str) -> list[Record]:
         """Return the records to which another tool gives a name."""
-        from memctl.record.foreign_names import named  # nearly all are asked for by an id of ours
+        from memctl.record.foreign_names import has_name  # nearly all are asked for by an id of ours
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
-        return [one for one in self.records if one.path in paths and named(self.read(one.path), name)]
+        return [one for one in self.records if one.path in paths and has_name(self.read(one.path), name)]
 
     def _refuse_broken(self, wanted: str) -> None:
         """Raise MemctlError if the wanted record exists and can't be read, so that it is not called missing."""

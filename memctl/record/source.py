@@ -125,7 +125,7 @@ class Catalogue(Protocol):
         """Return the first `limit` records (0: all) that meet all conditions, in one of the orders of `search.filters`,
         with the retrievals of this clone; and how many meet them."""
 
-    def named(self, identifier: str) -> list[Record]:
+    def with_id(self, identifier: str) -> list[Record]:
         """Return the records with an id, with the retrievals of this clone; there are several if clones gave it out
         twice."""
 

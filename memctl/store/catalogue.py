@@ -103,7 +103,7 @@ class StoredCatalogue:
             number = self._database.execute(f"SELECT count(*) FROM records WHERE {condition}", values).fetchone()[0]
         return access.with_counts(self._counts, found), number
 
-    def named(self, identifier: str) -> list[Record]:
+    def with_id(self, identifier: str) -> list[Record]:
         return access.with_counts(self._counts, self._named(identifier))
 
     def renamed(self, identifier: str) -> list[Record]:

@@ -70,7 +70,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "places": catalogue.places(),
         "severe": {p: sorted(ids(catalogue.severe(p))) for p in PAGES},
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
-        "named": {i: ids(catalogue.named(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
+        "named": {i: ids(catalogue.with_id(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
         "renamed": {i: ids(catalogue.renamed(i)) for i in FORMER},
         "selected": {
             (filters, order, reverse): (ids(found), total)

@@ -1,9 +1,10 @@
 """What agents are told at files (`hooks/file_recall.py`), replayed over real transcripts.
 
-Sessions are taken by time. In a memory made of what the sessions before proposed (all accepted), each call of the main
-agent's goes through the hook's own function. Printed are how often it says something, what share of a session's tokens
-that is, and of the files that a record is about how many were told of before a tool changed them first. Tokens are
-characters by four, for both sides of the share.
+Sessions are taken by time. In a memory made of all that the sessions before proposed, with the status and the term that
+a proposal has, each call of the main agent's goes through the hook's own function at the session's time. Printed are
+how often it says something, what share of a session's tokens that is, and of the files that a record in force, or a
+proposed choice with a reason, is about how many were told of before a tool changed them first. Tokens are characters by
+four, for both sides of the share.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import msgspec
+
 from bench.world import MEMCTL, World
 from memctl.hooks import file_recall
 from memctl.hooks.event_payload import Payload
+from memctl.record import timestamps
 from memctl.record.kinds import DECISION, ISSUE, LEARNING
 from memctl.record.pages import code_path
 from memctl.session import trail
@@ -33,7 +37,7 @@ from memctl.transcript.events import CALL, Session
 _ARCHIVE = "transcripts-dev.tar.xz"
 _CHARACTERS = 4  # a token
 _TOO_LOUD = 0.02
-_ACCEPTED = {DECISION.name: {"status": "accepted"}, ISSUE.name: {}, LEARNING.name: {}}
+_KINDS = (DECISION.name, ISSUE.name, LEARNING.name)
 _CHANGING = ("Edit", "Write", "MultiEdit")
 _FILE = re.compile(r"\bis about (\S+?)[:,] ")
 
@@ -75,23 +79,30 @@ def table(here: World, data: str) -> bool:
 
 
 def _replays(here: World, repo: Path, archive: Path) -> Iterator[Replay]:
-    top, recorded = repo.resolve(), set[str]()
+    top, recorded = repo.resolve(), dict[str, str]()  # until when something is recorded of a file
     for number, session in enumerate(sorted(_sessions(archive), key=lambda one: one.started)):
         folder = SessionDir(repo / ".git" / "memctl" / "hooks" / ".memory", f"s{number}")
-        yield _replay(top, folder, session, recorded)
+        yield _replay(top, folder, session, {path for path, until in recorded.items() if until > session.started})
         places = Places(Path(session.cwd), session.cwd)
         summary = summarize(session, trail.of_session(session, places, (), ()), f"s{number}", "bench")
-        lines = [
-            json.dumps(
-                {"memory_type": one.kind, "title": one.title, **one.values, **one.content, **_ACCEPTED[one.kind]}
-            )
-            for one in propose(summary, ())
-            if one.kind in _ACCEPTED and one.values.get("code_refs")
-        ]
+        lines = []
+        for one in propose(summary, ()):
+            if one.kind in _KINDS and one.values.get("code_refs"):
+                lines.append(json.dumps({"memory_type": one.kind, "title": one.title, **one.values, **one.content}))
+                is_choice = not {"rationale", "alternatives_considered"}.isdisjoint(one.content)
+                if one.values.get("status") != "proposed" or is_choice:
+                    until = _end(session.started, one.values.get("expires_at", ""))
+                    for path in map(code_path, one.values["code_refs"]):
+                        recorded[path] = max(until, recorded.get(path, ""))
         if lines:
-            recorded.update(code_path(ref) for line in lines for ref in json.loads(line)["code_refs"])
             (here.folder / "proposed.jsonl").write_text("\n".join(lines))
-            here.run([MEMCTL, "-C", str(repo), "import", str(here.folder / "proposed.jsonl")])
+            then = msgspec.structs.replace(here, environment={**here.environment, "MEMCTL_NOW": session.started})
+            then.run([MEMCTL, "-C", str(repo), "import", str(here.folder / "proposed.jsonl")])
+
+
+def _end(moment: str, term: str) -> str:
+    """Return when a term such as "7d" from a moment on is over; after all sessions without one."""
+    return timestamps.days_before(moment, -int(term.removesuffix("d"))) if term else "9999"
 
 
 def _sessions(archive: Path) -> Iterator[Session]:
@@ -118,7 +129,7 @@ def _replay(top: Path, folder: SessionDir, session: Session, recorded: Collectio
             changed.add(path)
             before += path in told
         payload = Payload("PostToolUse", folder.key, "", cwd, "", "", "", tool=event.tool, arguments=given)
-        text = file_recall.after(top, folder, payload)
+        text = file_recall.after(top, folder, payload, session.started)
         lines = text.splitlines()
         said += lines
         by_shell += len(lines) if event.tool == "Bash" else 0

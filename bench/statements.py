@@ -39,8 +39,7 @@ _FITTING = {
     LEARNING.name: (_LEARNING, _ISSUE),
     ISSUE.name: (_ISSUE, _ERROR, _LEARNING),
 }
-_SURE = ("labelled", "by the user", "by the agent")
-_BY_USER = 5  # importance of what the user decided without a label
+_CERTAINTIES = ("sure", "perhaps")
 _SHORT_PROMPT = 300  # characters
 _RIGHT, _DUPLICATE, _WRONG = "right", "duplicate", "wrong"
 
@@ -84,7 +83,8 @@ class JudgedErrors(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What became of one proposal: its record type, how sure it is, RIGHT, DUPLICATE or WRONG, and the label it hit."""
+    """What became of one proposal: its record type, whether it is sure, what it is (RIGHT, DUPLICATE or WRONG), and the
+    label that it hit."""
 
     kind: str
     line: int
@@ -173,7 +173,7 @@ def _verdicts(labelled: LabelledTranscript, content: bytes) -> Iterator[Verdict]
         if hit is not None:
             taken.add(hit)
         verdict = _RIGHT if hit else _DUPLICATE if near else _WRONG
-        yield Verdict(_kind(proposal), proposal.line, proposal.title, _certainty(proposal), verdict, hit)
+        yield Verdict(_kind(proposal), proposal.line, proposal.title, _CERTAINTIES[not proposal.is_sure], verdict, hit)
 
 
 def _summary(content: bytes) -> SessionSummary:
@@ -185,13 +185,6 @@ def _summary(content: bytes) -> SessionSummary:
 def _kind(proposal: Proposal) -> str:
     """A proposal's record type; an issue that is a failed run counts by itself."""
     return _ERROR if proposal.kind == ISSUE.name and " failed: " in proposal.title else proposal.kind
-
-
-def _certainty(proposal: Proposal) -> str:
-    """How sure a proposal is, by the importance that it gets for that (rules.md#importance)."""
-    if proposal.explicit:
-        return _SURE[0]
-    return _SURE[1] if proposal.values.get("importance") == _BY_USER else _SURE[2]
 
 
 def _messages(content: bytes) -> dict[int, set[int]]:
@@ -209,7 +202,7 @@ def _table(name: str, found: Sequence[tuple[LabelledTranscript, list[Verdict]]])
     empty = sum(not labelled.labels for labelled, _ in found)
     verdicts = [one for _, given in found for one in given]
     print(f"\nStatements proposed, {name}: {len(found)} transcripts, {empty} of them without anything to find")
-    for group in (DECISION.name, LEARNING.name, ISSUE.name, _ERROR, *_SURE, ""):
+    for group in (DECISION.name, LEARNING.name, ISSUE.name, _ERROR, *_CERTAINTIES, ""):
         counts = Counter(one.verdict for one in verdicts if group in ("", one.kind, one.certainty))
         share = f"{counts[_RIGHT] / counts.total():.2f}" if counts else "-"
         row = f"{counts.total():>4} proposed  {counts[_RIGHT]:>3} right  {counts[_DUPLICATE]:>3} again"

@@ -18,7 +18,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.record.task_state import PROGRESS, Step, TaskState
 from memctl.store.memory import Memory
 from memctl.task import events, forms, resume, save, versions
-from memctl.task.resume import Missing, Resumption
+from memctl.task.resume import Missing
 from memctl.task.save import SaveOptions
 
 _FORMS = {"markdown": forms.markdown, "xml": forms.xml}
@@ -130,6 +130,7 @@ def list_command(
     else:
         output.columns([*(_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
         output.rest(len(found.checkpoints) + len(gone), len(shown) + len(gone), "there are no checkpoints")
+    _note_rest(memory, shown)
     output.faults(memory, found.faults)
     ctx.exit(REFUSED if found.faults else OK)
 
@@ -142,28 +143,20 @@ def list_command(
 )
 @click.argument("id", required=False, default="", shell_complete=complete("checkpoint"))
 @workflow_option
-@click.option(
-    "--format",
-    "-f",
-    "form",
-    type=click.Choice(list(_FORMS)),
-    default="markdown",
-    show_default=True,
-    help="The output format.",
-)
+@click.option("--format", "-f", "form", type=click.Choice(list(_FORMS)), default="markdown", show_default=True,
+              help="The output format.")  # fmt: skip
 @reading
 @click.pass_context
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory, snapshot = memory_access.read(ctx, at)
-    found, closed = versions.readable(
-        snapshot, versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
-    )
+    saved = versions.find(memory, snapshot, id, _workflow(memory, snapshot, workflow))
+    found, closed = versions.readable(snapshot, saved)
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
         output.text(_FORMS[form](found), newline=False)
-    _tell_closed(closed)
+    _note_rest(memory, [found], closed)
 
 
 @command(
@@ -185,22 +178,30 @@ def resume_command(
 ) -> None:
     """Print what somebody who knows nothing else needs to continue from a checkpoint, in at most 9,500 characters.
 
-    It says what the checkpoint lacks, and how branch, commits and files have changed since. Exit code 1: it can't be
-    resumed, since it is stale or lacks the task or the next step.
+    It says what the checkpoint lacks, and how branch, commits and files have changed since. A branch without a
+    checkpoint goes on with the task that it was made from. Exit code 1: it can't be resumed, since it is stale or lacks
+    the task or the next step.
     """
     memory = memory_access.memory(ctx)
     snapshot = memory_access.readable(memory, None)
     found = resume.prepare(memory, snapshot, id, _workflow(memory, snapshot, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
-        output.json("resumption", _resumption_data(memory, found, obstacles))
+        data = {name: getattr(found, name) for name in ("missing", "drift", "twins")}
+        data |= {"resumable": not obstacles, "obstacles": obstacles, "newer": found.newer.id if found.newer else None}
+        data |= {"next_window": found.checkpoint.window_id + 1, **msgspec.structs.asdict(found.text)}
+        output.json("resumption", {**data, "checkpoint": _data(memory, found.checkpoint)})
     elif obstacles:
-        lines = [f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]
-        raise MemctlError("\n".join(lines), _hint(found))
+        hint = "`memctl checkpoint save` with what is missing"
+        if found.newer is not None:
+            hint = "resume from that one (pull or merge if it is not here), or say --allow-stale"
+        elif found.twins:
+            hint = "give the id of the one to go on from"
+        raise MemctlError("\n".join([f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]), hint)
     else:
         output.text(found.text.text, newline=False)
         _note_missing(found.missing)
-    _tell_closed(found.closed)
+    _note_rest(memory, [found.checkpoint], found.closed)
     ctx.exit(REFUSED if obstacles else OK)
 
 
@@ -218,6 +219,18 @@ def _note_missing(missing: Sequence[Missing]) -> None:
     output.note(*(f"{'missing to resume' if one.essential else 'not given'}: {one}" for one in missing))
 
 
+def _note_rest(memory: Memory, shown: Sequence[Checkpoint], closed: int = 0) -> None:
+    """Say which of some checkpoints wait for their commit, and how much of one is kept from the reader."""
+    if memory_access.has_pending(memory):
+        from memctl.store import entry_state
+
+        names = {name for entry in entry_state.entries(memory) if not entry.undone for name in entry.change.ids}
+        output.note(*(f"{one.checkpoint_id} is not committed: `memctl commit`" for one in shown
+                      if one.checkpoint_id in names))  # fmt: skip
+    if closed:
+        output.note(f"{closed:,} files and records are left out: their owners keep them to some (`memctl own list`)")
+
+
 def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:
     return {**msgspec.structs.asdict(one), "path": memory.tracked(one.number.path)}
 
@@ -226,28 +239,3 @@ def _row(one: Checkpoint) -> tuple[str, ...]:
     claimed = f", {len(one.claimed)} claimed" if one.claimed else ""
     steps = f"{len(one.done)} done{claimed}, {len(one.in_progress)} in progress, {len(one.planned)} planned"
     return one.checkpoint_id, one.saved_at, one.saved_by, steps, one.goal
-
-
-def _resumption_data(memory: Memory, found: Resumption, obstacles: list[str]) -> dict[str, Any]:
-    return {
-        "resumable": not obstacles,
-        "obstacles": obstacles,
-        **{name: getattr(found, name) for name in ("missing", "drift", "twins")},
-        "newer": found.newer.id if found.newer else None,
-        "next_window": found.checkpoint.window_id + 1,
-        **msgspec.structs.asdict(found.text),
-        "checkpoint": _data(memory, found.checkpoint),
-    }
-
-
-def _tell_closed(number: int) -> None:
-    if number:
-        output.note(f"{number:,} files and records are left out: only some agents may read them (`memctl own list`)")
-
-
-def _hint(found: Resumption) -> str:
-    if found.newer is not None:
-        return "resume from that one (pull or merge if it is not here), or say --allow-stale"
-    if found.twins:
-        return "give the id of the one to go on from"
-    return "`memctl checkpoint save` with what is missing"

@@ -111,19 +111,9 @@ EVERY_DAY = (
 # guess that has one meaning is not worth a second run. Nothing gets more dangerous: `delete` can be undone.
 SYNONYMS = {
     "find": "search", "grep": "search", "rm": "delete", "remove": "delete", "close": "resolve", "done": "resolve",
-    "todo": "next", "ls": "list", "cat": "show", "revert": "undo",
+    "todo": "next", "ls": "list", "cat": "show", "view": "show", "get": "show", "revert": "undo", "decision": "decide",
+    "bug": "issue", "lesson": "learn", "stats": "status",
 }  # fmt: skip
-_RECORDING = "`memctl decide`, `issue`, `state` or `learn` makes a record, `memctl section add` describes a part"
-# Words that mean something else than one command: what to type instead.
-LEADS = {
-    **dict.fromkeys(("add", "new", "create", "record", "note"), _RECORDING),
-    **dict.fromkeys(("push", "pull", "fetch"), "`memctl sync` fetches, merges and pushes"),
-    **dict.fromkeys(("board", "dashboard", "ui"), "`memctl status` shows the state of the memory"),
-    **dict.fromkeys(
-        ("history", "blame"), "`memctl log ID` shows a record's changes, `memctl why FILE` what explains it"
-    ),
-    "version": "`memctl --version` prints it",
-}
 
 
 def of_kinds() -> dict[str, Kind]:

@@ -64,7 +64,8 @@ def render_command(
         paths = documents.render_index(memory, stage=not no_commit)
         output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
         return
-    result, found = render.render(memory, force=force, no_commit=no_commit)
+    with report.working("rendering"):
+        result, found = render.render(memory, force=force, no_commit=no_commit)
     lines = [memory.tracked(path) for path in result.documents]
     if as_json:
         data = report.change_data(memory, result, False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ _FORMATS = ("adr", "jsonl")
 _TRACKERS = ("beads", "backlog")  # which only come in
 _SHOWN = 10  # names to print on one line
 _NOTED = 20  # notes to print; an import of thousands may have as many
-_STEP = 250  # lines of an import from one look at the progress bar to the next
 
 
 @command(
@@ -80,6 +79,9 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         return
     if strict:
         raise MemctlError("--strict needs a format", "JSON Lines and Markdown are always imported all or none", USAGE)
+    if Path(source).is_dir():
+        hint = f"say what is in it: `memctl import adr {source}`, or `memctl import backlog {source}`"
+        raise MemctlError(f"{source} is a folder", hint, USAGE)
     text = read(source)
     from memctl.exchange import markdown
 
@@ -87,9 +89,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, strict
         _import_markdown(memory, source, text, flags)
         return
     lines = text.split("\n")
-    _carry_out(
-        memory, lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), _with_progress(lines)), flags
-    )
+    _carry_out(memory, lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), lines), flags)
 
 
 def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str, Any]) -> None:
@@ -100,7 +100,8 @@ def _carry_out(memory: Memory, bring: Callable[[Any], Imported], flags: dict[str
         found.append(bring(sequence))
         return found[-1].change
 
-    result = transaction.carry_out(memory, plan, write_options(flags))
+    with report.working("importing"):
+        result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[-1]
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -163,17 +164,6 @@ def export_command(
     ctx.exit(output.finish(memory, snapshot))
 
 
-def _with_progress(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of an import, with a progress bar on a terminal."""
-    show = memory_access.progress("importing")
-    for number, line in enumerate(lines):
-        if show and number % _STEP == 0:
-            show(number, len(lines))
-        yield line
-    if show:
-        show(len(lines), len(lines))
-
-
 def _format_and_place(
     name: str, first: str | None, second: str | None, formats: Sequence[str]
 ) -> tuple[str, str | None]:
@@ -205,7 +195,7 @@ def _import_tracker(memory: Memory, tool: str, source: str, flags: dict[str, Any
     def bring(sequence: Any) -> Imported:
         snapshot = load.disk(memory)
         if tool == "beads":
-            return trackers.import_beads(memory, sequence, snapshot, _with_progress(lines), is_strict=is_strict)
+            return trackers.import_beads(memory, sequence, snapshot, lines, is_strict=is_strict)
         return trackers.import_backlog(memory, sequence, snapshot, Path(source), is_strict=is_strict)
 
     _carry_out(memory, bring, flags)
@@ -239,7 +229,8 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any], *, is_stric
         )
         return found[0].change
 
-    result = transaction.carry_out(memory, plan, write_options(flags))
+    with report.working("importing"):
+        result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[0]
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])

@@ -24,7 +24,6 @@ from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
-from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.task import events
 from memctl.team import handoffs as team_handoffs
@@ -78,7 +77,7 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
     """Print the package of a handoff as it was given; `memctl show ID` prints its record."""
     memory = memory_access.memory(ctx)
     snapshot = memory_access.snapshot(memory, at)
-    where, one = write_handoffs.find(memory, snapshot, id) if at is None else (snapshot, _find(snapshot, id))
+    where, one = write_handoffs.find(memory, snapshot, id, everywhere=at is None)
     name, path, who = one.record.id, package_path(one.record.path), one.parties
     try:
         text = where.read(path)
@@ -204,10 +203,6 @@ def _answer(ctx: click.Context, status: str, given: dict[str, Any]) -> None:
         snapshot = agent_view.readable(memory, answered.snapshot)
         state = handoff_scope.resumed(snapshot, memory.now, one, supply.sources(memory, snapshot, None))
         output.text(resume_text.write(state, is_trusted=memory.is_trusted).text, newline=False)
-
-
-def _find(snapshot: Snapshot, reference: str) -> Handoff:
-    return handoff.of(snapshot, snapshot.resolve(reference))
 
 
 def _row(one: Handoff) -> tuple[str, ...]:

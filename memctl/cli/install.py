@@ -364,6 +364,9 @@ def _print_schedule(ctx: click.Context, target: str, *, as_json: bool, uninstall
         raise MemctlError("memctl did not install it", "remove the line from your crontab", USAGE)
     memory = memory_access.memory(ctx)
     text = install.schedule(memory, target, install.own_program(sys.argv[0], sys.executable))
+    if variable := next((name for name in ("vars.MEMCTL", "$MEMCTL_ORIGIN") if name in text), ""):
+        name = variable.removeprefix("vars.").removeprefix("$")
+        output.note(f"hint: set the CI variable {name} to what pip installs memctl from: `git+https://…` or a wheel")
     if as_json:
         output.json("install", {"what": "cron", "for": target, "text": text})
     else:

@@ -13,7 +13,7 @@ import click
 
 from memctl import __version__
 from memctl.cli import terminal
-from memctl.cli.command_list import LEADS, MODULES, SYNONYMS, all_commands, of_kinds, write_help
+from memctl.cli.command_list import MODULES, SYNONYMS, all_commands, of_kinds, write_help
 from memctl.cli.start import Start
 from memctl.errors import BUG, INTERRUPTED, OK, UNANSWERED, USAGE, MemctlError
 
@@ -54,21 +54,14 @@ class Memctl(click.Group):
         if args and args[0] in SYNONYMS:
             args = [SYNONYMS[args[0]], *args[1:]]
         if args and args[0] not in MODULES and args[0] not in of_kinds() and not args[0].startswith("-"):
-            raise _unknown(args[0], self.list_commands(ctx))
+            from memctl.cli import wrong_words
+
+            raise wrong_words.unknown_command(args[0], self.list_commands(ctx))
         ctx.obj.work_in(ctx.params.get("folder"))
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_help(formatter, ctx.command_path)
-
-
-def _unknown(name: str, commands: list[str]) -> MemctlError:
-    """Return the error for an unknown command, with the commands that may be meant."""
-    from difflib import get_close_matches
-
-    near = [SYNONYMS.get(word, word) for word in get_close_matches(name, [*commands, *SYNONYMS], n=2)]
-    found = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`memctl help --all` lists the commands"
-    return MemctlError(f"there is no command {name!r}", LEADS.get(name, found), USAGE, "unknown-command")
 
 
 @click.group(
@@ -133,18 +126,19 @@ def main(arguments: list[str] | None = None, start: Start | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         error = MemctlError("interrupted", exit_code=INTERRUPTED)
     except Exception as raised:
-        error = _error(raised, start.memory.written if start.memory else [])
+        error = _error(raised, start.memory.written if start.memory else [], given)
     _complain(error, is_json="--json" in given)
     return error.exit_code
 
 
-def _error(raised: Exception, written: list[str]) -> MemctlError:
+def _error(raised: Exception, written: list[str], given: list[str]) -> MemctlError:
     """Return the error for an exception that ended a command, with a message, a hint and an exit code."""
     if isinstance(raised, MemctlError):
         return raised
     if isinstance(raised, click.UsageError):
-        path = raised.ctx.command_path if raised.ctx else "memctl"
-        return MemctlError(raised.format_message(), f"`{path} -h` shows how", USAGE)
+        from memctl.cli import wrong_words
+
+        return wrong_words.usage_error(raised, given)
     if isinstance(raised, click.ClickException):
         return MemctlError(raised.format_message(), exit_code=raised.exit_code)
     if isinstance(raised, OSError):

@@ -90,7 +90,7 @@ def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_
 
     try:
         provider = provider_of(memory)
-        return prose.added(summary, session, provider) if provider and session.events else summary
+        return prose.add_prose(summary, session, provider) if provider and session.events else summary
     except MemctlError as error:
         output.note(f"warning: no model writes the prose: {error.with_hint}")
         return summary

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memctl import agent_view
+import memctl.agent_view as agent_view
 from memctl.cli import output
 from memctl.errors import MemctlError
 from memctl.git import git, trust
-from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import agent_env, load
 from memctl.store.memory import Memory, open_memory
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
 _SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
 # They take no lock, and say what was undone: `status` lists such changes, and writes say it.
-_READS = ("list", "show", "search", "index", "why", "rehydrate")
+_READS = ("list", "show", "search", "index", "why", "rehydrate", "resume")
 _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 
@@ -157,12 +156,17 @@ def filters(opened: Memory, section: str, since: str, until: str, importance: in
     """Return the filters that the options of `command.filtering` describe."""
     from memctl.search.filters import Filters
 
+    def time(given: str, *, whole_day: bool = False) -> str:
+        from memctl.record import timestamps  # mostly no time is asked for
+
+        return timestamps.parse_option(given, opened.now, whole_day=whole_day)
+
     archived, everything = named.pop("archived"), named.pop("everything")
     return Filters(
         importance_gte=importance or 0,
         section=f"§{section.removeprefix('§')}" if section else "",
-        since=timestamps.parse_option(since, opened.now) if since else "",
-        until=timestamps.parse_option(until, opened.now, whole_day=True) if until else "",
+        since=time(since) if since else "",
+        until=time(until, whole_day=True) if until else "",
         archived=None if everything else archived,
         **named,
     )

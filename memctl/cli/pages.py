@@ -24,10 +24,10 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.text import headings
 from memctl.write import pages, transaction
-from memctl.write.pages import Author, Text, with_content
+from memctl.write.pages import Author, PageText, with_content
 
 
-def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[Text, str]:
+def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[PageText, str]:
     """Return the text of a page from its options, file and editor; and the whole text that the editor left, or "".
 
     `page` is the existing page, `title` the editor's heading for a new one.
@@ -38,7 +38,7 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
     if file is not None:
         heading, body = _from_file(file)
         values |= {"title": heading} if heading and "title" not in values else {}
-        text = Text(values, text.content, body)
+        text = PageText(values, text.content, body)
     _refuse_stand_ins(text)
     if not use_editor:
         return text, ""
@@ -49,10 +49,10 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
     values |= {"title": written.title} if written.title else {}
     if is_new and not written.body.strip() and not set(values) - {"id", "section"}:
         raise MemctlError("nothing was written, so nothing is recorded")
-    return Text(values, {}, written.body), written.text
+    return PageText(values, {}, written.body), written.text
 
 
-def _option_texts(kind: PageKind, options: dict[str, Any]) -> Text:
+def _option_texts(kind: PageKind, options: dict[str, Any]) -> PageText:
     """Return the fields that the options set. An empty text, also alone in a list, clears the field."""
     fields = {field.name for field in kind.fields}
     values: dict[str, Any] = {}
@@ -67,10 +67,10 @@ def _option_texts(kind: PageKind, options: dict[str, Any]) -> Text:
         elif name == "title":
             value = value.strip()
         (content if name in fields else values)[name] = value
-    return Text(values, content)
+    return PageText(values, content)
 
 
-def _refuse_stand_ins(text: Text) -> None:
+def _refuse_stand_ins(text: PageText) -> None:
     """Raise MemctlError if a title or option is a stand-in such as "TODO"."""
     refuse_stand_in(text.values.get("title", ""), "title")
     for name, value in text.content.items():
@@ -90,13 +90,13 @@ def _from_file(file: str) -> tuple[str, str]:
     return headings.take_title(text)
 
 
-def _skeleton(kind: PageKind, text: Text) -> str:
+def _skeleton(kind: PageKind, text: PageText) -> str:
     """Return the headings that a page may have, with the given texts filled in."""
     parts = ((field.heading, content_fields.compose(field, text.content.get(field.name, ""))) for field in kind.fields)
     return "\n".join(part or f"## {heading}\n" for heading, part in parts)
 
 
-def _filled(kind: PageKind, text: Text, page: Page | None) -> str:
+def _filled(kind: PageKind, text: PageText, page: Page | None) -> str:
     """Return the text of a file or page with the given fields under their headings."""
     body = text.body if text.body is not None else page.body if page else ""
     return with_content(kind, body.lstrip("\n"), text)

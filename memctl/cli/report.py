@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -185,3 +186,29 @@ def _painted(line: str) -> str:
         return click.style(line, bold=True)
     colours = {"+": "green", "-": "red", "@": "cyan"}
     return click.style(line, fg=colours[line[0]]) if line[:1] in colours else line
+
+
+@contextmanager
+def working(doing: str, after: float = 1.0) -> Iterator[None]:
+    """Say on a terminal what takes more than `after` seconds, and how long it has taken."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from threading import Event, Thread  # 1 ms, and for a terminal alone
+
+    is_done = Event()
+
+    def tell() -> None:
+        started, told = time.monotonic(), ""
+        while not is_done.wait(after):
+            told = f"\r{doing} ... {time.monotonic() - started:.0f} s"
+            print(told, end="", file=sys.stderr, flush=True)
+        print("\r\033[K" if told else "", end="", file=sys.stderr, flush=True)
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        teller.join()

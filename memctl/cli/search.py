@@ -14,6 +14,7 @@ import msgspec
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, filtering, limit_option, reading
 from memctl.cli.find import STYLES, row
+from memctl.errors import MemctlError
 from memctl.record.config import SearchWeights
 from memctl.record.snapshot import Snapshot
 from memctl.record.source import PAGE, Excerpt
@@ -27,10 +28,11 @@ from memctl.text.markdown import first_sentence
 if TYPE_CHECKING:
     from memctl.search.related import Related
 
-_RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
+_RECORD = lazy_regex(r"(?i)(?:dec|iss|sta|lrn|hnd)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
 _WORD = lazy_regex(r"\w+")
 _INDENT = " " * 6
 _MORE = "more: --limit 0 shows all"
+_COUNTED = 2_000  # matches that are counted for a person: to count 40,000 takes as long as all the rest
 # What results can be put in order of, beside relevance, each with its name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
 _ANY_RECORD = "record"
@@ -145,9 +147,12 @@ def _search(
     is_cut = order == "relevance" and not snapshot.texts.semantic_model  # else all are compared
     most = limit or None if is_cut else None
     recorded = ranking.search(snapshot, query, memory.now, chosen, kinds, most) if kinds else []
-    total = len(files) + (ranking.count(snapshot, query, chosen, kinds) if len(recorded) == most else len(recorded))
+    number, is_all = len(recorded), True
+    if number == most:
+        number, is_all = ranking.count(snapshot, query, chosen, kinds, None if as_json else _COUNTED)
+    total = len(files) + number
     mixed = sorted([*recorded, *files], key=lambda result: -result.score) if files else recorded
-    shown = _sort(mixed, order)[: limit or None]
+    shown = _in_order(mixed, order)[: limit or None]
     instead = snapshot.texts.instead(query)
     numbers = [result.number for result in shown if result.number]
     excerpts = snapshot.texts.excerpts(query, numbers)
@@ -158,7 +163,7 @@ def _search(
         return
     for word, others in instead.items() if shown else ():
         output.note(f"{word} occurs nowhere; searched for {' and '.join(others)}")
-    if explain:
+    if explain and shown:
         _explain(shown, snapshot.config.search_weights)
     else:
         rows = [(f"{result.score:.2f}", *_row(result)) for result in shown]
@@ -167,10 +172,10 @@ def _search(
         )
         below = [_below(excerpts.get(result.number), bodies.get(result.number, "")) for result in shown]
         output.columns(rows, ({}, *STYLES[:-1], _title_style(query)), below)
-    output.rest(total, len(shown), "nothing matches", _MORE)
+    output.rest(total, len(shown), "nothing matches", _MORE if is_all else f"or {_MORE}")
 
 
-def _sort(found: list[_Found], order: str) -> list[_Found]:
+def _in_order(found: list[_Found], order: str) -> list[_Found]:
     """Put results, given by relevance, in another order, as `list` has it; what is no record comes last."""
     if order == "relevance":
         return found
@@ -191,7 +196,7 @@ def _row(result: Result) -> tuple[str, ...]:
 def _below(excerpt: Excerpt | None, body: str) -> str:
     """Return the line below a result: the matching piece of its text, or the beginning of a page or session."""
     if excerpt is not None:
-        return _INDENT + _highlight(excerpt)
+        return _INDENT + _with_marks(excerpt)
     return _INDENT + output.plain(first_sentence(body)) if body.strip() else ""
 
 
@@ -222,21 +227,27 @@ def _relate(
     from memctl.pages import freshness, provenance
     from memctl.search import related
 
-    if _RECORD.fullmatch(given):
+    commit = memory.repository.resolve(at) if at is not None else ""
+    record = snapshot.resolve(given) if _RECORD.fullmatch(given) else None
+    try:
+        name = record.id if record else provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
+    except MemctlError:
+        if not snapshot.called_elsewhere(given):
+            raise
         record = snapshot.resolve(given)
-        name, subject = record.id, related.of_record(snapshot, record)
+        name = record.id
+    if record is not None:
+        subject = related.of_record(snapshot, record)
     else:
-        commit = memory.repository.resolve(at) if at is not None else ""
-        name = provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
         sections = [page.id for page in freshness.sections_of_files(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)
-    shown = _sort(found, order)[: limit or None]
+    shown = _in_order(found, order)[: limit or None]
     if as_json:
         results = [_related_data(memory, one) for one in shown]
         output.json("related", {"to": name, "total": len(found), "results": results}, snapshot.faults, memory)
         return
-    if explain:
+    if explain and shown:
         _explain_related(shown)
     else:
         below = [_INDENT + output.plain(", ".join(result.because)) if result.because else "" for result in shown]
@@ -291,7 +302,7 @@ def _title_style(query: str) -> Callable[[str], str]:
     return style
 
 
-def _highlight(excerpt: Excerpt) -> str:
+def _with_marks(excerpt: Excerpt) -> str:
     """Return an excerpt with its matches in bold if the terminal has colours, else between » and «.
 
     Those two signs mean nothing to a shell or to Markdown, so a record can't misuse them.

@@ -8,17 +8,16 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, report, session_phase, session_probe
+from memctl.cli import material, memory_access, output, report, session_probe
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
 from memctl.cli.report import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change
-from memctl.record.errors import Fault
 from memctl.record.session_page import SessionPage, path_of
 from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
-from memctl.session import active, collect, proposals
+from memctl.session import active, collect, phases, proposals
 from memctl.session import pages as session_pages
 from memctl.session.active import Running
 from memctl.session.proposals import Proposal
@@ -58,7 +57,7 @@ _accepting = click.option(
     flag_value="all",
     default="",
     metavar="[N,…]",
-    help="Make the proposed records too: these by their numbers in --review, or all.",
+    help="Make the proposed records too: these by their numbers in --review, `sure` for those that are, or all.",
 )
 _NOTHING = Session(GIT, ())
 
@@ -161,7 +160,14 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
     """List the sessions that were summed up, the latest first."""
     memory = memory_access.memory(ctx)
     pages, faults = session_pages.pages(memory_access.snapshot(memory, at))
-    _print_list(memory, pages, faults, as_json=as_json)
+    if as_json:
+        data = [{**made.values, "path": memory.tracked(path_of(made.id))} for made in pages]
+        output.json_list("sessions", data, faults, memory)
+    else:
+        output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
+        if not pages:
+            output.note("no session was summed up yet")
+    output.faults(memory, faults)
     ctx.exit(REFUSED if faults else OK)
 
 
@@ -180,7 +186,13 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     snapshot = memory_access.snapshot(memory, at)
     path, text = session_pages.find(snapshot, given)
     found, faults = session_pages.read(snapshot, path, text)
-    _print_page(memory, path, text, found, faults, as_json=as_json)
+    if not as_json:
+        output.text(text, newline=False)
+    elif found is None:  # it can't be read
+        raise MemctlError(f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints it as it is")
+    else:
+        output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
+    output.faults(memory, faults)
     ctx.exit(REFUSED if faults else OK)
 
 
@@ -259,7 +271,37 @@ def end_command(
     ctx.exit(_write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known))
 
 
-session_command.add_command(session_phase.phase_command)
+@command(
+    "phase",
+    ("memctl session phase research -t session.jsonl", "The problem, findings, files and constraints."),
+    ("memctl session phase planning -t session.jsonl --json", "Signatures, types, contracts and data models."),
+    group=session_command,
+)
+@click.argument("phase", type=click.Choice(phases.PHASES))
+@material.transcripts
+@json_option
+@click.pass_context
+def phase_command(ctx: click.Context, /, phase: str, sources: tuple[str, ...], **flags: Any) -> None:
+    """Print the results of a phase in the form that the next phase takes.
+
+    Research: problem statement, key findings, relevant files and constraints, in at most 1,000 words. Planning:
+    function signatures, type definitions, API contracts and data models, in at most 2,000 words. All of it is taken
+    from the transcript; nothing is written.
+    """
+    if not sources:
+        raise MemctlError("a transcript is missing", f"`memctl session phase {phase} --transcript FILE`", USAGE)
+    memory = memory_access.memory(ctx)
+    session = material.read(sources)
+    summary = collect.gather(memory, session, active.name_like(material.own_name(session, sources[0])) or "session")
+    sections = phases.form(phase, summary, session)
+    if flags["as_json"]:
+        output.json(
+            "phase", {"phase": phase, "sections": msgspec.to_builtins(sections), "turns": summary.metrics.turns}
+        )
+        return
+    output.text(phases.render(phase, sections), newline=False)
+
+
 session_command.add_command(session_probe.probe_command)
 
 
@@ -289,15 +331,18 @@ _LATEST = 5  # files
 
 
 def _print_proposals(proposed: Sequence[Proposal], *, as_json: bool) -> None:
-    """Print the proposed records with the numbers that --accept takes."""
+    """Print the proposed records with the numbers that --accept takes; those that are not sure as a group
+    of their own."""
     if as_json:
         data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
         output.json_list("proposals", data)
         return
     for number, one in enumerate(proposed, start=1):
-        sure = "" if one.explicit else "  (as said, without a label)"
-        sure = f"  (already recorded: {one.record})" if one.record else sure
-        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{sure}")
+        if not one.is_sure and (number == 1 or proposed[number - 2].is_sure):
+            output.text("perhaps:")
+        how = "" if one.explicit or not one.is_sure else "  (as said, without a label)"
+        how = f"  (already recorded: {one.record})" if one.record else how
+        output.text(f"{number:>3}  {one.kind:<8}  {one.title}{how}")
         if one.record:
             continue
         for name, value in one.content.items():
@@ -313,8 +358,8 @@ def _chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
 
     Raises MemctlError for a number that no proposal has.
     """
-    if accept == "all":
-        return [one for one in proposed if not one.record]
+    if accept in ("all", "sure"):
+        return [one for one in proposed if not one.record and (one.is_sure or accept == "all")]
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
     for number in numbers:
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
@@ -358,18 +403,6 @@ def _summary_line(summary: SessionSummary) -> str:
     return ", ".join(words) + broken
 
 
-def _print_list(memory: Memory, pages: Sequence[SessionPage], faults: Sequence[Fault], *, as_json: bool) -> None:
-    """Print a line for each session."""
-    if as_json:
-        data = [{**made.values, "path": memory.tracked(path_of(made.id))} for made in pages]
-        output.json_list("sessions", data, faults, memory)
-    else:
-        output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
-        if not pages:
-            output.note("no session was summed up yet")
-    output.faults(memory, faults)
-
-
 def _line(made: SessionPage) -> tuple[str, ...]:
     listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
@@ -381,19 +414,6 @@ def _line(made: SessionPage) -> tuple[str, ...]:
         counts,
         cut(intent, _SHOWN),
     )
-
-
-def _print_page(
-    memory: Memory, path: str, text: str, found: SessionPage | None, faults: Sequence[Fault], *, as_json: bool
-) -> None:
-    """Print the page of a session, in JSON with all its files; one that can't be read as it is, and why."""
-    if not as_json:
-        output.text(text, newline=False)
-    elif found is None:
-        raise MemctlError(f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints it as it is")
-    else:
-        output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
-    output.faults(memory, faults)
 
 
 def _under_way(summaries: Sequence[SessionSummary], *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from memctl.errors import MemctlError
 
 if TYPE_CHECKING:
-    from memctl.git.repository import StatusProcess
+    from memctl.git.status import StatusProcess
     from memctl.store.memory import Memory
 
 # Commands that need no answer of Git's about the files of the memory.

@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import memory_access, output, status_figures
 from memctl.cli.command import command, reading
 from memctl.cli.status_figures import Bars
 from memctl.errors import OK, REFUSED
 from memctl.git import history, hook_commits, locks, message, trust
-from memctl.git.repository import StatusProcess
+from memctl.git.status import StatusProcess
 from memctl.pages import freshness
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
@@ -60,13 +61,11 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         of_type = counts.setdefault(record.memory_type, {})
         key = "archived" if record.is_archived else record.status
         of_type[key] = of_type.get(key, 0) + 1
-    revision = memory.repository.resolve(at) if at else "HEAD"
-    changes = batches.commits(memory, [memory.prefix], revision, limit=1)
     data: dict[str, Any] = {
         "project": memory.config.project,
         "folder": str(memory.folder),
         "records": counts,
-        "last_change": _change_data(changes[0]) if changes else None,
+        "last_change": _last_change(memory, snapshot, at),
         "duplicate_ids": _duplicates(snapshot),
         "records_since_overview": freshness.records_since_overview(snapshot),
         "stale_pages": [{"id": page.id, "files": stale} for page, stale in freshness.outdated_pages(snapshot)],
@@ -110,7 +109,7 @@ def _data(memory: Memory, snapshot: Snapshot, at: str | None, asked: StatusProce
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["locks"] = _locks(memory)
         data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
-        data["upstream"] = _upstream(memory) if asked.has_upstream() else None
+        data["upstream"] = _upstream(memory, asked)
     return data
 
 
@@ -133,6 +132,19 @@ def _interrupted(memory: Memory) -> list[str]:
     move = checkout_log.read(memory)
     moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
     return [*moving, *two_phase.interrupted(memory)]
+
+
+def _last_change(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any] | None:
+    """Return the last commit of the memory; what Git has said of a commit is kept, since it may look far back."""
+    commit = memory.repository.resolve(at) if at else batches.head(memory)
+    key = f"last change: {commit}".encode()
+    if (kept := snapshot.catalogue.recall(key)) is not None:
+        return msgspec.json.decode(kept, type=dict[str, Any] | None)
+    changes = batches.commits(memory, [memory.prefix], commit if at else "HEAD", limit=1)
+    data = _change_data(changes[0]) if changes else None
+    if commit:
+        snapshot.catalogue.keep(key, msgspec.json.encode(data))
+    return data
 
 
 def _change_data(commit: history.Commit) -> dict[str, Any]:
@@ -158,8 +170,10 @@ def _locks(memory: Memory) -> list[str]:
     return ["; ".join(locks.describe(lock)) for lock in found]
 
 
-def _upstream(memory: Memory) -> dict[str, Any] | None:
-    found = history.distance(memory.repository)
+def _upstream(memory: Memory, asked: StatusProcess) -> dict[str, Any] | None:
+    """Return the branch that HEAD follows, as last fetched; how far away it is, Git counts only if it is elsewhere."""
+    name, is_level = asked.upstream()
+    found = (name, 0, 0) if is_level else history.distance(memory.repository) if name else None
     return dict(zip(("name", "ahead", "behind"), found, strict=True)) if found else None
 
 

@@ -15,7 +15,7 @@ from memctl.cli.report import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
 from memctl.record import timestamps
-from memctl.record.pages import PROJECT_ID, Outline
+from memctl.record.pages import PROJECT_ID
 from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
 from memctl.store.memory import Memory
@@ -85,7 +85,10 @@ def _tell(lost: tuple[str, ...]) -> None:
 own_command = Group(
     "own", help="Show who owns which section; acquire, release and transfer sections.", no_args_is_help=True
 )
-_FORCE = "Although another owns it; needs --reason."
+_sections = click.argument(
+    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
+)
+_force = click.option("--force", is_flag=True, help="Although another owns it; needs --reason.")
 
 
 @command(
@@ -97,9 +100,7 @@ _FORCE = "Although another owns it; needs --reason."
     ("memctl own acquire §2.1 --reason ''", "Clear the reason; you still own it."),
     group=own_command,
 )
-@click.argument(
-    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
-)
+@_sections
 @click.option("--type", "ownership_type", type=click.Choice(TYPES),
               help=f"Who may write: you, all, nobody. [default: {TYPES[0]}]")  # fmt: skip
 @click.option("--for", "span", default="", metavar="SPAN", help="For how long, such as 4h, 7d, 2w. [default: no end]")
@@ -111,20 +112,10 @@ _FORCE = "Although another owns it; needs --reason."
     metavar="AGENT",
     help="Let only you and these agents read its details and files.",
 )
-@click.option("--force", is_flag=True, help=_FORCE)
+@_force
 @agreeing
 @click.pass_context
-def acquire_command(
-    ctx: click.Context,
-    /,
-    sections: tuple[str, ...],
-    ownership_type: str | None,
-    span: str,
-    until: str,
-    readers: tuple[str, ...],
-    force: bool,
-    **given: Any,
-) -> None:
+def acquire_command(ctx: click.Context, /, sections: tuple[str, ...], span: str, until: str, **given: Any) -> None:
     """Own sections, all or none: §2.N includes its details, records and code; §1.0 is the project's own page.
 
     Acquire a section that you own again to change its type, end, readers or reason; what you leave out stays. A section
@@ -133,28 +124,28 @@ def acquire_command(
     if span and until:
         raise MemctlError("--for and --until exclude each other", exit_code=USAGE)
     memory = memory_access.memory(ctx)
-    now = memory.now
-    outline = load.disk(memory).outline
-    markers = _check_sections(outline, sections)
+    now, outline = memory.now, load.disk(memory).outline
+    markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
+    for marker in markers:
+        if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
+            raise missing_section(outline, marker)
     claim = Claim(
         sections=markers,
         parents={page.id: page.section for page in outline.details if page.section},
         agent=memory.actor,
         now=now,
-        ownership_type=ownership_type,
+        ownership_type=given["ownership_type"],
         expires_at=timestamps.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
         reason=given["reason"],
-        readers=tuple(map(agent_name, readers)) if readers else None,
-        force=force,
+        readers=tuple(map(agent_name, given["readers"])) or None,
+        force=given["force"],
     )
     carry_out(memory, ownership.acquire(claim), given, lambda result: _describe_all(result.step.state, markers))
 
 
 @command("release", ("memctl own release §2.1", "Give it back."), group=own_command,)  # fmt: skip
-@click.argument(
-    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
-)
-@click.option("--force", is_flag=True, help=_FORCE)
+@_sections
+@_force
 @agreeing
 @click.pass_context
 def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: bool, **given: Any) -> None:
@@ -170,11 +161,9 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
     ("memctl own transfer §2.1 --to elena --reason 'She knows the schema'", "Hand it to another agent."),
     group=own_command,
 )
-@click.argument(
-    "sections", metavar="§2.N…", nargs=-1, required=True, callback=section_named, shell_complete=complete("section")
-)
+@_sections
 @click.option("--to", required=True, metavar="AGENT", help="The new owner.")
-@click.option("--force", is_flag=True, help=_FORCE)
+@_force
 @agreeing
 @click.pass_context
 def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, force: bool, **given: Any) -> None:
@@ -201,12 +190,8 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
     memory = memory_access.memory(ctx)
     now = memory.now
     state = read_state(memory, remote).state
-    owned = state.section_ownership_map
-    found = [
-        owned[marker]
-        for marker in sorted(owned, key=lambda marker: [int(part) for part in marker[1:].split(".")])
-        if (everything or owned[marker].is_live(now)) and agent in ("", owned[marker].owner_agent_id)
-    ]
+    owned = sorted(state.section_ownership_map.values(), key=lambda one: [*map(int, one.section_id[1:].split("."))])
+    found = [one for one in owned if (everything or one.is_live(now)) and agent in ("", one.owner_agent_id)]
     if as_json:
         rows = [{**msgspec.to_builtins(item), "is_live": item.is_live(now)} for item in found]
         data = {"total": len(rows), "sync_version": state.sync_version, "sections": rows}
@@ -247,25 +232,24 @@ def check_command(
     memory = memory_access.memory(ctx)
     name = agent_name(agent) if agent else memory.actor
     state, snapshot = read_state(memory, remote).state, load.disk(memory)
-    rows = []
+    found: dict[str, list[Ownership]] = {}
+    granted: dict[str, bool] = {}
     for place in places:
         deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
-        found = (guard.holding(state, markers, memory.now) for markers in deciding)
-        held = list(dict.fromkeys(one for one in found if one is not None))
+        held = (guard.holding(state, markers, memory.now) for markers in deciding)
+        found[place] = list(dict.fromkeys(one for one in held if one is not None))
         is_open = reading and re.fullmatch("§?(?:1[.]0|2[.][0-9]+)", place) is not None  # all read levels 1 and 2
-        granted = is_open or all(one.lets_read(name) if reading else one.lets_write(name) for one in held)
-        rows.append((place, granted, held))
+        granted[place] = is_open or all(
+            one.lets_read(name) if reading else one.lets_write(name) for one in found[place]
+        )
     if as_json:
-        data = [
-            {"place": place, "granted": granted, "ownerships": msgspec.to_builtins(held)}
-            for place, granted, held in rows
-        ]
+        data = [{"place": one, "granted": granted[one], "ownerships": msgspec.to_builtins(found[one])} for one in found]
         output.json_list("ownership-check", data, name="places")
     else:
-        for place, granted, held in rows:
-            why = "; ".join(_describe(one) if reading else one.told for one in held) or "nobody owns it"
-            output.text(f"{place}: {'yes' if granted else 'no'}, {why}")
-    ctx.exit(OK if all(granted for _, granted, _ in rows) else REFUSED)
+        for place, owned in found.items():
+            why = "; ".join(_describe(one) if reading else one.told for one in owned) or "nobody owns it"
+            output.text(f"{place}: {'yes' if granted[place] else 'no'}, {why}")
+    ctx.exit(OK if all(granted.values()) else REFUSED)
 
 
 def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
@@ -283,15 +267,6 @@ def _describe_all(state: State, markers: tuple[str, ...]) -> str:
 def _describe(held: Ownership) -> str:
     """Describe an ownership, with its readers unless everybody reads."""
     return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
-
-
-def _check_sections(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the markers of sections of this worktree; raises MemctlError for an unknown one."""
-    markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
-    for marker in markers:
-        if marker != PROJECT_ID and outline.find(marker) is None and outline.fault_of(marker) is None:
-            raise missing_section(outline, marker)
-    return markers
 
 
 coordination_command = Group(

@@ -15,7 +15,7 @@ from memctl.errors import MemctlError
 from memctl.record import timestamps
 from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
-from memctl.store.memory import Memory, fixed_now
+from memctl.store.memory import Memory
 from memctl.tokens import count
 from memctl.tokens.count import Counter, Tokenizer
 from memctl.tokens.families import FAMILIES, family_of
@@ -43,18 +43,27 @@ def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = Non
     return count.of_memory(memory, model, tokenizer)
 
 
-def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter:
-    """Return the counter for the model of the options, else of the file, else of the memory."""
+def counter_for(
+    asked: str | None, named: str, memory: Memory | None, tokenizer_of: Callable[[str], Tokenizer | None] | None = None
+) -> Counter:
+    """Return the counter for the model that is asked for, else the one that a file names, else the memory's.
+
+    `tokenizer_of` gives a model's own tokenizer, if there is one.
+    """
+
+    def of(model: str) -> Counter:
+        return counter(model, memory, tokenizer_of(model) if tokenizer_of else None)
+
     default = model_of(asked, memory)
     if asked is None and named:
         try:
-            return counter(named, memory)
+            return of(named)
         except MemctlError:  # the file may come from anywhere
             output.note(
                 f"warning: memctl knows no tokenizer for the model {named!r}, and counts with that of {default}; "
                 "choose another with --model"
             )
-    return counter(default, memory)
+    return of(default)
 
 
 class Surroundings(NamedTuple):
@@ -87,7 +96,7 @@ def surroundings(ctx: click.Context, model: str | None = None, at: str | None = 
 
     memory = memory_access.memory(ctx) if at is not None else memory_access.memory_if_any(ctx)
     if memory is None:
-        now = fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
+        now = timestamps.fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
         return Surroundings(counter(model_of(model, None), None), now, Over({}, frozenset()), None, None)
     snapshot = memory_access.snapshot(memory, at)
     output.warn(memory, snapshot)

@@ -111,13 +111,18 @@ def tokens_command(
             "--messages can't be counted by an endpoint", "leave out --messages or --source anthropic", USAGE
         )
     around = memory_access.memory_if_any(ctx)
-    model = token_counter.model_of(model, around)
     if counted_by == "anthropic":
-        rows = _count_remotely(sources, model, around, allow_secret)
-    else:
-        counter = token_counter.counter(model, around, tokens_count.tokenizer_of(model))
-        rows = [row for source in sources for row in _count(source, counter, as_messages)]
-    _print(rows, family_of(model).name, as_json, as_messages)
+        model = token_counter.model_of(model, around)
+        _print(_count_remotely(sources, model, around, allow_secret), family_of(model).name, as_json, as_messages)
+        return
+    rows, families = [], dict[str, None]()
+    for source in sources:
+        text = read(source)
+        request = _parsed(source, text) if as_messages else None
+        counter = token_counter.counter_for(model, request.model if request else "", around, tokens_count.tokenizer_of)
+        families[counter.family.name] = None
+        rows += _of_request(source, request, counter) if request else [_of_text(source, text, counter)]
+    _print(rows, ", ".join(families), as_json, as_messages)
 
 
 def _count_remotely(sources: tuple[str, ...], model: str, memory: Memory | None, allow_secret: bool) -> list[_Row]:
@@ -130,25 +135,30 @@ def _count_remotely(sources: tuple[str, ...], model: str, memory: Memory | None,
     return [_Row(source, kind_of_text(source, text), count.tokens, count) for (source, text), count in found]
 
 
-def _count(source: str, counter: Counter, as_messages: bool) -> list[_Row]:
-    text = read(source)
-    if not as_messages:
-        kind = kind_of_text(source, text)
-        count = counter.count(text, kind)
-        return [_Row(source, kind, count.tokens, count)]
-    conversation = messages.parse(_request(text))
-    if conversation is None:
+def _of_text(source: str, text: str, counter: Counter) -> _Row:
+    kind = kind_of_text(source, text)
+    count = counter.count(text, kind)
+    return _Row(source, kind, count.tokens, count)
+
+
+def _parsed(source: str, text: str) -> messages.Conversation:
+    found = messages.parse(_request(text))
+    if found is None:
         raise MemctlError(f"{source} is neither a request nor a list of messages", "give JSON as the API takes it")
+    return found
+
+
+def _of_request(source: str, request: messages.Conversation, counter: Counter) -> list[_Row]:
     rows = []
-    for part in conversation.parts:
+    for part in request.parts:
         place = f"message {part.message}, {part.role}" if part.message else part.role
         count = counter.count(part.text, part.kind)
         rows.append(_Row(f"{source}: {place}, {part.what}", part.kind, count.tokens, count))
-    for name, number in conversation.uncounted.items():
+    for name, number in request.uncounted.items():
         output.note(f"warning: {source}: {number} of {name} not counted: it is not text")
-    calls = phrases.quantity(conversation.tool_calls, "tool call")
-    beside = f"{conversation.messages} messages and {calls}, beside their text"
-    return [*rows, _Row(f"{source}: {beside}", "", conversation.overhead, None)]
+    calls = phrases.quantity(request.tool_calls, "tool call")
+    beside = f"{request.messages} messages and {calls}, beside their text"
+    return [*rows, _Row(f"{source}: {beside}", "", request.overhead, None)]
 
 
 def _request(text: str) -> Any:

@@ -37,7 +37,7 @@ _INDENT = " " * 6
 _FEW = 3  # lines of the file that name a record
 
 
-class _Row(NamedTuple):
+class _WhyRow(NamedTuple):
     """A row of the answer, and the line below it."""
 
     cells: tuple[str, ...]
@@ -87,14 +87,14 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
 def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> None:
     others = [item for item in found.records if not item.is_here]
     shown = others[: limit or None]
-    blocks: dict[str, list[_Row]] = {
+    blocks: dict[str, list[_WhyRow]] = {
         "This line": [
             *(_commit_row(cause) for cause in found.commits if cause.is_here),
             *(_record_row(snapshot, item) for item in found.records if item.is_here),
         ],
         "Records": [_record_row(snapshot, item) for item in shown],
         "Pages": [_page_row(one) for one in found.pages],
-        "Sections": [_Row((page.id, f"{page.title}  {_bracketed(*globs)}")) for page, globs in found.sections],
+        "Sections": [_WhyRow((page.id, f"{page.title}  {_brackets(*globs)}")) for page, globs in found.sections],
         "Of these pages and sections": [_plain_row(snapshot, record) for record in indirect.of_places],
         f"Session {found.session}": [_plain_row(snapshot, record) for record in found.of_session],
         "Perhaps": [_plain_row(snapshot, record) for record in indirect.perhaps],
@@ -141,41 +141,45 @@ def _print_unknown(memory: Memory, snapshot: Snapshot, found: Why, at: str) -> N
         output.note("there are older commits: --limit 0 looks at all")
 
 
-def _plain_row(snapshot: Snapshot, record: Record) -> _Row:
-    return _Row((record.id, record.status, record.title), reason_of_record(snapshot, record))
+def _name(found: Why) -> str:
+    return found.asked.path + (f":{found.asked.line}" if found.asked.line is not None else "")
 
 
-def _page_row(one: PageReference) -> _Row:
+def _plain_row(snapshot: Snapshot, record: Record) -> _WhyRow:
+    return _WhyRow((record.id, record.status, record.title), reason_of_record(snapshot, record))
+
+
+def _page_row(one: PageReference) -> _WhyRow:
     changed = f": changed from {one.reviewed} to {one.now}" if one.state == SUSPECT else ""
-    return _Row((one.page.id, one.state, f"{one.page.title}  {_bracketed(*one.references)}{changed}"))
+    return _WhyRow((one.page.id, one.state, f"{one.page.title}  {_brackets(*one.references)}{changed}"))
 
 
-def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _Row:
-    here = _describe([reason for reason in found.reasons if reason.is_here])
-    elsewhere = _describe([reason for reason in found.reasons if not reason.is_here])
-    because = _bracketed(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
+def _record_row(snapshot: Snapshot, found: RelatedRecord) -> _WhyRow:
+    here = _reasons_in_words([reason for reason in found.reasons if reason.is_here])
+    elsewhere = _reasons_in_words([reason for reason in found.reasons if not reason.is_here])
+    because = _brackets(*([f"this line: {' and '.join(here)}"] if here else []), *elsewhere)
     record = found.record
     if record is None:
-        return _Row((found.id, "missing", f"not in the memory  {because}"))
+        return _WhyRow((found.id, "missing", f"not in the memory  {because}"))
     by = f" by {', '.join(record.superseded_by)}" if record.superseded_by else ""
-    return _Row((found.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
+    return _WhyRow((found.id, record.status + by, f"{record.title}  {because}"), reason_of_record(snapshot, record))
 
 
-def _describe(reasons: Sequence[Reason]) -> list[str]:
+def _reasons_in_words(reasons: Sequence[Reason]) -> list[str]:
     """Return reasons in words; of the lines that name a record, only the first ones."""
     lines = list(dict.fromkeys(reason.where for reason in reasons if reason.by == IN_TEXT))
     shown = [f"named in line{'s' * (len(lines) > 1)} {some(lines, _FEW)}"] if lines else []
     others = [
         f"{reason.how} of {reason.where[:SHORT]}"
         if reason.by == IN_COMMIT
-        else f"{reason.where}{_followed(reason.lines) if reason.lines is not None else ''}"
+        else f"{reason.where}{_line_change(reason.lines) if reason.lines is not None else ''}"
         for reason in reasons
         if reason.by != IN_TEXT
     ]
     return [*others, *shown]
 
 
-def _followed(lines: LineReference) -> str:
+def _line_change(lines: LineReference) -> str:
     """Return what became of a reference's lines since it was recorded; "" if they did not move."""
     at = f" at {lines.commit[:SHORT]}" if lines.commit else ""
     if not lines.is_followed:
@@ -188,14 +192,14 @@ def _followed(lines: LineReference) -> str:
     return f"{at}, now line {first}" if first == last else f"{at}, now lines {first}-{last}"
 
 
-def _commit_row(cause: Cause) -> _Row:
+def _commit_row(cause: Cause) -> _WhyRow:
     touch = cause.touch
     cells = touch.commit[:SHORT], touch.date[:10], touch.author
-    what = f"{cause.subject}  {_bracketed(*cause.records)}".rstrip()
-    return _Row((*cells, what), reason_of_commit(touch.message) if cause.is_here else "")
+    what = f"{cause.subject}  {_brackets(*cause.records)}".rstrip()
+    return _WhyRow((*cells, what), reason_of_commit(touch.message) if cause.is_here else "")
 
 
-def _bracketed(*words: str) -> str:
+def _brackets(*words: str) -> str:
     return f"[{', '.join(words)}]" if words else ""
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from memctl.cli import material, memory_access, output, token_counter, window_limit
+from memctl.cli import material, memory_access, output, window_limit
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
-from memctl.cli.source import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
 from memctl.text.phrases import quantity
@@ -89,8 +88,8 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     from memctl.window import CompressionEngine, cascade
 
     memory = memory_access.memory_if_any(ctx)
-    seen, counter = _read_conversation(source, given["model"], memory)
-    opened = seen.opened
+    seen = messages.read(source, given["model"], memory)
+    opened, counter = seen.opened, seen.counter
     messages.check_target(opened, source, given["target_file"])
     if free is not None:
         target = max(opened.conversation.tokens - free, 0)
@@ -107,20 +106,6 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     else:
         _report(opened, found, counter)
     ctx.exit(OK if found.cascade.is_reached and not found.missed else REFUSED)
-
-
-def _read_conversation(source: str, model: str | None, memory: Memory | None) -> tuple[SeenConversation, Counter]:
-    """Return the conversation of a file with its curve, and its token counter."""
-    from memctl.window import status
-
-    counters: list[Counter] = []
-
-    def counter_for(named: str) -> Counter:
-        counters.append(token_counter.counter_for(model, named, memory))
-        return counters[-1]
-
-    with lines(source) as found:
-        return status.read(found, source, counter_for), counters[-1]
 
 
 def _target(seen: SeenConversation, model: str | None, window: int | None, memory: Memory | None) -> int:
@@ -243,7 +228,8 @@ def evict_command(
         raise MemctlError("how much to free is missing", "give either --free or --target", USAGE)
     messages.check(target_file, as_json=as_json)
     memory = memory_access.memory_if_any(ctx)
-    opened, counter = messages.read(source, model, memory)
+    seen = messages.read(source, model, memory)
+    opened, counter = seen.opened, seen.counter
     messages.check_target(opened, source, target_file)
     conversation = opened.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))

@@ -20,7 +20,7 @@ from memctl.text.phrases import quantity
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.transcript.window import Window
-    from memctl.window import EvictionEngine, Opened
+    from memctl.window import EvictionEngine, Opened, SeenConversation
 
 
 # The options of every command that gives messages back.
@@ -56,14 +56,12 @@ def check_target(opened: Opened, source: str, target_file: str | None) -> None:
         raise MemctlError(f"{target_file} is the transcript itself", "name another file with --output", USAGE)
 
 
-def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened, Counter]:
-    """Return the conversation of a file, and its token counter; raises MemctlError if the file has none."""
-    from memctl.window import reading
+def read(source: str, model: str | None, memory: Memory | None) -> SeenConversation:
+    """Return the conversation of a file, with its token counter; raises MemctlError if the file has none."""
+    from memctl.window import status
 
     with lines(source) as found:
-        loaded = reading.load(found, source)
-    counter = token_counter.counter_for(model, loaded.model, memory)
-    return loaded.opened(counter), counter
+        return status.read(found, source, lambda named: token_counter.counter_for(model, named, memory))
 
 
 def evictor(policy: str, counter: Counter, memory: Memory | None, **more: Any) -> EvictionEngine:

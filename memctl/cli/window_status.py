@@ -28,7 +28,6 @@ from memctl.window import (
     Alert,
     AlertLevel,
     ContextHealthMonitor,
-    Follower,
     HealthSnapshot,
     Limit,
     PressureReading,
@@ -93,10 +92,6 @@ class WindowSource:
         if self._usual is None:
             self._usual = status.usual_growth(self.file) if seen.is_transcript else 0.0
         return status.judge(seen, limit, self.config, self._usual)
-
-    def follower(self) -> Follower:
-        """Return a reader for repeated reads, which reads only what was added to a transcript."""
-        return Follower(self.file, self._counter)
 
     def _counter(self, model: str) -> Counter:
         found = token_counter.counter_for(None, self._given["model"] or model, self._memory)
@@ -178,14 +173,13 @@ def status_command(
 
 def _follow(source: WindowSource) -> None:
     """Redraw the status whenever the file changes, until the user interrupts."""
-    follower = source.follower()
     last: tuple[int, int] | None = (0, 0)
     try:
         while True:
             now = _stamp(source.file)
             if now != last:
                 last = now
-                seen = follower.look() or source.read()
+                seen = source.read()
                 limit = source.limit(seen)
                 click.clear()
                 _print(source, seen, limit, source.judge(seen, limit))

@@ -28,7 +28,7 @@ from memctl.record import ids as record_ids
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import DECISION
-from memctl.record.parser import parse, problems
+from memctl.record.parser import problems
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
@@ -351,13 +351,13 @@ def _faults(memory: Memory, item: AdrFile) -> list[str]:
     if faults := problems(values):
         line = item.head.line(item.head.title)
         return [f"{item.file}:{line}: {field}: {message}" for field, message in faults]
-    _, write = written(memory, {name: value for name, value in values.items() if value != []}, draft)
     try:
-        _, body = parse(write.text, write.path)
+        _, write = written(memory, {name: value for name, value in values.items() if value != []}, draft)
     except InvalidRecord as error:
         line = item.line_of("\n" + "<" * 7) + 1 if "\n" + "<" * 7 in item.text else 1
         return [f"{item.file}:{line}: {fault.message}" for fault in error.faults]
-    origin = adr_text.kept_in(frontmatter.read(write.text)[0])
+    kept, body = frontmatter.read(write.text)
+    origin = adr_text.kept_in(kept)
     if origin is None or adr_text.put_together(origin, body) != item.text:
         return [f"{item.file}:1: this text can't be kept so that it could be written out again as it is"]
     return []

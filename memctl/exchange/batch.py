@@ -19,7 +19,7 @@ from memctl.record import ids
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
-from memctl.record.parser import parse, problems
+from memctl.record.parser import problems
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -111,7 +111,7 @@ class Batch:
         values = {name: value for name, value in one.values.items() if name not in ("path", "parent") and value != []}
         try:
             return "" if problems(values) else written(self._memory, values, one.draft)[1].text
-        except MemctlError:
+        except (MemctlError, InvalidRecord):
             return ""
 
     def _write(self, one: Row) -> Write | None:
@@ -124,10 +124,12 @@ class Batch:
             if not found:
                 self.problems.wrong.append(f"{one.place}: path: found {path!r}, which is not where {identifier} can be")
             return None
-        _, write = written(self._memory, values, one.draft)
-        write = Write(path or write.path, write.text)
-        self.problems.wrong += _parse_errors(write, one.place)
-        return write
+        try:
+            _, write = written(self._memory, values, one.draft)
+        except InvalidRecord as error:
+            self.problems.wrong += [f"{one.place}: {fault.field or 'body'}: {fault.message}" for fault in error.faults]
+            return None
+        return Write(path or write.path, write.text)
 
 
 def refuse(wrong: Sequence[str], hint: str) -> None:
@@ -154,11 +156,3 @@ def _is_valid_path(path: Any, identifier: str) -> bool:
         and _PATH.fullmatch(path) is not None
         and path.startswith((f"{expected}.", f"{expected}-"))
     )
-
-
-def _parse_errors(write: Write, place: str) -> list[str]:
-    try:
-        parse(write.text, write.path)
-    except InvalidRecord as error:
-        return [f"{place}: {fault.field or 'body'}: {fault.message}" for fault in error.faults]
-    return []

@@ -13,7 +13,8 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange import jsonl
-from memctl.record import content_fields, timestamps
+from memctl.exchange.rows import SOURCE_ID
+from memctl.record import content_fields, ids, timestamps
 from memctl.record.change import Change
 from memctl.record.kinds import KINDS, Kind
 from memctl.record.snapshot import Snapshot
@@ -24,10 +25,19 @@ from memctl.statements.statement import Statement, Unread
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.text import headings
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.similar import comparable
 from memctl.write.create import Draft
 
 _SHOWN = 5  # places that are named
+# The link that a label stands for; of a type that is not superseded it relates them.
+_RELATIONS = {
+    "supersedes": "supersedes", "superseded by": "superseded_by", "blocks": "blocks", "blocked by": "blocked_by",
+    "depends on": "blocked_by", "parent": "parent", "part of": "parent", "related": "relates_to",
+    "related to": "relates_to", "relates to": "relates_to", "see also": "relates_to",
+}  # fmt: skip
+_LINK = lazy_regex(rf"(?i)[\s*_#>-]*({'|'.join(_RELATIONS)})[*_]*:[*_]*\s(.+)")
+_NAME = lazy_regex(r"[A-Za-z][A-Za-z0-9]*-\d+(?:-\d+)*")  # DEC-7, BUG-12, DEC-2025-11-04-001
 _UNTAKEN = {labels.NUMBER: "the id (memctl gives its own)"}
 
 
@@ -112,11 +122,7 @@ def is_markdown(source: str, text: str) -> bool:
     """Return whether a source of records is Markdown and not JSON Lines, by its name, or by what is in it."""
     if source.lower().endswith((".md", ".markdown")):
         return True
-    return (
-        not source.lower().endswith((".json", ".jsonl"))
-        and not text.lstrip().startswith("{")
-        and bool(_statements(text))
-    )
+    return not source.lower().endswith((".json", ".jsonl")) and text.lstrip()[:1] not in ("{", "")
 
 
 def _statements(text: str) -> list[tuple[Statement, RecordValues]]:
@@ -134,9 +140,12 @@ def import_text(
     made = _statements(text)
     if not made:
         raise MemctlError(
-            f"{source} states nothing under a label", "such as `## DECISION: …`, `BUG-12: …`, `Lesson: …`", USAGE
+            f"{source} states nothing under a label",
+            "such as `## DECISION: …`, `BUG-12: …`, `Lesson: …`; `memctl learn TITLE --file FILE` takes it whole",
+            USAGE,
         )
     known = {(record.memory_type, comparable(record.title)): record.id for record in snapshot.records}
+    links = _Links(snapshot, text, made)
     lines = [""] * (text.count("\n") + 1 + len(made))
     notes: list[str] = []
     for one, found in made:
@@ -148,15 +157,70 @@ def import_text(
         notes += [
             f"no field of its {found.type}: {_describe(more)}"
             for more in one.more
-            if more.name and found.type == one.kind
+            if more.name and found.type == one.kind and more.line not in links.lines
         ]
         place = next(number for number in range(one.line - 1, len(lines)) if not lines[number])
         given = {"memory_type": found.type, "title": found.title, **values, "content": dict(found.content)}
+        given |= links.of(one, found)
         lines[place] = msgspec.json.encode(given).decode()
-    taken = {number for one, _ in made for number in range(one.line, one.end + 1)}
+    taken = {number for one, _ in made for number in range(one.line, one.end + 1)} | links.lines
     rest = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip() and number not in taken]
     if rest:
         number = f"{len(rest):,} lines, the first of them {rest[0]}" if len(rest) > 1 else f"line {rest[0]}"
         notes.append(f"under no label, and not imported: {number}")
     imported = jsonl.import_lines(memory, sequence, snapshot, lines)
-    return imported.change, [*notes, *imported.notes]
+    return imported.change, [*notes, *links.notes, *imported.notes]
+
+
+class _Links:
+    """Links between what a text states, by the numbers that titles begin with: `Blocked by: BUG-9` below `BUG-12: …`.
+
+    A number that two statements have, or a record of another text, is nobody's name.
+    """
+
+    def __init__(self, snapshot: Snapshot, text: str, made: list[tuple[Statement, RecordValues]]) -> None:
+        self._snapshot = snapshot
+        numbers = list(filter(None, (_number(found) for _, found in made)))
+        self._own = {name for name in numbers if numbers.count(name) == 1 and not snapshot.called_elsewhere(name)}
+        self._taken = set(numbers) - self._own
+        self._found: dict[int, list[tuple[int, str, str]]] = {}  # line, relation and names, by a statement's line
+        self.notes: list[str] = []
+        starts = [one.line for one, _ in made]
+        for number, line in enumerate(text.split("\n"), start=1):
+            match = _LINK.fullmatch(line.rstrip())
+            if match and _NAME.search(match[2]) and number > starts[0]:
+                start = max(one for one in starts if one <= number)
+                self._found.setdefault(start, []).append((number, _RELATIONS[match[1].lower()], match[2]))
+
+    @property
+    def lines(self) -> set[int]:
+        """The numbers of the lines that state links."""
+        return {number for found in self._found.values() for number, *_ in found}
+
+    def of(self, one: Statement, found: RecordValues) -> dict[str, Any]:
+        """Return the values of a statement's record that name it and link it."""
+        number = _number(found)
+        values: dict[str, Any] = {"extra": {SOURCE_ID: number}} if number in self._own else {}
+        for line, relation, text in self._found.get(one.line, ()):
+            if relation.startswith("supersede") and "superseded" not in KINDS[found.type].statuses:
+                relation = "relates_to"
+            names = _NAME.findall(text)
+            there = [name for name in names if name != number and self._is_there(name)]
+            if missing := [name for name in names if name not in there]:
+                self.notes.append(f"line {line}: no link to {', '.join(missing)}: no one record is called so")
+            if relation == "parent":
+                values |= {"parent": there[0]} if there else {}
+            elif there:
+                values[relation] = [*values.get(relation, ()), *there]
+        return values
+
+    def _is_there(self, name: str) -> bool:
+        if name in self._own or self._snapshot.find(name):
+            return True
+        return name not in self._taken and len(self._snapshot.called_elsewhere(name)) == 1
+
+
+def _number(found: RecordValues) -> str:
+    """Return the number that a title begins with, "" if none, or one of memctl's."""
+    match = _NAME.match(found.title)
+    return match[0] if match and not ids.PATTERN.fullmatch(match[0]) else ""

@@ -149,7 +149,7 @@ def setting(repository: Repository, key: str) -> str:
         return ""
 
 
-class Turn:
+class SyncTurn:
     """Our turn at a branch, if it is ours, and what was seen of those of others.
 
     Who pushes often and has nothing to merge is always faster than who has, and could keep everybody else out: with

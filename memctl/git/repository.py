@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -34,7 +33,7 @@ UNDER_WAY = " is under way"  # how the reason ends for which a commit waits unti
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 # Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
 _OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
-_FOLLOWING = "^(branch|remote)[.]"  # settings of which branch goes with which, and where remotes are
+_FOLLOWING = ("branch.", "remote.")  # settings of which branch goes with which, and where remotes are
 _SETTINGS = (
     "core.hookspath",
     "core.attributesfile",
@@ -47,13 +46,8 @@ _SETTINGS = (
 )
 _OWN = "memctl."  # how the names of memctl's own settings begin
 _PROMISED = lazy_regex(r"^\s*(?:promisor\s*(?:=\s*true\s*)?|partialclone\s*=.*)$", re.IGNORECASE | re.MULTILINE)
-_PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN]).replace(".", "[.]")
+_PATTERN = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN, *_FOLLOWING]).replace(".", "[.]")
 _LISTING = ("config", "-z", "--get-regexp", f"^({_PATTERN})")
-_STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind")
-_ALL = ("--untracked-files=all", "--ignored", "--no-renames", "--")
-_COMMIT = b"# branch.oid "
-_UPSTREAM = b"# branch.upstream "
-_FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
 
@@ -95,6 +89,10 @@ class Repository:
     def private(self) -> Path:
         """Where memctl keeps what belongs to this worktree and is nobody's source: caches, pending commits."""
         return self.git_dir / "memctl"
+
+    def private_of(self, prefix: str) -> Path:
+        """Return the folder in there of the memory that Git knows as `prefix`."""
+        return self.private / prefix.replace("%", "%25").replace("/", "%2F")
 
     @cached_property
     def shared(self) -> Path:
@@ -273,11 +271,12 @@ class Repository:
         if self._settings is None:
             assert self._listing is not None
             try:
-                out = git.finish(self._listing, _LISTING).decode(errors="replace")
+                out = os.fsdecode(git.finish(self._listing, _LISTING))
             except git.GitFailed:
                 out = ""  # nothing of it is set
             pairs = (item.partition("\n") for item in out.split("\0") if item)
-            self._settings = {key.lower(): value for key, _, value in pairs}
+            self.learn({key: value for key, _, value in pairs})
+        assert self._settings is not None
         return self._settings
 
     def own_setting(self, key: str) -> str:
@@ -303,15 +302,10 @@ class Repository:
         except OSError:
             return ""
 
-    @cached_property
+    @property
     def following(self) -> dict[str, str]:
-        """What Git's settings say of branches and remotes: values by keys such as `branch.main.merge`; read once."""
-        try:
-            out = os.fsdecode(git.read(["config", "-z", "--get-regexp", _FOLLOWING], self.top))
-        except git.GitFailed:
-            return {}  # there is neither
-        pairs = (item.partition("\n") for item in out.split("\0") if item)
-        return {key: value for key, _, value in pairs}
+        """What Git's settings say of branches and remotes: values by keys such as `branch.main.merge`."""
+        return {name: value for name, value in self.settings().items() if name.startswith(_FOLLOWING)}
 
     def remotes(self) -> list[str]:
         """Return the names of the remotes, as `git remote` has them."""
@@ -319,9 +313,10 @@ class Repository:
         return sorted({name for name in names if name})
 
     def learn(self, variables: Mapping[str, str]) -> None:
-        """Take settings from the answer of another command, keys in any case."""
-        known = {name.lower(): value for name, value in variables.items()}
-        self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(_OWN)}
+        """Take settings from the answer of a command, keys in any case; names of branches and remotes keep theirs."""
+        known = {n if n.startswith(_FOLLOWING) else n.lower(): value for n, value in variables.items()}
+        wanted = (_OWN, *_FOLLOWING)
+        self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(wanted)}
 
     def flag(self, key: str, default: bool = False) -> bool:
         """Return a setting that is on or off."""
@@ -337,40 +332,6 @@ class Repository:
         """Return the hooks that run for a commit: `COMMIT_HOOKS`, and those that come with it in every lane."""
         folder = self.hooks_folder()
         return [folder / name for name in (*COMMIT_HOOKS, *_OTHER_HOOKS) if os.access(folder / name, os.X_OK)]
-
-
-class StatusProcess:
-    """A git command under way: which commit HEAD is, and which files below a folder differ from it."""
-
-    def __init__(self, top: Path, prefix: str) -> None:
-        self.started = time.time_ns()
-        self._args = [*_STATUS, *_ALL, prefix]
-        self._process = git.start(self._args, top)
-
-    def commit(self) -> str:
-        """Return the commit that HEAD is, "" before the first one."""
-        told = [item for item in self._said if item.startswith(_COMMIT)]
-        name = told[0].removeprefix(_COMMIT).decode() if told else ""
-        return name if name.isalnum() else ""
-
-    def has_upstream(self) -> bool:
-        """Return whether the branch follows another one."""
-        return any(item.startswith(_UPSTREAM) for item in self._said)
-
-    def differing(self, *, ignored: bool = True) -> list[str]:
-        """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""
-        found = []
-        for item in self._said:
-            if not ignored and item[:1] == b"!":
-                continue
-            count = _FIELDS_BEFORE_PATH.get(item[:1])
-            if count is not None:
-                found.append(git.name(item.split(b" ", count)[count]))
-        return found
-
-    @cached_property
-    def _said(self) -> list[bytes]:
-        return git.finish(self._process, self._args).split(b"\0")
 
 
 def _is_commit(name: str) -> bool:

@@ -190,13 +190,13 @@ def _of_file(call: _EventCall) -> str:
         return ""
     from memctl.hooks import file_recall
 
-    return file_recall.after(call.place, call.folder, call.payload)
+    return file_recall.after(call.place, call.folder, call.payload, call.now)
 
 
 def _before(call: _EventCall) -> str:
     from memctl.hooks import file_recall
 
-    return file_recall.before(call.place, call.folder, call.payload)
+    return file_recall.before(call.place, call.folder, call.payload, call.now)
 
 
 def _prompt(call: _EventCall) -> str:
@@ -314,16 +314,10 @@ def _start(call: _EventCall) -> str:
 
 
 def _killed_sessions(call: _EventCall) -> list[SessionDir]:
+    """Return the sessions of this place that were killed. Mostly there is no other, and no memory to be opened."""
     if next(iter(call.folder.others()), None) is None:
         return []
-    from memctl.hooks import draft_page
-
-    pause = _open(call).config.session_pause
-    found = (
-        *live_sessions.killed_sessions(call.folder, call.place, pause),
-        *draft_page.old_drafts(call.folder, open_repository(call.place).top, pause),
-    )
-    return list({one.key: one for one in found}.values())
+    return live_sessions.killed_sessions(call.folder, call.place, _open(call).config.session_pause)
 
 
 def _take_up(call: _EventCall) -> str:

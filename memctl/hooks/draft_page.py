@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,25 +37,6 @@ def write(folder: SessionDir, made: SessionPage) -> None:
 
 def drop(folder: SessionDir) -> None:
     _file(folder).unlink(missing_ok=True)
-
-
-def old_drafts(folder: SessionDir, top: Path, pause: float) -> list[SessionDir]:
-    """Return the other sessions of a worktree that have an old draft: they ended with nothing that was worth a commit,
-    or an older memctl did not note that they were under way."""
-    found = [one for one in folder.others() if is_old(one, pause)]
-    if not found:
-        return []
-    from memctl.hooks import session_state
-
-    return [one for one in found if (state := session_state.read(one)) is not None and state.top == str(top)]
-
-
-def is_old(folder: SessionDir, pause: float) -> bool:
-    """Return whether there is a draft to which nothing was added for so many seconds."""
-    try:
-        return _file(folder).stat().st_mtime < time.time() - pause
-    except OSError:
-        return False
 
 
 def _file(folder: SessionDir) -> Path:

@@ -21,6 +21,7 @@ from memctl.errors import MemctlError
 from memctl.hooks import agents_md, permissions, settings
 from memctl.hooks.hosts import Host
 from memctl.hooks.permissions import FORMS, Form
+from memctl.store import files
 
 _BOM = "\ufeff"
 _MOST_BYTES = 4 * 1024 * 1024
@@ -83,12 +84,7 @@ class OriginalFiles:
             return None
 
     def keep(self, file: Path, kept: OriginalFile) -> None:
-        place = self._file(file)
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        place.unlink(missing_ok=True)
-        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as stream:
-            stream.write(msgspec.json.encode(kept))
+        files.replace_private(self._file(file), msgspec.json.encode(kept).decode())
 
     def forget(self, file: Path) -> None:
         self._file(file).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memctl.git import edited_hooks, hook_commits
-from memctl.hooks import draft_page, live_sessions, log, summarize
+from memctl.hooks import live_sessions, log, summarize
 from memctl.hooks.event_payload import NOTED, Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
 from memctl.store import job_queue, place
@@ -109,14 +109,12 @@ def _end_killed(memory: Memory, one: SessionDir) -> None:
     from memctl.hooks import session_end
     from memctl.write import commit
 
-    found, is_old = live_sessions.read(one), draft_page.is_old(one, memory.config.session_pause)
+    found = live_sessions.read(one)
     if found is not None and found.host in HOSTS:
         summarize.take_in(memory, HOSTS[found.host], found.transcript, one, is_over=True)
     session_end.end(memory, one, was_killed=True)
     commit.end_batch(memory)
     live_sessions.end(one)
-    if is_old:  # until then it may be taken up again
-        draft_page.drop(one)
 
 
 def _compact(work: _Work) -> None:

@@ -140,7 +140,7 @@ def _resume_text(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> str:
 
     saved, _ = versions.readable(snapshot, saved)
     drift = resume.drift_since(memory, snapshot, saved)
-    return resume.text(memory, snapshot, saved, drift, limit=_ROOM - length(_REST)).text
+    return resume.text(memory, saved, drift, limit=_ROOM - length(_REST)).text
 
 
 def pack(memory: Memory, host: Host, since: str = "", room: int = _ROOM) -> str:

@@ -92,7 +92,7 @@ def _from_older_version(values: dict[str, Any]) -> SessionState:
     )
     lists = {name: tuple(values.get(old, ())) for name, old in _RENAMED.items()}
     task = msgspec.structs.replace(task, **lists)
-    created = [text for call in calls if (text := tasks.created(call)) is not None]
+    created = [text for call in calls if (text := tasks.new_task(call)) is not None]
     return msgspec.convert({**values, "task": msgspec.to_builtins(task), "created": created}, SessionState)
 
 

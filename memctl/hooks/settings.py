@@ -112,8 +112,6 @@ def add_hooks(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
     Raises MemctlError if they are not such as we can add to.
     """
     text = remove_hooks(text, name, host.events) if text.strip() else "{}\n"  # an older memctl hooked other events
-    while (double := _first_double(json_edit.parse(text, name))) is not None:
-        text = _without_hook(text, double)
     values = json_edit.parse(text, name)
     hooks = values.get("hooks", {})
     if not isinstance(hooks, dict):
@@ -179,12 +177,10 @@ def are_off(text: str, name: str) -> bool:
 
 
 def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
-    """Return settings without our hooks, but those of the events that it `keeps`, and without what this empties."""
+    """Return settings without our hooks, but the first of each event that it `keeps`, and without what this empties."""
     if not text.strip():
         return text
-    while (
-        found := next((one for one in _places(json_edit.parse(text, name)) if one[0] not in keeps), None)
-    ) is not None:
+    while (found := _superfluous(json_edit.parse(text, name), keeps)) is not None:
         text = _without_hook(text, found)
     return text
 
@@ -227,11 +223,11 @@ def _places(values: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
                     yield event, group, number
 
 
-def _first_double(values: dict[str, Any]) -> tuple[str, int, int] | None:
-    """Return where the first hook of ours is that is not the first of its event."""
+def _superfluous(values: dict[str, Any], keeps: Collection[str]) -> tuple[str, int, int] | None:
+    """Return where a hook of ours is that is of none of the events to keep, or not the first of its event."""
     seen: set[str] = set()
     for place in _places(values):
-        if place[0] in seen:
+        if place[0] not in keeps or place[0] in seen:
             return place
         seen.add(place[0])
     return None

@@ -330,10 +330,10 @@ def parse(text: str) -> Returned:
     for match in _JSON_BLOCK.finditer(text):
         try:
             data = msgspec.json.decode(match[1], type=dict[str, Any])
-        except (msgspec.MsgspecError, RecursionError):
+            found = _of_object(data) if "context_summary" in data else None
+        except (msgspec.MsgspecError, RecursionError):  # nested too deep
             continue
-        if "context_summary" in data:
-            found = _of_object(data)
+        if found:
             around = (text[: match.start()] + text[match.end() :]).strip()
             return msgspec.structs.replace(found, discarded={**found.discarded, "text around": around})
     return Returned(text)

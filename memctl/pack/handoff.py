@@ -219,17 +219,16 @@ def _parts(groups: dict[str, list[Record]], scope: Scope, written: dict[str, Ite
 def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
     """Return what the work asks for by its most frequent tags, and how much of it an agent's profile names."""
     profile = snapshot.config.agents.get(agent)
+    skills = profile.skills if profile else ()
     counts = Counter(tag for record in packed for tag in record.tags)
     required = sorted(counts, key=lambda tag: (-counts[tag], tag))[:_SKILLS]
     asked = f"asked for are {', '.join(map(one_line, required))}" if required else "no tag says what is asked for"
-    if profile is None or not profile.skills:
+    if not skills:
         return f"{asked}; config.yaml names no skills of {agent}."
-    if not required:
-        return f"{asked}; {agent} has {', '.join(map(one_line, profile.skills))}."
-    known = stems(" ".join(profile.skills))
-    held = [tag for tag in required if stems(tag) & known]
-    names = ", ".join(map(one_line, held)) or "none of them"
-    return f"{asked}; {agent} has {names} ({len(held) / len(required):.0%})."
+    known = stems(" ".join(skills))
+    held = [tag for tag in required if stems(tag) & known] if required else skills
+    share = f" ({len(held) / len(required):.0%})" if required else ""
+    return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'}{share}."
 
 
 def _opening(asked: HandoffRequest, expertise: str, scope: Scope) -> tuple[PackNote, ...]:

@@ -14,6 +14,7 @@ from memctl.pack.handoff import Package
 from memctl.pack.handoff_request import CONTINUATION, EMERGENCY, FIELDS, TYPES, HandoffRequest, MissingField
 from memctl.pack.handoff_scope import Subject
 from memctl.pages import access_filter
+from memctl.record import ids
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.handoff import KEYS, OFFERED, package_path
 from memctl.record.kinds import HANDOFF
@@ -21,6 +22,7 @@ from memctl.record.pages import code_path
 from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
 from memctl.sources import recency
+from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
 from memctl.task import events
@@ -59,7 +61,8 @@ class Offered(msgspec.Struct, frozen=True):
 def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
     """Return a handoff with the names of its agents and sections as they are written, and the budget of its type.
 
-    The giver is whoever is at work; only in an emergency it may be another one. Raises MemctlError.
+    The giver is whoever is at work; only in an emergency it may be another one. Raises MemctlError, also for a task
+    whose id no record has.
     """
     source, target = (
         agent_name(asked.from_agent_id) if asked.from_agent_id else memory.actor,
@@ -73,6 +76,8 @@ def checked(memory: Memory, asked: HandoffRequest) -> HandoffRequest:
         raise MemctlError(f"a handoff of type {asked.handoff_type} has at most {most:,} tokens", exit_code=USAGE)
     if source == target and asked.handoff_type != CONTINUATION:
         raise MemctlError(f"{target} would hand over to itself", "--type continuation goes on in a fresh window", USAGE)
+    if ids.kind_of(asked.task.strip()) is not None:
+        load.disk(memory).resolve(asked.task)
     sections = tuple(dict.fromkeys(map(ownership.section_id, asked.sections)))
     return msgspec.structs.replace(
         asked, from_agent_id=source, to_agent_id=target, budget=asked.budget or most, sections=sections
@@ -92,13 +97,13 @@ def offer(
     `read` gives the memory as the giver may read it. Raises HandoffRefused, or MemctlError.
     """
     asked = checked(memory, asked)
-    ids = Ids(memory)
+    sequence = Ids(memory)
     made: list[tuple[State, HandoffRequest, Package, Change]] = []  # the latest, with what it was made for
 
     def plan(state: State) -> Step:
         nonlocal asked
         unowned = tuple(one for one in asked.sections if state.live(one, memory.now) is None)
-        asked = msgspec.structs.replace(asked, id=ids.anew().take(HANDOFF, memory.now[:10])[0], unowned=unowned)
+        asked = msgspec.structs.replace(asked, id=sequence.anew().take(HANDOFF, memory.now[:10])[0], unowned=unowned)
         return handoffs.offer(Transfer(asked.id, asked, memory.now))(state)
 
     def make(agreed: StateOutcome) -> Change:
@@ -108,7 +113,7 @@ def offer(
             closed = read_access.closed_to(agreed.step.state, asked.to_agent_id, memory.now)
             snapshot = read() if closed is None else access_filter.without_closed(read(), closed)
             whole, package = _package(memory, snapshot, named, count)
-            made[:] = [(before, whole, package, _recorded(memory, ids, whole, package))]
+            made[:] = [(before, whole, package, _recorded(memory, sequence, whole, package))]
         return made[0][-1]
 
     state = ref_state.read(memory).state
@@ -171,7 +176,7 @@ def _changes(memory: Memory, snapshot: Snapshot, about: Subject) -> tuple[tuple[
     return tuple(one for one in found if one[0] not in closed)
 
 
-def _recorded(memory: Memory, ids: Ids, asked: HandoffRequest, made: Package) -> Change:
+def _recorded(memory: Memory, sequence: Ids, asked: HandoffRequest, made: Package) -> Change:
     """Return the Change that adds the record, and beside it the package to the letter."""
     subject = asked.task or next(iter(asked.lines["immediate"]), asked.reason)
     title = one_line(f"To {asked.to_agent_id}: {_SOURCE.sub('', subject)}")
@@ -190,7 +195,7 @@ def _recorded(memory: Memory, ids: Ids, asked: HandoffRequest, made: Package) ->
         "expertise_match": made.expertise,
         "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
     }
-    change = create.create(memory, ids.anew(), None, create.Draft(kind=HANDOFF, values=values, content=content))
+    change = create.create(memory, sequence.anew(), None, create.Draft(kind=HANDOFF, values=values, content=content))
     package = Write(package_path(change.writes[0].path), made.pack.text)
     return msgspec.structs.replace(change, writes=(change.writes[0], package))
 

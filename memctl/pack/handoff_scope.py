@@ -245,8 +245,9 @@ def _reasons(
     """Return why which records must be in the package, by their paths, the most important first."""
     weighty = sorted(subject.known, key=lambda r: (-items.weight(r), r.timestamp, r.id))
     reasons = [(record, _reason(snapshot, now, record)) for record in weighty]
-    reasons += [(record, CHANGED) for record in _changed_since(subject, sources)]
     found = [(record, why) for record, why in reasons if why in kind.reasons]
+    if CHANGED in kind.reasons:
+        found += [(record, CHANGED) for record in _changed_since(subject, sources)]
     tasks = subject.tasks
     if bearing:
         tasks, found = tasks[:1], [(record, RELEVANT) for record in bearing]

@@ -147,6 +147,7 @@ def left(record: Record) -> Left:
 # POSSIBLE on it may: of all that match less well there one in a hundred is relevant, of what is between one in twelve.
 CLOSE, POSSIBLE = 0.7, 0.55
 _MOST = 3  # of them
+_RANKED = 500  # results that a task puts in order: more than a pack has room for, and all are read
 
 
 class Bearing(msgspec.Struct, frozen=True):
@@ -179,7 +180,7 @@ def search(snapshot: Snapshot, task: str, now: str) -> list[Result]:
         return []
     from memctl.search import ranking  # most packs are about no task
 
-    return ranking.search(snapshot, task, now, Filters())
+    return ranking.search(snapshot, task, now, Filters(), most=_RANKED)
 
 
 def places(ranked: Sequence[Result]) -> list[Result]:

@@ -183,7 +183,7 @@ def judge(unit: Unit) -> UnitVerdict:
         return UnitVerdict(drops=WORDLESS)
     if unit.form == SENTENCE and sentences.is_filler(unit.text):
         return UnitVerdict(drops=EMPTY)
-    text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lstrip('"\u201c')
     below = _below(unit.heading[:_HEADING]) if unit.heading else ""
     own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)
     is_binding = _BINDING_WORDS.search(text) is not None or (not own and keeps in _WEIGHTY)
@@ -213,7 +213,7 @@ def _reason(sentence: str) -> str:
     """Return why a sentence does not belong into a summary, or ""."""
     if _ASIDE_WORDS.search(sentence):
         return ASIDE
-    role, stated = role_of(sentence), sentences.stated(sentence)
+    role, stated = role_of(sentence), sentences.kind_of(sentence)
     is_rejected = role == labels.ALTERNATIVE or stated == sentences.REJECTED or _ALTERNATIVE_WORDS.search(sentence)
     if stated == sentences.DECISION and not is_rejected:
         return ""
@@ -228,7 +228,7 @@ def _reason(sentence: str) -> str:
 def _class_of(text: str) -> str:
     """Return what a sentence is kept for: the first of ORDER that its words speak for."""
     classes = (
-        (DECISION, _DECISION_WORDS.search(text) or sentences.stated(text) == sentences.DECISION),
+        (DECISION, _DECISION_WORDS.search(text) or sentences.kind_of(text) == sentences.DECISION),
         (CONSTRAINT, _CONSTRAINT_WORDS.search(text)),
         (PROBLEM, _PROBLEM_WORDS.search(text) and not _NO_PROBLEM_WORDS.search(text)),
         (ACTION, _ACTION_WORDS.search(text)),

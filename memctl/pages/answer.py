@@ -48,7 +48,7 @@ def indirect(snapshot: Snapshot, found: Why) -> Indirect:
         snapshot,
         related.RelatedQuery(None, frozenset([path]), sections, shares),
         Filters(),
-        [record for record in snapshot.records if record.path in shares and record.id not in known],
+        [record for record in snapshot.catalogue.at(shares) if record.id not in known],
     )
     return Indirect(of_places, [one.record for one in likely[:_ENOUGH] if one.score >= _LIKELY])
 

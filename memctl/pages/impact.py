@@ -165,8 +165,8 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
         about = [referral.page for path in _names(change) for referral in referred[path]]
         details = [page for section in sections for page in snapshot.outline.details_of(section.id)]
         kind = row or next((rows[path] for path in _names(change) if path in rows), "")
-        kind = kind or _judged(change, bool(sections))
-        found.append(Reach(change, kind, _unique_pages([*sections, *about, *details]), bool(sections or about)))
+        kind = kind or _row_of(change, bool(sections))
+        found.append(Reach(change, kind, _in_page_order([*sections, *about, *details]), bool(sections or about)))
     for change in own:
         record = records.get(change.path)
         listed = record is not None and any(covered[path] or referred[path] for path in _code_of(record))
@@ -178,7 +178,7 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
     """Return the levels that files with one row of the matrix reach, from 4 to 1."""
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
-    for page in _unique_pages(page for item in reaches for page in item.pages):
+    for page in _in_page_order(page for item in reaches for page in item.pages):
         if page.kind.level > 1:
             shown.setdefault(page.kind.level, []).append(document_of(page))
     return [
@@ -193,7 +193,7 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
 
 def pages_of(reaches: Iterable[Reach]) -> list[Page]:
     """Return the pages that changed files affect."""
-    return list(_unique_pages(page for item in reaches for page in item.pages))
+    return list(_in_page_order(page for item in reaches for page in item.pages))
 
 
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
@@ -219,7 +219,7 @@ def _lines_above(snapshot: Snapshot, page: Page) -> int:
     return text.count("\n", 0, len(text) - len(page.body))
 
 
-def _judged(change: FileChange, is_covered: bool) -> str:
+def _row_of(change: FileChange, is_covered: bool) -> str:
     """Return the row of the matrix for a file whose kind of change nobody named."""
     if change.status == ADDED and is_covered:
         return FEATURE
@@ -277,7 +277,7 @@ def _code_of(record: Record) -> list[str]:
     return [ref.partition(":")[0] for ref in record.code_refs]
 
 
-def _unique_pages(found: Iterable[Page]) -> tuple[Page, ...]:
+def _in_page_order(found: Iterable[Page]) -> tuple[Page, ...]:
     unique = {page.path: page for page in found}
     return tuple(sorted(unique.values(), key=lambda page: (pages.sort_key(page.id), page.path)))
 

@@ -81,10 +81,10 @@ def follow(
     known = _History(memory, file, {path for path, _ in wanted})
     made = {key: known.recorded(*key) for key in wanted}
     versions = _Versions(memory, file, known, [(made[key], where.path) for key, where in wanted.items()])
-    return {key: _followed(versions, where, made[key]) for key, where in wanted.items()}
+    return {key: _line_reference(versions, where, made[key]) for key, where in wanted.items()}
 
 
-def _followed(versions: _Versions, where: _Where, made: int | None) -> LineReference:
+def _line_reference(versions: _Versions, where: _Where, made: int | None) -> LineReference:
     lines = where.lines
     if made is None:  # it was recorded just now, about what is there now
         return LineReference(lines, now=lines if where.path == versions.file.path else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -152,8 +152,8 @@ def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: in
     own = next((cause.touch for cause in causes if cause.is_here), None)
     session, made = _session_of(memory, own) if own is not None and not at else ("", ())
     known = {item.id for item in records}
-    by_id = {record.id: record for record in snapshot.records} if made else {}
-    of_session = tuple(by_id[name] for name in made if name in by_id and name not in known)
+    found = (snapshot.find(name) for name in made if name not in known)
+    of_session = tuple(record for record in found if record is not None)
     return Why(
         asked=asked,
         sections=sections,
@@ -307,21 +307,22 @@ def _records(
     current = snapshot.files.names()
     former = {cause.touch.path for cause in causes if cause.touch.path not in current} - {asked.path}
     names = (asked.path, *former)
-    about = [  # of 10,000 records some: what is looked at more closely below
+    folders = [str(folder) for folder in PurePosixPath(asked.path).parents][:-1]
+    referring = snapshot.catalogue.referring([*map(code_path, names), *folders, *(f"{folder}/" for folder in folders)])
+    about = [
         (record, ref)
-        for record in snapshot.records
+        for record in referring
         for ref in record.code_refs
         if ref.startswith(names) or asked.path.startswith(ref)
     ]
-    followed = _followed(memory, snapshot, asked, about, former, text, at)
+    followed = _line_references(memory, snapshot, asked, about, former, text, at)
     for record, ref in about:
         if (reason := _about(ref, asked, former, followed.get((record.path, ref)))) is not None:
             reasons.setdefault(record.id, []).append(reason)
     in_text = [(number, match) for number, line in enumerate(text.split("\n"), 1) for match in _NAMED.finditer(line)]
     wanted = {match[0] for _, match in in_text}.union(*(cause.records for cause in causes))
     known = {record.id: record for record, _ in about}
-    for record in snapshot.records if wanted else ():
-        known.update((name, record) for name in (record.id, *record.aliases) if name in wanted)
+    known |= {name: one for name in wanted if (one := snapshot.find(name)) is not None}
     known |= {record.id: record for record in known.values()}
     for number, match in in_text:
         distance = abs(number - asked.line) if asked.line else 0
@@ -336,7 +337,7 @@ def _records(
     return tuple(sorted(found, key=_weight))
 
 
-def _followed(
+def _line_references(
     memory: Memory,
     snapshot: Snapshot,
     asked: FileQuery,

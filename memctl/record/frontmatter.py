@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import timestamps
 from memctl.record.errors import CONFLICT, Fault, InvalidRecord, Malformed
 from memctl.text.lazy_regex import lazy_regex
 
@@ -266,6 +265,8 @@ def _quoted(text: str) -> str:
 
 def _exists(moment: str) -> bool:
     """Return whether YAML readers that convert times will find a valid date."""
+    from memctl.record import timestamps  # who only reads needs none
+
     try:
         timestamps.parse(moment)
     except ValueError:

@@ -23,7 +23,7 @@ _STAND_IN = lazy_regex(
 )
 
 
-_LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\$\[(\d+)\]`)?")
+_LENGTH = lazy_regex(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\$\[(\d+)\](?:\.\w+)?`)?")
 
 
 class Wrong(MemctlError):

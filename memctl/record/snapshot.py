@@ -9,11 +9,11 @@ from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids
 from memctl.record.errors import Fault, InvalidRecord, Malformed
 from memctl.record.record import Record
-from memctl.record.withheld import Withheld
 
 if TYPE_CHECKING:
     from memctl.record.pages import Outline
     from memctl.record.source import Catalogue, Files, Source, Texts
+    from memctl.record.withheld import Withheld
 
 
 def body_of(text: str, path: str) -> str:
@@ -29,12 +29,19 @@ class Snapshot:
 
     def __init__(self, source: Source, withheld: Withheld | None = None) -> None:
         self._source = source
-        self.withheld = withheld or Withheld()
+        self._withheld = withheld
         self.source = source.name
         self.config = source.config
         self.prefix = source.prefix
         self.read = source.read
         self.names = source.names
+
+    @cached_property
+    def withheld(self) -> Withheld:
+        """What is left out of the memory for whoever reads it."""
+        from memctl.record.withheld import Withheld  # mostly nothing is
+
+        return self._withheld or Withheld()
 
     @cached_property
     def open_records(self) -> tuple[Record, ...]:

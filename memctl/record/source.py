@@ -60,9 +60,9 @@ class Texts(Protocol):
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         """Return what entries are linked with: pairs of an entry's number and the key of a record or of its page."""
 
-    def paths(self, query: str) -> list[str]:
-        """Return the path of each entry that matches a query; each heading of a page and section of a session is an
-        entry."""
+    def paths(self, query: str, most: int | None = None) -> list[str]:
+        """Return the path of each entry that matches a query, at most `most`; each heading of a page and section
+        of a session is an entry."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """Return the words of a query that occur nowhere, each with the words searched in its place."""
@@ -138,8 +138,11 @@ class Catalogue(Protocol):
     def at(self, paths: Iterable[str]) -> list[Record]:
         """Return the records at some paths, with the retrievals of this clone; paths without a record are left out."""
 
-    def refused(self, conditions: Iterable[Condition]) -> set[str]:
-        """Return the paths of the records that do not meet all conditions."""
+    def referring(self, files: Iterable[str]) -> list[Record]:
+        """Return the records with a code reference to some files or folders, whichever line of them it names."""
+
+    def refused(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
+        """Return those of some paths whose records do not meet all conditions."""
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         """Return the record with the latest timestamp."""

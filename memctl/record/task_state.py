@@ -181,13 +181,7 @@ def steps(
 ) -> tuple[Step, ...]:
     """Return steps by their status, each once: of a step that is given twice the most advanced status counts."""
     found: dict[str, Step] = {}
-    given: tuple[tuple[Status, Iterable[str]], ...] = (
-        (DONE, done),
-        (CLAIMED, claimed),
-        (IN_PROGRESS, in_progress),
-        (PLANNED, planned),
-    )
-    for status, texts in given:
+    for status, texts in zip(PROGRESS[::-1], (done, claimed, in_progress, planned), strict=True):
         for text in texts:
             found.setdefault(key(text), Step(text, status))
     return tuple(found.values())

@@ -7,6 +7,7 @@ code compares them directly and never builds a datetime.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
 from memctl.errors import USAGE, MemctlError
@@ -117,3 +118,17 @@ def _naive(moment: str) -> datetime:
 
 def _text(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")[:19] + "Z"
+
+
+def fixed_now(environ: Mapping[str, str]) -> str | None:
+    """MEMCTL_NOW in canonical form, or None."""
+    value = environ.get("MEMCTL_NOW", "").strip()
+    if not value:
+        return None
+    try:
+        moment = parse(value)
+    except ValueError:
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {ALLOWED}", USAGE) from None
+    if to_epoch(moment) < 0:
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is before 1970, and Git can't date a commit so", None, USAGE)
+    return moment

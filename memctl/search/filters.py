@@ -35,34 +35,25 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
     def keep(self, records: Iterable[Record]) -> list[Record]:
         """Return the records that have what the filter asks for, in their order."""
-        kept = list(records)
-        for field, test, value in self.conditions():
-            passes, read = _TESTS[test], attrgetter(field)
-            kept = [record for record in kept if passes(read(record), value)]
-        return kept
+        tests = [(attrgetter(field), _TESTS[test], value) for field, test, value in self.conditions()]
+        return [record for record in records if all(passes(read(record), value) for read, passes, value in tests)]
 
     def conditions(self) -> Iterator[Condition]:
         """Yield a test for each field that asks for something; first the test that most often fails."""
         if self.archived is not None:
             yield "is_archived", "is", self.archived
-        if self.types:
-            yield "memory_type", "in", self.types
-        if self.statuses:
-            yield "status", "in", self.statuses
-        if self.severities:
-            yield "severity", "in", self.severities
-        if self.importance_gte:
-            yield "importance", ">=", self.importance_gte
-        if self.since:
-            yield "timestamp", ">=", self.since
-        if self.until:
-            yield "timestamp", "<=", self.until
-        if self.agent:
-            yield "agent_id", "is", self.agent
-        if self.section:
-            yield "section", "below", self.section
-        for tag in self.tags:
-            yield "tags", "has", tag
+        yield from (condition for condition in self._asked() if condition[2])
+
+    def _asked(self) -> Iterator[Condition]:
+        yield "memory_type", "in", self.types
+        yield "status", "in", self.statuses
+        yield "severity", "in", self.severities
+        yield "importance", ">=", self.importance_gte
+        yield "timestamp", ">=", self.since
+        yield "timestamp", "<=", self.until
+        yield "agent_id", "is", self.agent
+        yield "section", "below", self.section
+        yield from (("tags", "has", tag) for tag in self.tags)
 
 
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {

@@ -116,7 +116,7 @@ def search(
         missing = len(found) if most is None else min(most - len(ranked), len(found))
         least = found[missing - 1].share * weights["text"]
         read = sum(one.share >= least for one in found)
-        ranked += _results(snapshot, found[:read], filters, now, weights)
+        ranked += _results(snapshot, found[:read], filters, now, weights, reads_all=most is None and read > _FEW)
         ranked.sort(key=lambda result: (-result.score, result.id, result.number))
         ranked, found = _one_a_session(ranked), found[read:]
     if most is not None and are_enough and len(ranked) < most:  # the filter accepts few of the best matches
@@ -124,13 +124,17 @@ def search(
     return _named_first(snapshot, query, ranked[:most], weights["text"])
 
 
-def count(snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL) -> int:
-    """Return how many results `search` has without a limit, from the words alone."""
-    refused = snapshot.catalogue.refused(filters.conditions())
-    paths = [path for path in snapshot.texts.paths(query) if path not in refused]
+def count(
+    snapshot: Snapshot, query: str, filters: Filters = ANY, kinds: Collection[str] = ALL, most: int | None = None
+) -> tuple[int, bool]:
+    """Return how many results `search` has without a limit, from the words alone, and whether that is all: with `most`
+    no more than so many entries that match are counted."""
+    matching = snapshot.texts.paths(query, most)
+    refused = snapshot.catalogue.refused(filters.conditions(), set(matching))
+    paths = [path for path in matching if path not in refused]
     found = Counter(_KIND_IN.get(path.partition("/")[0], PAGE) for path in paths)
     found[SESSION] = len({path for path in paths if path.startswith(f"{SESSIONS}/")})
-    return sum(found[kind] for kind in _kinds(filters, kinds))
+    return sum(found[kind] for kind in _kinds(filters, kinds)), len(matching) != most
 
 
 def _kinds(filters: Filters, kinds: Collection[str]) -> Collection[str]:
@@ -175,11 +179,17 @@ def _of_best(found: Sequence[Match]) -> list[Match]:
 
 
 def _results(
-    snapshot: Snapshot, found: Sequence[Match], filters: Filters, now: str, weights: Mapping[str, float]
+    snapshot: Snapshot,
+    found: Sequence[Match],
+    filters: Filters,
+    now: str,
+    weights: Mapping[str, float],
+    *,
+    reads_all: bool,
 ) -> list[Result]:
     """Return the results that some matches are, but for records that a filter does not accept."""
     paths = {one.hit.path for one in found if one.hit.kind in KINDS}
-    records = snapshot.catalogue.at(paths) if len(paths) <= _FEW else snapshot.records
+    records = snapshot.records if reads_all else snapshot.catalogue.at(paths)
     kept = {record.path: record for record in filters.keep(records) if record.path in paths}
     titles = snapshot.texts.titles([one.hit.number for one in found if one.hit.kind in PLACES])
     return [
@@ -198,12 +208,12 @@ def _named_first(snapshot: Snapshot, query: str, ranked: list[Result], most: flo
     named = [one for one in ranked[:_NAMED] if _is_called(snapshot, one, name)]
     if not named:
         return ranked
-    lifted = [_scaled(one, 1 / one.match) for one in named]
+    lifted = [_scale(one, 1 / one.match) for one in named]
     lifted.sort(key=lambda one: (-one.score, one.id))
-    return [*lifted, *(_scaled(one, most) for one in ranked if one not in named)]
+    return [*lifted, *(_scale(one, most) for one in ranked if one not in named)]
 
 
-def _scaled(result: Result, factor: float) -> Result:
+def _scale(result: Result, factor: float) -> Result:
     """Return a result that matches so many times as well."""
     values = {name: getattr(result, name) * factor for name in _SCALED}
     return msgspec.structs.replace(result, **values)
@@ -217,14 +227,10 @@ def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:
 
 
 def _one_a_session(ranked: Sequence[Result]) -> list[Result]:
-    seen: set[str] = set()
-    kept = []
-    for result in ranked:
-        if result.kind != SESSION or result.id not in seen:
-            kept.append(result)
-        if result.kind == SESSION:
-            seen.add(result.id)
-    return kept
+    best: dict[str | tuple[str, int], Result] = {}
+    for result in ranked:  # what only a model finds has no number
+        best.setdefault(result.id if result.kind == SESSION else (result.path, result.number), result)
+    return list(best.values())
 
 
 def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:

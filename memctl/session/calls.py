@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from memctl.record.task_state import CREATED, DELETED, MODIFIED, READ
 from memctl.session import file_actions
 from memctl.session.file_actions import WRITTEN, FileAction
+from memctl.text.lazy_regex import lazy_regex
 
 # Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.
 _SHELL = "shell"
@@ -29,6 +30,11 @@ _PATHS = (
     "files",
 )  # fmt: skip
 _EDITOR = {"create": WRITTEN, "view": READ, "str_replace": MODIFIED, "insert": MODIFIED, "undo_edit": MODIFIED}
+
+_LONGEST = 50_000  # characters of a command in which the message of a commit is looked for
+_COMMIT = lazy_regex(r"\bgit (?:-\S+ (?:[^-\s]\S* )?){0,20}commit\b")
+_HERE = lazy_regex(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
+_MESSAGE = lazy_regex(r"(?:-[a-z]*m|--message)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
 
 
 class ToolCall(Protocol):
@@ -83,6 +89,18 @@ def command_of(arguments: Mapping[str, Any]) -> str:
 
         return join(words)
     return given if isinstance(given, str) else ""
+
+
+def commit_message(arguments: Mapping[str, Any]) -> str:
+    """Return the message of the commit that a call makes, "" if it makes no commit or gives no message."""
+    command = command_of(arguments)[:_LONGEST]
+    start = _COMMIT.search(command) if "commit" in command else None
+    if start is None:
+        return ""
+    rest = command[start.end() :]
+    if here := _HERE.search(rest):
+        return re.split(rf"\n[ \t]*{here[1]}\b", rest[here.end() :], maxsplit=1)[0].strip()
+    return "\n\n".join(one or other for one, other in _MESSAGE.findall(rest)).strip()
 
 
 def _paths(given: Mapping[str, Any]) -> Iterator[str]:

@@ -80,7 +80,7 @@ def of_edit(path: str, old: str, new: str) -> str:
         ("changes", [name for name in after if name in before and before[name] != after[name]]),
         ("removes", [name for name in before if name not in after]),
     ]
-    words = ", ".join(f"{verb} {_listed(names)}" for verb, names in named if names)
+    words = ", ".join(f"{verb} {_join_names(names)}" for verb, names in named if names)
     added, removed = _difference(old, new)
     if not words and added:
         words = _quoted(cut(added[0].strip(), _LONGEST))
@@ -94,7 +94,7 @@ def of_file(path: str, text: str) -> str:
     lines = text.count("\n") + (not text.endswith("\n")) if text else 0
     size = f"{lines:,} line{'s' if lines != 1 else ''}"
     names = list(_blocks(path, text))
-    return f"defines {_listed(names)}; {size}" if names else size
+    return f"defines {_join_names(names)}; {size}" if names else size
 
 
 def of_patch(path: str, lines: Sequence[str]) -> str:
@@ -104,7 +104,7 @@ def of_patch(path: str, lines: Sequence[str]) -> str:
     return of_edit(path, old, new)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return ", ".join(names[:_MOST]) + more
 

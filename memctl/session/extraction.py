@@ -13,10 +13,11 @@ from functools import cache, lru_cache
 import msgspec
 
 from memctl.record.required_text import is_said
-from memctl.session import calls, dialogue, edits
-from memctl.statements import cues, labels, lines, plans, reader, sentences, units
-from memctl.statements.dialogue import USER, FreeStatement
+from memctl.session import calls, edits
+from memctl.statements import cues, dialogue, labels, lines, plans, reader, sentences, units
+from memctl.statements.dialogue import USER, FreeStatement, Turn
 from memctl.statements.statement import Statement
+from memctl.text.lazy_regex import lazy_regex
 from memctl.text.markdown import one_line
 from memctl.text.similar import comparable
 from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
@@ -55,7 +56,9 @@ _TOPIC = 3  # words of a title that only says what was decided on
 _MOST_SAID = 3  # learnings or issues of a shorter message
 _REPAIR = re.compile(r"\W*(?:fix|add|remove|update|replace|handle)(?:e?d|es|s)?\b", re.IGNORECASE)
 CHOSEN = "The user chose it."  # why, where the agent asked
-_SAYS_MOST = {labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson"}
+_SAYS_MOST = {
+    labels.DECISION: "decision", labels.ISSUE: "description", labels.LEARNING: "lesson", labels.DETAIL: "detail",
+}  # fmt: skip
 _OF_STATE = {"status": labels.STATE, "blockers": labels.BLOCKER} | dict.fromkeys(
     ("next_actions", "substeps_remaining"), labels.NEXT
 )
@@ -63,11 +66,18 @@ _SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of 
 _LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
 _PLACEHOLDER = "[Evicted: "  # how what stands for an evicted message begins (rules.md#window-eviction)
 _MOST = 200_000  # characters of what is said; more is pasted
+_PLAN = "ExitPlanMode"
+# How a prompt begins that the host of an agent wrote.
+_OF_HOST = lazy_regex(
+    r"\s*(?:Operation stopped by hook|Read the output file to retrieve|Full transcript available at|<bash-"
+    r"|<local-command|<task-notification|\[Request interrupted)"
+)
 
 
 class Extract(msgspec.Struct, frozen=True):
     """An extracted statement: its kind (one of the labels), its text, its reason, alternatives, and its place.
 
+    What is `explicit` is sure, and of the rest what `is_sure`: the user said it, and it was done or holds from now on.
     `source` is the kind of the event, and `line` the event's line in the transcript. A statement in code has its
     `path`, a labelled one its whole `statement`.
     """
@@ -82,6 +92,7 @@ class Extract(msgspec.Struct, frozen=True):
     path: str = ""
     statement: Statement | None = None
     line: int = 0
+    is_sure: bool = False
 
     @property
     def with_reasons(self) -> str:
@@ -95,7 +106,7 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
     """Return all that was found, in its order, each thing once."""
     events = [_without_placeholders(event) for event in events]
     free: dict[int, list[Extract]] = {}
-    for statement in dialogue.read(events):
+    for statement in dialogue.read(_turns(events)):
         free.setdefault(statement.turn, []).append(_stated_freely(statement, events[statement.turn]))
     found: dict[tuple[str, str], Extract] = {}
     is_worked = False  # whether files were changed since the last prompt
@@ -111,6 +122,31 @@ def of_events(events: Iterable[Event]) -> list[Extract]:
                 del found[key]  # said again: it counts from here
                 found[key] = one
     return [one for one in found.values() if not _is_part(one, found.values())]
+
+
+def _turns(events: Sequence[Event]) -> Iterator[Turn]:
+    """Yield what the user and the main agent said, the commits made, and the plans approved; the number of
+    each is its place."""
+    results = {event.call: event for event in events if event.kind == RESULT and event.call}
+    planned = {event.call for event in events if event.kind == CALL and event.tool == _PLAN}
+    for place, event in enumerate(events):
+        if event.agent:
+            continue
+        if event.kind == PROMPT and not _OF_HOST.match(event.text):
+            yield Turn(USER, event.text, place)
+        elif event.kind == ANSWER:
+            yield Turn(dialogue.AGENT, event.text, place)
+        elif event.kind == CALL:
+            result = results.get(event.call)
+            is_done = result is None or not result.is_error
+            message = calls.commit_message(event.arguments) if is_done else ""
+            who = dialogue.COMMIT if message else dialogue.EDIT if is_done and calls.is_edit(event) else dialogue.ACTION
+            yield Turn(who, message, place)
+        elif event.kind == RESULT and event.call in planned and not event.is_error:
+            yield Turn(USER, event.text, place)
+        elif event.kind == RESULT and isinstance(answers := event.details.get("answers"), dict):
+            asked = [answer for answer in answers.values() if isinstance(answer, str) and "?" in answer]
+            yield Turn(USER, "\n".join(asked), place)
 
 
 def _without_placeholders(event: Event) -> Event:
@@ -135,14 +171,16 @@ def _stated_freely(one: FreeStatement, event: Event) -> Extract:
     label = _LABELS[one.kind]
     reason = one.reason or (CHOSEN if one.by == USER and label == labels.DECISION else "")
     source = PROMPT if one.by == USER else ANSWER
-    return Extract(label, one.text, False, reason, one.alternatives, source, event.moment, line=event.line)
+    return Extract(
+        label, one.text, False, reason, one.alternatives, source, event.moment, line=event.line, is_sure=one.is_sure
+    )
 
 
 def _of_event(event: Event, *, is_worked: bool) -> Iterator[Extract]:
     if event.kind == CALL:
         yield from _todos(event)
     elif event.kind == RESULT:
-        yield from _answered(event)
+        yield from _choices(event)
     elif event.kind in (PROMPT, ANSWER, DIGEST) and not (event.kind == PROMPT and _is_given(event)):
         made: Sequence[Extract] = _labelled(event.text)
         if event.kind == DIGEST:
@@ -173,9 +211,10 @@ def _reported(made: Sequence[Extract], text: str, *, is_worked: bool) -> Sequenc
     joined = list[Extract]()
     for label, allowed in ((labels.LEARNING, most), (labels.ISSUE, most), (labels.DECISION, _MOST_SAID)):
         several = [one for one in made if one.label == label and not (one.reason or one.alternatives)]
+        several = [one for one in several if not (one.statement and one.statement.kind == labels.DETAIL)]
         if len(several) > allowed:
             whole = "; ".join(one.text.rstrip(".") for one in several)[:_LONG]
-            joined.append(msgspec.structs.replace(several[0], text=whole, statement=None))
+            joined.append(msgspec.structs.replace(several[0], text=whole, statement=None, explicit=False))
             made = [one for one in made if one not in several]
     return [*made, *joined]
 
@@ -262,7 +301,7 @@ def _all_said(text: str) -> tuple[Extract, ...]:
     found: list[Extract] = []
     is_after_decision = False
     for sentence in _each_sentence(text):
-        stated = sentences.stated(sentence)
+        stated = sentences.kind_of(sentence)
         made = list(_of_sentence(sentence, stated))
         if is_after_decision and made and stated == sentences.REJECTED:
             found[-1] = msgspec.structs.replace(found[-1], alternatives=(*found[-1].alternatives, sentence))
@@ -274,8 +313,12 @@ def _all_said(text: str) -> tuple[Extract, ...]:
 
 def _each_sentence(text: str) -> Iterator[str]:
     """Yield the sentences of a text, and cells of its tables, that stand under no label; "" for anything else."""
+    whole = [made for made in reader.read(text) if made.kind in _SAYS_MOST]
+    labelled = {line for made in whole for line in range(made.line, made.end + 1)}
     for unit in units.units(text):
-        if unit.form == units.TABLE:
+        if unit.line in labelled:
+            yield ""
+        elif unit.form == units.TABLE:
             yield from (
                 row.text
                 for row in lines.lines_of(unit.text)
@@ -309,11 +352,11 @@ def _todos(event: Event) -> Iterator[Extract]:
     names = ("file_path", "path", "notebook_path")
     path = next((event.arguments[k] for k in names if isinstance(event.arguments.get(k), str)), "")
     for match in (match for text in edits.texts_written(event) for match in _TODO.finditer(text)):
-        text = one_line(match[1].rstrip("*/->) "))[:_LONG]
+        text = one_line(match[1].rstrip("*/->): "))[:_LONG]
         yield Extract(labels.TODO, text, True, source=CALL, moment=event.moment, path=path, line=event.line)
 
 
-def _answered(event: Event) -> Iterator[Extract]:
+def _choices(event: Event) -> Iterator[Extract]:
     """Yield what the user chose when the agent asked (AskUserQuestion): the answer, with the question behind it."""
     answers = event.details.get("answers")
     for question, answer in answers.items() if isinstance(answers, dict) else ():

@@ -30,6 +30,7 @@ _TELLS_WHAT = (
     r"rspec \./\S+:\d+ .+",
     r"\S+?\(\d+,\d+\): error [A-Z]+\d+: .+",  # tsc, msbuild
     r"\S+:\d+:\d+ - error TS\d+: .+",
+    r"(?:\[[\w:.-]+\] )?\S+\.\w{1,5}:\d+:\d+: (?!warning|note|info|help)\S.*",  # go, golangci-lint, swiftc
     r"\S+:\d+(?::\d+)?: (?:fatal )?[Ee]rror: .+",  # gcc, clang, javac, mypy
     r"\S+:\d+:\d+: [A-Z]{1,4}\d{3,4} .+",  # ruff, flake8
     r"[ \t]{1,9}\d+:\d+ {1,9}error .+",  # eslint
@@ -124,7 +125,7 @@ _TELLING = re.compile(
 _MISUSED = re.compile(
     r"no such file or directory|file does not exist|command not found|no matches found|not a git repository"
     r"|(?:unknown|unrecognized|invalid|no such) (?:\w+ )?(?:flag|option|argument|command|subcommand|linter)|\busage:"
-    r"|can't (?:combine|be used)|^the command is terminated",
+    r"|can't (?:combine|be used)|^the command is terminated|would be overwritten by",
     re.IGNORECASE,
 )
 # How a host says that a call was not made: it was refused, or one beside it failed.
@@ -162,7 +163,7 @@ def of_events(events: Sequence[Event]) -> list[Failure]:
     A message that only counts gives way to the next one of its step.
     """
     found: dict[tuple[str, str], Failure] = {}
-    for event, call in _answered(events):
+    for event, call in _results(events):
         step = steps.of_call(call)
         if is_failure(event, call):
             said = message(event.text)
@@ -189,7 +190,7 @@ def succeeded(events: Sequence[Event]) -> frozenset[str]:
     """Return the steps that succeeded the last time they were tried: as written, and by their keys those
     beside them."""
     last: dict[str, tuple[str, bool]] = {}
-    for event, call in _answered(events):
+    for event, call in _results(events):
         step, is_good = steps.of_call(call), not is_failure(event, call)
         if is_good:
             last |= {name: (name, True) for name in steps.of_success(call)}
@@ -197,7 +198,7 @@ def succeeded(events: Sequence[Event]) -> frozenset[str]:
     return frozenset(step for step, is_good in last.values() if is_good)
 
 
-def _answered(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
+def _results(events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
     """Yield the results, each with its call."""
     called = {event.call: event for event in events if event.kind == CALL and event.call}
     for event in events:

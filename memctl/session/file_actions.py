@@ -43,7 +43,7 @@ def patched(text: str, cwd: str) -> Iterator[FileAction]:
     last = ""
     for match in _OURS.finditer(text):
         if match[3]:
-            yield from _moved(last, match[3], cwd)
+            yield from _rename(last, match[3], cwd)
         else:
             last = match[2]
             yield FileAction(last, _VERBS[match[1]], cwd)
@@ -54,10 +54,10 @@ def patched(text: str, cwd: str) -> Iterator[FileAction]:
         elif after == _NOTHING:
             yield FileAction(before, DELETED, cwd)
         else:
-            yield from _moved(before, after, cwd)
+            yield from _rename(before, after, cwd)
 
 
-def _moved(before: str, after: str, cwd: str) -> Iterator[FileAction]:
+def _rename(before: str, after: str, cwd: str) -> Iterator[FileAction]:
     yield FileAction(before, DELETED, cwd, f"moved to {after}")
     yield FileAction(after, CREATED, cwd, f"moved from {before}")
 

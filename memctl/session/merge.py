@@ -161,7 +161,7 @@ def merge_versions(base: str, ours: str, theirs: str, counter: Counter, *, prefe
         return Merged(ours)
     if ours == base:
         return Merged(theirs)
-    before, one, other = (_parsed(frontmatter.clean_newlines(text)) for text in (base, ours, theirs))
+    before, one, other = (_parse(frontmatter.clean_newlines(text)) for text in (base, ours, theirs))
     if one is None or other is None or one.id != other.id:
         return _lines(base, ours, theirs, prefer)
     earlier, later = sorted((one, other), key=_order)
@@ -200,7 +200,7 @@ def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Co
     return session_page.render(trim.alone(made, counter))
 
 
-def _parsed(text: str) -> SessionPage | None:
+def _parse(text: str) -> SessionPage | None:
     try:
         found = session_page.parse(text, "")
     except InvalidRecord:

@@ -17,7 +17,7 @@ from memctl.session.file_actions import MODIFIED, READ
 from memctl.session.grades import Dimension
 from memctl.session.page_builder import text
 from memctl.session.probes import ARTIFACT, Probe
-from memctl.session.trim import Fitted
+from memctl.session.trim import FittedPage
 from memctl.text.similar import comparable
 
 _FILLED = ("Context awareness", "Artifact trail", "Completeness", "Continuity")
@@ -29,7 +29,7 @@ def below_target(page: SessionPage, asked: Sequence[Probe]) -> list[Dimension]:
     return [one for one in found if one.name in _FILLED and one.is_met is False]
 
 
-def fill(fitted: Fitted, whole: SessionPage, asked: Sequence[Probe]) -> Fitted:
+def fill(fitted: FittedPage, whole: SessionPage, asked: Sequence[Probe]) -> FittedPage:
     """Return a page that was made to fit, with what it lacks of the `whole` one where that puts it below a target."""
     page = session_page.with_trail(fitted.page, fitted.trail) if fitted.trail else fitted.page
     if not below_target(page, asked):
@@ -43,8 +43,8 @@ def fill(fitted: Fitted, whole: SessionPage, asked: Sequence[Probe]) -> Fitted:
     files = _with_rows(holder, whole, (one for one in missing if one.kind == ARTIFACT))
     if fitted.trail:
         trail = msgspec.structs.replace(fitted.trail, files=files)
-        return Fitted(msgspec.structs.replace(fitted.page, lines=lines), trail)
-    return Fitted(msgspec.structs.replace(fitted.page, lines=lines, files=files))
+        return FittedPage(msgspec.structs.replace(fitted.page, lines=lines), trail)
+    return FittedPage(msgspec.structs.replace(fitted.page, lines=lines, files=files))
 
 
 def _line(probe: Probe, heading: str, whole: SessionPage) -> str:

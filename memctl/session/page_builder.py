@@ -44,8 +44,8 @@ def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
             session_page.STATE: tuple(_state(summary)),
             session_page.NEXT: tuple(map(text, summary.next_steps)),
             session_page.SAID: tuple(dict.fromkeys(map(text, summary.said))),
-            session_page.ISSUES: tuple(map(_said, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
-            session_page.LEARNINGS: tuple(map(_said, summary.having(labels.LEARNING))),
+            session_page.ISSUES: tuple(map(_finding, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
+            session_page.LEARNINGS: tuple(map(_finding, summary.having(labels.LEARNING))),
             session_page.ERRORS: tuple(map(_failure, summary.errors)),
         },
     )
@@ -117,7 +117,7 @@ def _decision(found: Extract, summary: SessionSummary) -> str:
     return " — ".join(parts) + _mark(found)
 
 
-def _said(found: Extract) -> str:
+def _finding(found: Extract) -> str:
     kind = {labels.BLOCKER: "Blocker: ", labels.TODO: "TODO: "}.get(found.label, "")
     where = f" ({session_page.span(_path(found.path))})" if found.path else ""
     return f"{kind}{text(found.text)}{where}{_mark(found)}"

@@ -26,7 +26,7 @@ from memctl.session.active import Running
 from memctl.session.probes import Probe
 from memctl.session.proposals import Proposal
 from memctl.session.summary import SessionSummary
-from memctl.session.trim import Fitted
+from memctl.session.trim import FittedPage
 from memctl.store import batches, files, load, lock, sessions_ref
 from memctl.store.journal import PENDING
 from memctl.store.memory import Memory
@@ -131,7 +131,7 @@ def title(identifier: str, form: str, files: int, turns: int) -> str:
     return told if form == GIT else f"{told}, {turns:,} turn{'s' if turns != 1 else ''}"
 
 
-def replacement(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[list[Write], list[Delete]]:
+def replacement(memory: Memory, old: Mapping[str, str], new: FittedPage) -> tuple[list[Write], list[Delete]]:
     """Return the writes and deletions that replace the files of a page; raises MemctlError if one is too large."""
     texts = new.texts
     for path, text in texts.items():
@@ -144,12 +144,14 @@ def replacement(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[li
     return writes, [Delete(path, text) for path, text in old.items() if path not in texts]
 
 
-def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None, asked: Sequence[Probe] = ()) -> Fitted:
+def page_of(
+    memory: Memory, summary: SessionSummary, old: SessionPage | None, asked: Sequence[Probe] = ()
+) -> FittedPage:
     """Return the page of a summary, merged with an older one, within its budget; what it is asked comes before the
     budget."""
     whole = page_builder.compose(summary, memory.config.project, memory.now)
     if old is not None:
-        whole = _merged(old, whole, summary)
+        whole = _merge(old, whole, summary)
     fitted = fit_page(memory, whole)
     if not asked:
         return fitted
@@ -158,7 +160,7 @@ def page_of(memory: Memory, summary: SessionSummary, old: SessionPage | None, as
     return missing_facts.fill(fitted, whole, asked)
 
 
-def _merged(old: SessionPage, new: SessionPage, summary: SessionSummary) -> SessionPage:
+def _merge(old: SessionPage, new: SessionPage, summary: SessionSummary) -> SessionPage:
     """Return a page with another part of the session in it: state and next steps are those of the part that
     ended last."""
     ends = str(new.values.get("ended") or ""), str(old.values.get("ended") or "")
@@ -167,14 +169,14 @@ def _merged(old: SessionPage, new: SessionPage, summary: SessionSummary) -> Sess
     return merge.merge(old, new, summary.succeeded)
 
 
-def fit_page(memory: Memory, whole: SessionPage) -> Fitted:
+def fit_page(memory: Memory, whole: SessionPage) -> FittedPage:
     """Return a page within its budget. To count tokens takes 180 ms the first time, so one that surely fits is not
     counted: ASCII has at most .75 tokens a character for any model (logs have .40 by o200k, and a model counts 1.8
     times that)."""
     text = session_page.render(whole)
     most = len(text) + 4 * sum(not character.isascii() for character in text)
     if most <= trim.MOST_TOKENS and not whole.trail:
-        return Fitted(whole)
+        return FittedPage(whole)
     return trim.fit(whole, _counter(memory))
 
 

@@ -77,17 +77,16 @@ def _research(summary: SessionSummary) -> list[PhaseSection]:
     ]
     return [
         PhaseSection("Problem Statement", tuple(map(redacted_line, problem))),
-        PhaseSection("Key Findings", _listed(one.text for one in findings)),
-        PhaseSection("Relevant File Paths", _listed(files)),
-        PhaseSection("Constraints Discovered", _listed(one.text for one in constraints)),
+        PhaseSection("Key Findings", _items(one.text for one in findings)),
+        PhaseSection("Relevant File Paths", _items(files)),
+        PhaseSection("Constraints Discovered", _items(one.text for one in constraints)),
     ]
 
 
 def _is_constraint(one: Extract) -> bool:
     if one.statement is not None:
         return one.statement.kind == labels.DETAIL
-    wish = wishes.stated(one.text) if one.source == PROMPT else None
-    return wish is not None and wish.kind == wishes.CONSTRAINT
+    return one.source == PROMPT and bool(wishes.constraint_in(one.text))
 
 
 def _planning(events: Iterable[Event]) -> list[PhaseSection]:
@@ -127,7 +126,7 @@ def _code(text: str) -> Iterator[str]:
             yield unit.text
 
 
-def _listed(texts: Iterable[str]) -> tuple[str, ...]:
+def _items(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"- {redacted_line(text)}" for text in dict.fromkeys(texts))
 
 

@@ -156,7 +156,9 @@ def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:
         if event.kind == ANSWER or (event.kind == PROMPT and not event.agent):
             for line, outside in headings.outside_fences(event.text):
                 match = _DECISION.match(line) if outside else None
-                if match and not _is_known(match[1], known) and not is_nothing(match[1]):
+                if match and not (
+                    _is_known(match[1], known) or is_nothing(match[1]) or match[1].rstrip().endswith(":")
+                ):
                     yield _probe(DECISION, DECISIONS, match[1])
 
 

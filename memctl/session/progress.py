@@ -15,8 +15,8 @@ import msgspec
 
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.record.task_state import CLAIMED, DONE, IN_PROGRESS, PLANNED, Step, TaskState, TouchedFile, key
-from memctl.session import dialogue, steps, tasks
-from memctl.session.calls import command_of
+from memctl.session import steps, tasks
+from memctl.session.calls import commit_message
 from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.statements import labels, units, wishes
@@ -32,7 +32,6 @@ MOST_DECISIONS, MOST_ISSUES, MOST_LESSONS, MOST_ERRORS, MOST_CAME_OF = 15, 15, 1
 _MOST_STEP_WORDS = 5  # of a prompt that only asks for a step, such as "commit this and push"
 _LONGEST_GOAL = 300  # characters of a task that came before
 _LONGEST_CLAIM = 300  # characters of a sentence that may claim a step
-INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 _VERBS = (
     r"(?:done|finished|completed?|migrated|ported|converted|implemented|fixed|added|updated|removed|deleted|renamed"
     r"|written|created|moved|refactored|replaced|merged|tested|in place)"
@@ -141,11 +140,9 @@ def binding(prompt: str) -> list[str]:
     """Return what of a prompt binds whoever works on the task: what it insists on, and its first demand."""
     if len(prompt) > LONGEST_MISSION:
         return []  # most of that is pasted
-    found = [unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and INSISTS.search(unit.text)]
-    wish = wishes.stated(prompt)
-    if wish is not None and wish.kind == wishes.CONSTRAINT and not any(wish.text in one for one in found):
-        found.append(wish.text)
-    return found
+    found = [unit.text for unit in units.units(prompt) if unit.form == units.SENTENCE and wishes.insists(unit.text)]
+    demand = wishes.constraint_in(prompt)
+    return found if any(demand in one for one in found) or not demand else [*found, demand]
 
 
 def _after_call(before: Progress, event: Event, result: Event | None, by: str, line: Line) -> Progress:
@@ -156,7 +153,7 @@ def _after_call(before: Progress, event: Event, result: Event | None, by: str, l
         return before
     done = Step("-", DONE, event.moment, by, f"commit {made[0]}".strip())
     state = before.state
-    for text in _steps_named(state, dialogue.commit_message(command_of(event.arguments))):
+    for text in _steps_named(state, commit_message(event.arguments)):
         state = _with_step(state, text, done)
     return msgspec.structs.replace(before, state=state)
 
@@ -165,18 +162,18 @@ def _after_task_call(before: Progress, event: Event, by: str, line: Line) -> Pro
     """Return the state after a call that tells of the agent's list of tasks."""
     state, created = before.state, before.created
     if tasks.is_list(event.tool):
-        given = tasks.listed(event.arguments)
+        given = tasks.task_list(event.arguments)
         if given is None:
             return before
         dated = [_listed_step(step, event, by, line) for step in given if is_said(step.text)]
         steps_now = take_list(state.steps, dated)
-    elif (subject := tasks.created(event)) is not None:
+    elif (subject := tasks.new_task(event)) is not None:
         text = line(subject, LONGEST_LINE)
         created = (*created, text)
         planned = Step(text, PLANNED, evidence=TASK_LIST)
         steps_now = reach(state.steps, text, planned) if is_said(text) else state.steps
     else:
-        number, status = tasks.updated(event)
+        number, status = tasks.task_update(event)
         text = created[number - 1] if 0 < number <= len(created) else ""
         if not text or status is None:
             return before
@@ -358,6 +355,6 @@ def _commit_of(call: Event, result: Event | None) -> tuple[str, str] | None:
     """Return the commit that a call made, as far as its result names it, and its subject; None if it made none."""
     if result is None or result.is_error:
         return None
-    message = dialogue.commit_message(command_of(call.arguments))
+    message = commit_message(call.arguments)
     match = _COMMIT_MADE.search(result.text)
     return (match[1] if match else "", message.partition("\n")[0]) if message else None

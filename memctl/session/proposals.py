@@ -40,6 +40,9 @@ _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)
 class Proposal(msgspec.Struct, frozen=True):
     """A record that might be made: its type, title, front matter values, content, and whether it was labelled.
 
+    It `is_sure` if it was labelled, if the user said it and it was done or holds from now on, or if it is the state of
+    the work. What an agent puts like a decision, and a check that failed, perhaps are worth a record.
+
     `record` is the id of the record that is there already by this title, "" if none is; `line` is where the transcript
     says it, 0 if that is not one line.
     """
@@ -51,6 +54,7 @@ class Proposal(msgspec.Struct, frozen=True):
     explicit: bool
     record: str = ""
     line: int = 0
+    is_sure: bool = False
 
     def draft(self, kinds: dict[str, Kind]) -> Draft:
         values = {"title": self.title, "tags": [_TAG], **self.values}
@@ -58,12 +62,13 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
-    """Return what a summary proposes; what has a label comes first. What is a record already, by its title, says which.
+    """Return what a summary proposes; what is sure comes first. What is a record already, by its title, says which.
 
     What says nothing ("Decision: TBD") is left out, for `decide` refuses it. What is a record keeps its place: people
     name proposals by their numbers, and those must not shift when one is accepted.
     """
-    made: dict[tuple[str, str], str] = {(record.memory_type, comparable(record.title)): record.id for record in known}
+    made = {(record.memory_type, comparable(record.title)): record.id for record in known}
+    ids = set(made.values())
     where = f"Session {summary.id}"
     found = [_decision(one, where) for one in summary.having(labels.DECISION)]
     found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
@@ -73,8 +78,11 @@ def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     files = [entry.path for entry in summary.trail.having(CREATED, MODIFIED, READ)]
     found = [_with_files(one, files) if one.kind != STATE.name else one for one in found]
     new = {(one.kind, comparable(one.title)): one for one in reversed(found) if is_said(one.title)}
-    told = [msgspec.structs.replace(one, record=made.get(key, "")) for key, one in new.items()][::-1]
-    return sorted(told, key=lambda one: not one.explicit)
+    told = [
+        msgspec.structs.replace(one, record=made.get(key) or (one.record if one.record in ids else ""))
+        for key, one in reversed(new.items())
+    ]
+    return sorted(told, key=lambda one: (not one.is_sure, not one.explicit))
 
 
 def _with_files(proposal: Proposal, files: Sequence[str]) -> Proposal:
@@ -105,7 +113,15 @@ def _decision(found: Extract, where: str) -> Proposal:
     if found.alternatives:
         content["alternatives_considered"] = [redacted_line(one) for one in found.alternatives]
     values = _dated(_with_term(values), found.moment)
-    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit, line=found.line)
+    number = str(found.statement.values.get(labels.NUMBER, "")) if found.statement else ""
+    return _proposal(found, DECISION, values, content, number)
+
+
+def _proposal(
+    found: Extract, kind: Kind, values: dict[str, Any], content: dict[str, str | list[str]], record: str = ""
+) -> Proposal:
+    is_sure = found.explicit or found.is_sure
+    return Proposal(kind.name, _title(found.text), values, content, found.explicit, record, found.line, is_sure)
 
 
 def _dated(values: dict[str, Any], moment: str) -> dict[str, Any]:
@@ -128,7 +144,7 @@ def _issue(found: Extract, where: str) -> Proposal:
     content: dict[str, str | list[str]] = {**said, "description": f"{text}{place}\n\n{where}."}
     values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity, **given}
     values = _dated(values, found.moment)
-    return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit, line=found.line)
+    return _proposal(found, ISSUE, values, content)
 
 
 def _labelled(found: Extract) -> tuple[dict[str, str | list[str]], dict[str, Any]]:
@@ -177,7 +193,7 @@ def _learning(found: Extract, where: str) -> Proposal:
     content["context"] = f"{said['context']}\n\n{where}" if "context" in said else where
     values = {"importance": 5 if found.explicit else 4} | given
     values = _dated(_with_term(values), found.moment)
-    return Proposal(LEARNING.name, _title(found.text), values, content, found.explicit, line=found.line)
+    return _proposal(found, LEARNING, values, content)
 
 
 def _state(summary: SessionSummary) -> list[Proposal]:
@@ -188,16 +204,19 @@ def _state(summary: SessionSummary) -> list[Proposal]:
     title = told.statement.title if told and told.statement else summary.intent
     if not steps and not summary.tasks and summary.completion is None:
         return []
+    remaining = [redacted_line(task.text) for task in summary.tasks if task.status != DONE]
+    ahead = [text for step in steps if (text := redacted_line(step)) not in remaining]
+    standing = [one.text for one in summary.having(labels.STATE) if not one.text.endswith("% complete")][-3:]
     content: dict[str, str | list[str]] = {
-        "task_description": said.get("task_description", redacted_line(title)),
+        "task_description": said.get("task_description", "\n\n".join(map(redacted_line, (title, *standing)))),
         "substeps_completed": [redacted_line(task.text) for task in summary.tasks if task.status == DONE],
-        "substeps_remaining": [redacted_line(task.text) for task in summary.tasks if task.status != DONE],
+        "substeps_remaining": remaining,
         "blockers": [redacted_line(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
-        "next_actions": [redacted_line(step) for step in steps],
+        "next_actions": ahead or remaining,
     }
     given = {name: value for name, value in content.items() if value}
     values = _dated({"completion_percentage": summary.completion or 0}, summary.ended)
-    return [Proposal(STATE.name, _title(title or f"Session {summary.id}"), values, given, bool(steps))]
+    return [Proposal(STATE.name, _title(title or f"Session {summary.id}"), values, given, bool(steps), is_sure=True)]
 
 
 def _is_task(made: Statement) -> bool:

@@ -45,10 +45,10 @@ class KnownNames:
 
     def has_all_of(self, text: str) -> bool:
         """Return whether every path, id and number in a text stands in the record."""
-        return all(name in self._words for name in _named(text))
+        return all(name in self._words for name in _names_in(text))
 
 
-def _named(text: str) -> Iterator[str]:
+def _names_in(text: str) -> Iterator[str]:
     """Yield the paths, ids and numbers that a text names."""
     for word in _bare_words(text):
         if word in _NO_NAMES:
@@ -97,7 +97,7 @@ class _Answer(msgspec.Struct):
     reasons: dict[str, str] = {}
 
 
-def added(summary: SessionSummary, session: Session, provider: Provider) -> SessionSummary:
+def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> SessionSummary:
     """Return a summary with prose by a provider; raises ProviderFailed if there is no answer, or none that
     can be used."""
     record = _record(summary, session)
@@ -106,8 +106,8 @@ def added(summary: SessionSummary, session: Session, provider: Provider) -> Sess
     known = KnownNames(" ".join(record.itertext()), (entry.path for entry in summary.trail.entries))
     decisions = {str(number): one for number, one in enumerate(_unexplained(summary), start=1)}
     prose = Prose(
-        intent=_kept(answer.intent, "intent", known),
-        state=_kept(answer.state, "state", known),
+        intent=_usable(answer.intent, "intent", known),
+        state=_usable(answer.state, "state", known),
         reasons=_reasons(answer.reasons, decisions, known),
         by=provider.name,
     )
@@ -172,11 +172,11 @@ def _read(answer: str, name: str) -> _Answer:
 
 def _reasons(given: Mapping[str, str], decisions: Mapping[str, Extract], known: KnownNames) -> dict[str, str]:
     """Reasons by the texts of their decisions; what belongs to no decision is dropped."""
-    reasons = {decisions[n].text: _kept(text, "reason", known) for n, text in given.items() if n in decisions}
+    reasons = {decisions[n].text: _usable(text, "reason", known) for n, text in given.items() if n in decisions}
     return {text: reason for text, reason in reasons.items() if reason}
 
 
-def _kept(text: str, part: str, known: KnownNames) -> str:
+def _usable(text: str, part: str, known: KnownNames) -> str:
     """Return what of a model's text can be used: sentences that name nothing invented, as many as there is room for."""
     longest = _LONGEST[part]
     kept = ""

@@ -33,7 +33,7 @@ def is_of_tasks(tool: str) -> bool:
     return tool in _SINGLE or is_list(tool)
 
 
-def listed(arguments: Mapping[str, Any]) -> list[Step] | None:
+def task_list(arguments: Mapping[str, Any]) -> list[Step] | None:
     """Return the list that a call brings, None if it brings none."""
     given = next((arguments[name] for name in ("todos", "plan") if name in arguments), None)
     if given is None:
@@ -47,13 +47,13 @@ def listed(arguments: Mapping[str, Any]) -> list[Step] | None:
     return found
 
 
-def created(event: Event) -> str | None:
+def new_task(event: Event) -> str | None:
     """Return the task that a call makes by a number, the next one; None if it makes none."""
     subject = event.arguments.get("subject") if event.tool == "TaskCreate" else None
     return one_line(subject) if isinstance(subject, str) else None
 
 
-def updated(event: Event) -> tuple[int, Status | Literal[""] | None]:
+def task_update(event: Event) -> tuple[int, Status | Literal[""] | None]:
     """Return the number of the task that a call changes, and its status: "" if it is dropped, None if that does not
     change."""
     number, status = str(event.arguments.get("taskId")), str(event.arguments.get("status") or "")

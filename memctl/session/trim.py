@@ -16,7 +16,7 @@ from memctl.tokens.count import Counter
 MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
 
 
-class Fitted(msgspec.Struct, frozen=True):
+class FittedPage(msgspec.Struct, frozen=True):
     """A page within its budget; `trail` is the same with all its files, if the page has no room for them."""
 
     page: SessionPage
@@ -31,33 +31,33 @@ class Fitted(msgspec.Struct, frozen=True):
         return made
 
 
-def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted:
+def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> FittedPage:
     """Return a page within a number of tokens, as far as labelled decisions leave that possible.
 
     Talk gets shorter first. Then the files go to a list of their own, where each keeps its exact path and words, and
     the page keeps as many of those that were changed last as there is room for. Decisions are shortened last.
     """
     values = {key: value for key, value in whole.values.items() if key != session_page.TRAIL}
-    made = _shortened(msgspec.structs.replace(whole, values=values), counter, most, _TALK_FIRST)
+    made = _shorten(msgspec.structs.replace(whole, values=values), counter, most, _TALK_FIRST)
     if _size(made, counter) <= most:
-        return Fitted(made)
+        return FittedPage(made)
     if not any(whole.files.values()):
-        return Fitted(_shortened(made, counter, most, _DECISIONS_LAST))
+        return FittedPage(_shorten(made, counter, most, _DECISIONS_LAST))
     trail = made
     if len(session_page.render_trail(trail).encode()) > MAX_BYTES:
         trail = _short_words(0)(trail)
     made = msgspec.structs.replace(
         made, values={**values, session_page.TRAIL: session_page.trail_of(made.id)}, files={}
     )
-    made = _shortened(made, counter, most, _DECISIONS_LAST)
+    made = _shorten(made, counter, most, _DECISIONS_LAST)
     changed = trail.files.get(session_page.CHANGED, ())
-    return Fitted(_with_files(made, changed, counter, most), trail)
+    return FittedPage(_with_files(made, changed, counter, most), trail)
 
 
 def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> SessionPage:
     """Return a page within its budget without a file beside it being made: only one that has such a file leaves files
     out."""
-    made = _shortened(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
+    made = _shorten(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
     if not made.trail or _size(made, counter) <= most:
         return made
     return _with_files(made, made.files.get(session_page.CHANGED, ()), counter, most)
@@ -77,7 +77,7 @@ def _size(made: SessionPage, counter: Counter) -> int:
     return counter.tokens(session_page.render(made))
 
 
-def _shortened(
+def _shorten(
     made: SessionPage, counter: Counter, most: int, ways: Sequence[Callable[[SessionPage], SessionPage]]
 ) -> SessionPage:
     size = _size(made, counter)

@@ -22,7 +22,7 @@ from memctl.text import sensitive_files
 _Files = TypeVar("_Files", FilesOnDisk, FilesInGit)
 
 
-class Sources(msgspec.Struct, Generic[_Files], frozen=True):
+class FileSources(msgspec.Struct, Generic[_Files], frozen=True):
     """The repository's files, of the worktree or of a revision: their contents by path, and those that never enter a
     model's context, with why. What looks as if it held a credential is among both: it may be named."""
 
@@ -41,19 +41,19 @@ class FileHit(msgspec.Struct, frozen=True):
     reasons: tuple[tuple[float, str], ...]
 
 
-def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -> Sources[FilesOnDisk]:
+def read(memory: Memory, snapshot: Snapshot, progress: Progress | None = None) -> FileSources[FilesOnDisk]:
     """Read what is to be known of all files of the worktree."""
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
     ignore_files = ignore.texts(memory.repository.top, found)
-    contents, refusals = _admitted(found, ignore_files, snapshot.withheld.files)
-    return Sources(files, contents, refusals, cache, known)
+    contents, refusals = _without_refused(found, ignore_files, snapshot.withheld.files)
+    return FileSources(files, contents, refusals, cache, known)
 
 
 def read_revision(
     memory: Memory, snapshot: Snapshot, commit: str, progress: Progress | None = None
-) -> Sources[FilesInGit]:
+) -> FileSources[FilesInGit]:
     """Read what is to be known of all files of a revision. Raises MemctlError in a partial clone, which may not have
     them: nothing is fetched."""
     if memory.repository.is_partial:
@@ -63,18 +63,18 @@ def read_revision(
     found = facts.of_revision(files, cache, known, progress)
     named = (path for path in found if path.rpartition("/")[2] == ignore.NAME)
     ignore_files = {path: content.decode(errors="replace") for path, content in files.read(named).items()}
-    contents, refusals = _admitted(found, ignore_files, snapshot.withheld.files)
-    return Sources(files, contents, refusals, cache, known)
+    contents, refusals = _without_refused(found, ignore_files, snapshot.withheld.files)
+    return FileSources(files, contents, refusals, cache, known)
 
 
-def matches(memory: Memory, sources: Sources[_Files], query: str, progress: Progress | None = None) -> FileMatches:
+def matches(memory: Memory, sources: FileSources[_Files], query: str, progress: Progress | None = None) -> FileMatches:
     """Return how well what files say matches a query."""
     blobs = {path: content.blob for path, content in sources.contents.items() if content.blob}
     secret = [path for path in blobs if path in sources.refusals]
     return file_texts.matches(memory, sources.files, blobs, query, secret=secret, progress=progress)
 
 
-def mentions(snapshot: Snapshot, sources: Sources[_Files], query: str, now: str) -> task.Mentions:
+def mentions(snapshot: Snapshot, sources: FileSources[_Files], query: str, now: str) -> task.Mentions:
     """Return how a query, and the records and sections that match it, name files."""
     names = frozenset(sources.contents)
     return task.strongest(task.mentions(query, sources.contents), task.from_memory(snapshot, query, names, now))
@@ -86,12 +86,12 @@ def search(
     """Return the files of the worktree or of a commit that a query is about, best first, as `files --task` ranks them
     but for when they were changed."""
     if commit:
-        return _found(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)
-    return _found(memory, snapshot, read(memory, snapshot, progress), query, progress)
+        return _rank(memory, snapshot, read_revision(memory, snapshot, commit, progress), query, progress)
+    return _rank(memory, snapshot, read(memory, snapshot, progress), query, progress)
 
 
-def _found(
-    memory: Memory, snapshot: Snapshot, sources: Sources[_Files], query: str, progress: Progress | None
+def _rank(
+    memory: Memory, snapshot: Snapshot, sources: FileSources[_Files], query: str, progress: Progress | None
 ) -> list[FileHit]:
     texts = matches(memory, sources, query, progress)
     named = mentions(snapshot, sources, query, memory.now)
@@ -105,7 +105,7 @@ def _found(
     return sorted(hits, key=lambda hit: (-hit.score, hit.path))
 
 
-def _admitted(
+def _without_refused(
     found: dict[str, Content], ignore_files: Mapping[str, str], closed: Mapping[str, str]
 ) -> tuple[dict[str, Content], dict[str, str]]:
     """Return the files that may be named, and those that may not enter a model's context, with why; `closed` are kept

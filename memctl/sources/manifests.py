@@ -26,17 +26,14 @@ def declarations(name: str, text: str) -> tuple[tuple[str, str], ...]:
         match = _GO_MODULE.search(text)
         return ((MODULE, match[1]),) if match else ()
     try:
-        bare = _LAST_COMMA.sub(_kept, _COMMENT.sub(_kept, text)) if name != "package.json" else text
-        values = msgspec.json.decode(bare.encode(errors="replace"))
+        if name != "package.json":
+            text = _LAST_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text))
+        values = msgspec.json.decode(text.encode(errors="replace"))
     except (msgspec.DecodeError, RecursionError):
         return ()
     if not isinstance(values, dict):
         return ()
     return tuple(_package(values) if name == "package.json" else _aliases(values))[:_MOST]
-
-
-def _kept(match: re.Match[str]) -> str:
-    return match[1] or ""
 
 
 def _package(values: dict[str, Any]) -> list[tuple[str, str]]:

@@ -67,7 +67,7 @@ def priorities(
         texts = file_search.matches(memory, sources, wish.task, progress)
         named = file_search.mentions(snapshot, sources, wish.task, now)
     meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
-    given = _given(wish, memory, contents, sources.refusals)
+    given = _active_files(wish, memory, contents, sources.refusals)
     active = dirty | meant | given
     issues = _issues(snapshot, frozenset(contents))
     known = {
@@ -87,7 +87,7 @@ def priorities(
     known |= {path: msgspec.structs.replace(known[path], near=each) for path, each in near.items()}
     scored = [
         ScoredFile(path, contents[path], score(path, known[path], now, for_task=wish.task != ""))
-        for path in _within(contents, wish.globs)
+        for path in _matching(contents, wish.globs)
     ]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
     sizes = TokenSizes(counter, sources.files, sources.cache, sources.known)
@@ -106,7 +106,9 @@ def _likely(known: Mapping[str, FileKnowledge]) -> dict[str, float]:
     return {path: shares[path] for path in best if shares[path]}
 
 
-def _given(wish: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]) -> set[str]:
+def _active_files(
+    wish: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]
+) -> set[str]:
     """Return the active files that a person named; raises MemctlError for one that is none, or that never enters."""
     names = frozenset(contents) | refusals.keys()
     found = {file_named(names, memory.repository.top, wish.folder, text) for text in wish.active}
@@ -115,7 +117,7 @@ def _given(wish: FileRequest, memory: Memory, contents: Collection[str], refusal
     return found
 
 
-def _within(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
+def _matching(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
     """Return the files that count; raises MemctlError for what is not a glob."""
     for glob in globs:
         if not is_pattern(glob):

@@ -84,7 +84,7 @@ class Resolver:
             if found := self._modules.get(candidate):
                 if len(found) == 1:
                     return found
-                return (min(found, key=lambda path: (-_shared(path, folder), len(path), path)),)
+                return (min(found, key=lambda path: (-_common_length(path, folder), len(path), path)),)
         is_script = posixpath.join(folder, "__init__.py") not in self._names  # what is beside a script can be imported
         return self._python_file([folder, *bare.split(".")], names) if is_script else ()
 
@@ -129,7 +129,7 @@ class Resolver:
         """Return the file whose path ends so; of several, the one that is nearest to a folder."""
         named = self._by_ending.get(posixpath.basename(ending), ())
         found = [name for name in named if f"/{name}".endswith(f"/{ending}")]
-        return (min(found, key=lambda path: (-_shared(path, folder), len(path), path)),) if found else ()
+        return (min(found, key=lambda path: (-_common_length(path, folder), len(path), path)),) if found else ()
 
     def _rust(self, folder: str, imported: str) -> Sequence[str]:
         first, *rest = imported.removeprefix("mod ").split("::")
@@ -223,7 +223,7 @@ def _above(path: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(len(parts))]
 
 
-def _shared(path: str, folder: str) -> int:
+def _common_length(path: str, folder: str) -> int:
     """Return how much a file's path and a folder's have in common."""
     return len(posixpath.commonpath([posixpath.dirname(path), folder]))
 

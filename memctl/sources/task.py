@@ -62,7 +62,7 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
     A record counts by how well it matches, and by how many of the task's words it has.
     """
     found: Mentions = {}
-    wanted = _wanted(task[:_LONGEST])
+    wanted = _telling_words(task[:_LONGEST])
     ranked = ranking.search(snapshot, task[:_LONGEST], now, Filters(), ranking.RECORDS, _RECORDS) if wanted else []
     for result in ranked:
         record = result.record
@@ -147,7 +147,7 @@ def _add_definitions(found: Mentions, contents: Mapping[str, Content], tokens: I
 
 def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> None:
     """The files whose paths, names or purpose share words with a task; a word that few files have weighs more."""
-    wanted = _wanted(task)
+    wanted = _telling_words(task)
     if not wanted:
         return
     anywhere = re.compile("|".join(map(re.escape, wanted)))
@@ -185,7 +185,7 @@ def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]
         _add(found, several if len(several) <= _FEW else [], CALLED, f"it is called {word}")
 
 
-def _wanted(task: str) -> dict[str, str]:
+def _telling_words(task: str) -> dict[str, str]:
     """Return the telling words of a task, by the forms in which they may occur elsewhere."""
     found: dict[str, str] = {}
     for word in words.words_of(task):

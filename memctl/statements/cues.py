@@ -23,7 +23,7 @@ class Cue(NamedTuple):
     words: tuple[str, ...]
     pattern: str
 
-    def found(self, text: str) -> Iterator[re.Match[str]]:
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
         """Yield where a text in small letters has the cue."""
         if any(word in text for word in self.words):
             yield from re.finditer(self.pattern, text)
@@ -174,4 +174,6 @@ FILLER = (
 )
 # What says of something that it is over, and beside these, in a review, that nothing is wrong.
 OVER = lazy_regex(r"\W*\b(?:fixed|resolved|addressed|closed|solved|done|won't fix)\b", re.IGNORECASE)
-FINE = lazy_regex(r"\b(?:intentional|correct|good|none|no longer|approved)\b", re.IGNORECASE)
+FINE = lazy_regex(
+    r"\b(?:intentional|correct|good|none|no longer|approved|safe|harmless|acceptable|solid|negligible)\b", re.IGNORECASE
+)

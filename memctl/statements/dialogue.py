@@ -19,7 +19,6 @@ USER, AGENT, COMMIT, EDIT, ACTION = "user", "agent", "commit", "edit", "action"
 DECISION, CONSTRAINT, LEARNING, ISSUE = "decision", "constraint", "learning", "issue"
 _CHOICES = (DECISION, CONSTRAINT)
 _LOOKED_BACK = 60  # statements with which a new one is compared
-_SHORT = 300  # characters of a prompt that asks for one thing
 _LOOKED_AT = 2_000  # characters
 _NAMES, _WORDS = 2, 3  # that both have at least
 _SHARE, _SHARE_OF_WORDS = 0.5, 0.6  # of the fewer names, or words
@@ -40,7 +39,10 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class FreeStatement(msgspec.Struct, frozen=True):
-    """A statement in free words: its kind, what it says, why, instead of what, by whom, in the turn of which number."""
+    """A statement in free words: its kind, what it says, why, instead of what, by whom, in the turn of which number.
+
+    It `is_sure` if the user said it in these words, and it holds from now on or files were changed for it at once.
+    """
 
     kind: str
     text: str
@@ -48,6 +50,7 @@ class FreeStatement(msgspec.Struct, frozen=True):
     turn: int
     reason: str = ""
     alternatives: tuple[str, ...] = ()
+    is_sure: bool = False
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -93,30 +96,26 @@ class _DialogueReader:
         self._uncommitted: int | None = None  # place of the last choice that no commit has carried out so far
         self._unheeded: int | None = None  # place of an assent on which nothing was done so far
         self._symptoms: list[int | None] = [None, None]  # places of what the last two prompts say is wrong
-        self._begin("", -1)
-
-    def _begin(self, prompt: str, number: int) -> None:
-        self._prompt, self._prompted = prompt, number
-        self._last: Turn | None = None  # the agent's last message since the prompt
-        self._is_edited = False  # whether files were changed since then
+        self._prompted = -1  # the number of the last prompt
+        self._wished: int | None = None  # place of what the last prompt wishes, until files are changed for it
 
     def take(self, turn: Turn) -> None:
         if turn.who == USER:
-            self._close_exchange()
-            self._begin(turn.text, turn.number)
+            self._prompted, self._wished = turn.number, None
             self._symptoms = [self._symptoms[1], None]
             self._take_prompt(turn)
             return
         self._unheeded = None
+        if turn.who in (EDIT, COMMIT) and self._wished is not None and (wish := self._found[self._wished]):
+            self._found[self._wished] = (msgspec.structs.replace(wish[0], is_sure=True), wish[1])
         if turn.who == AGENT:
             self._take_message(turn)
         elif turn.who == EDIT:
-            self._is_edited = True
+            self._drop_symptoms()
         elif turn.who == COMMIT:
             self._take_commit(turn)
 
     def finish(self) -> list[FreeStatement]:
-        self._close_exchange()
         return sorted((one[0] for one in self._found if one is not None), key=lambda one: one.turn)
 
     def _take_prompt(self, turn: Turn) -> None:
@@ -124,23 +123,23 @@ class _DialogueReader:
             self._found[self._unheeded] = None
             self._unheeded = None
         if (plan := plans.read(turn.text)) is not None:
-            self._prompt = ""
             if not commit_text.is_step(plan.title):
-                self._uncommitted = self._add(FreeStatement(DECISION, plan.text, USER, turn.number, plan.reason))
+                decided = FreeStatement(DECISION, plan.text, USER, turn.number, plan.reason, is_sure=True)
+                self._uncommitted = self._add(decided)
                 if plan.cause:
-                    self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number))
+                    self._add(FreeStatement(LEARNING, plan.cause, USER, turn.number, is_sure=True))
             return
         wish = None
         if self._said is not None and wishes.is_assent(turn.text):
-            wish = wishes.agreed(turn.text, self._said.text)
+            wish = wishes.agreement(turn.text, self._said.text)
             if wish is not None:
                 self._unheeded = self._add(_of_wish(wish, turn))
                 self._uncommitted = self._unheeded
-        if wish is None and (wish := wishes.stated(turn.text)) is not None:
-            place = self._add(_of_wish(wish, turn))
-            self._uncommitted = place if wish.kind == DECISION else self._uncommitted
-        if wish is None and (symptom := wishes.reported(turn.text)):
-            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number))
+        if wish is None and (wish := wishes.wish_in(turn.text)) is not None:
+            self._wished = self._add(_of_wish(wish, turn, is_sure=wish.kind == CONSTRAINT))
+            self._uncommitted = self._wished if wish.kind == DECISION else self._uncommitted
+        if wish is None and (symptom := wishes.symptom_in(turn.text)):
+            self._symptoms[1] = self._add(FreeStatement(ISSUE, symptom, USER, turn.number, is_sure=True))
 
     def _take_message(self, turn: Turn) -> None:
         if findings.is_retraction(turn.text):
@@ -149,7 +148,7 @@ class _DialogueReader:
             self._add(FreeStatement(LEARNING, cause, AGENT, turn.number))
         if issue := findings.open_issue(turn.text):
             self._add(FreeStatement(ISSUE, issue, AGENT, turn.number))
-        self._said = self._last = turn
+        self._said = turn
 
     def _take_commit(self, turn: Turn) -> None:
         """Take the body of a commit for the reason of the choice that it carries out; else it may be one itself."""
@@ -163,25 +162,12 @@ class _DialogueReader:
         elif not entry[0].reason:
             self._found[place] = (msgspec.structs.replace(entry[0], reason=commit.body), entry[1])
 
-    def _close_exchange(self) -> None:
-        """Take the last message after work on files for the report of it, unless the prompt chose what to do."""
-        last = self._last
-        if last is None or not self._is_edited:
-            return
+    def _drop_symptoms(self) -> None:
+        """Drop what the last two prompts say is wrong: files are changed for it."""
         for place in self._symptoms:
             if place is not None:
                 self._found[place] = None
-        if (len(self._prompt) < _SHORT and wishes.is_beside(self._prompt)) or self._has_chosen():
-            return
-        if found := findings.report(last.text):
-            self._uncommitted = self._add(FreeStatement(DECISION, found, AGENT, last.number))
-
-    def _has_chosen(self) -> bool:
-        """Return whether something was chosen since the prompt, or with it."""
-        return any(
-            one is not None and one[0].kind in _CHOICES and one[0].turn >= self._prompted
-            for one in self._found[-_LOOKED_BACK:]
-        )
+        self._symptoms = [None, None]
 
     def _take_back(self) -> None:
         """Drop the last thing that the agent found out: it says that it is not so."""
@@ -199,7 +185,7 @@ class _DialogueReader:
         topic = Topic.of(f"{new.text} {new.reason}")
         for place in range(len(self._found) - 1, max(len(self._found) - _LOOKED_BACK, 0) - 1, -1):
             entry = self._found[place]
-            if entry is None or (entry[0].kind in _CHOICES) != (new.kind in _CHOICES):
+            if entry is None or (entry[0].kind != new.kind and not {entry[0].kind, new.kind} <= {*_CHOICES}):
                 continue
             old, known = entry
             is_musing = old.kind == new.kind == LEARNING and self._prompted < old.turn
@@ -216,5 +202,5 @@ class _DialogueReader:
         return len(self._found) - 1
 
 
-def _of_wish(wish: wishes.Wish, turn: Turn) -> FreeStatement:
-    return FreeStatement(wish.kind, wish.text, USER, turn.number, wish.reason, wish.alternatives)
+def _of_wish(wish: wishes.Wish, turn: Turn, *, is_sure: bool = False) -> FreeStatement:
+    return FreeStatement(wish.kind, wish.text, USER, turn.number, wish.reason, wish.alternatives, is_sure)

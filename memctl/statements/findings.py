@@ -1,4 +1,4 @@
-"""What an agent's message states in free words: a cause, something that stays wrong, the work that was done.
+"""What an agent's message states in free words: a cause, or something that stays wrong.
 
 Of the causes in a message the last one counts, for those before were steps of thought.
 """
@@ -15,9 +15,7 @@ from memctl.text.lazy_regex import lazy_regex
 
 _LOOKED_AT = 20_000  # characters of a message
 _LEAST, _LONGEST = 5, 500  # words, characters of a sentence that can be read alone
-_SUBSTANCE = 400  # characters of a message that says more than that something is done
 _BEGINNING = 1_000  # characters in which a message says that it is a review
-_PART, _PARTS = 240, 4  # characters of what was done to one thing, and how many of these a report has
 
 _NAME = lazy_regex(r"`[^`\n]+`|\b\w+(?:_\w+|\.\w{2,4}|\(\))|[a-z]+[A-Z]\w+|\b\w+/\w+")
 # A reason is a cause only of something that has a name.
@@ -40,18 +38,28 @@ _RETRACTS = lazy_regex(
     r"(?i)\b(?:the (?:issue|problem|cause|bug) is something else|i was wrong|(?:that|this)(?:'s| is| was)(?:n't| not)"
     r" (?:it\b|the (?:issue|problem|cause|bug|reason))|(?:theory|assumption|explanation|diagnosis) was wrong)"
 )
-# What was done: a verb in the past where a part begins, perhaps behind what it was done to.
-_DONE = lazy_regex(
-    r"(?:[^\n:]{2,60}?(?: [\u2013\u2014-] |: ))?(?:(?:Fix|Now|Then|Also)\b:? )?(?:I(?:'ve| have)? (?:also |now )?)?"
-    r"(?:[A-Za-z]{2,}ed|[Mm]ade|[Ss]plit|[Ww]rote|[Kk]ept|[Cc]hose|[Pp]ut|(?:[Tt]he \w+ )?[Nn]ow \w+s)\b"
-)
 _WRONG = lazy_regex(r"(?i)\b(?:issues?|concerns?|findings?|problems?|gaps?|risks?|bugs?|critical|must fix)\b")
-_OPEN_WORDS = ("existing", "flak", "follow", "scope", "known ", "yet", "gap", "remains", "limitation", "debt")
+# What says that something is wrong and stays so: known, put off, or lost without a word.
+_OPEN_WORDS = ("existing", "flak", "follow", "scope", "known ", "yet", "gap", "remains", "limitation", "debt", "silent",
+               "larger", "as-is", "separate", "worth", "no way", "dead code", "never ", "orphan", "ticket")  # fmt: skip
 _OPEN = lazy_regex(
-    r"(?i)\bpre-?existing (?:issue|bug|problem|failure|gap|defect)s?\b|\bflaky\b|\bfollow-?up\b"
-    r"|\bout of scope\b|\bknown (?:issue|limitation|bug|gap)s?\b|\ba (?:\w+ )?gap\b|\blimitation\b|\btechnical debt\b"
-    r"|\bnot (?:covered|handled|implemented|supported|tested) yet\b|\bremains? (?:un\w+|open|broken)\b"
+    r"(?i)\bpre-?existing (?:\w+ )?(?:issue|bug|problem|failure|gap|defect)s?\b|\bflaky\b|\bfollow-?ups?\b"
+    r"|\bout of scope\b|\bknown (?:issue|limitation|bug|gap)s?\b|\ba (?:\w+ )?gap\b|\blimitation\b"
+    r"|\btechnical debt\b|\bnot (?:covered|handled|implemented|supported|tested) yet\b"
+    r"|\bremains? (?:un\w+|open|broken)\b|\b(?:is|are|be|becomes?) orphaned\b|\b(?:is|are|was) dead code\b"
+    r"|\bsilently (?:los|skip|drop|ignor|overwr|swallow|discard|fail|stop|br[eo]k)\w+"
+    r"|\b(?:is|are) never (?:called|used|set|cleaned|updated|checked)\b"
+    r"|(?<!part of) a (?:much |bit )?larger (?:change|refactor\w*|effort)\b|\bthere(?:'s| is) no way to\b"
+    r"|\bworth (?:filing|a (?:ticket|follow-?up|separate)|tracking)\b"
+    r"|\b(?:in|as|for) a separate (?:pr|ticket|issue|change|branch)\b"
 )
+# A report of what was done, perhaps behind what it was done to.
+_DONE = lazy_regex(
+    r"(?:[^\n:]{2,60}?(?: [\u2013\u2014-] |: ))?(?:I(?:'ve| have)? )?"
+    r"(?i:added|fixed|removed|updated|changed|replaced|renamed)\b"
+)
+# What may be doubted and is open all the same: a gap that seems to be one is one to look into.
+_GAP = lazy_regex(r"(?i)\b(?:seems|looks) like a (?:\w+ )?(?:gap|bug|limitation)\b")
 
 
 @lru_cache(maxsize=1024)
@@ -87,7 +95,7 @@ def _is_certain(text: str) -> bool:
 def _is_cause(text: str) -> bool:
     if not _is_certain(text):
         return False
-    stated = sentences.stated(text)
+    stated = sentences.kind_of(text)
     if stated in (sentences.DECISION, sentences.REJECTED):
         return False
     return stated == sentences.LESSON or (_BECAUSE.search(text) is not None and _NAME.search(text) is not None)
@@ -102,7 +110,7 @@ def open_issue(message: str) -> str:
     said = _sentences(message) if any(word in low for word in _OPEN_WORDS) else ()
     for number, unit in enumerate(said):
         text = unit.text
-        if _OPEN.search(text) and _is_certain(text):
+        if _OPEN.search(text) and not _DONE.match(text) and (_is_certain(text) or _GAP.search(text)):
             return _with_referent(said, number)
     return ""
 
@@ -131,21 +139,6 @@ def _with_referent(said: Sequence[Unit], number: int) -> str:
     whole = f"{before} {text}"
     is_told = _is_whole(before) and not _NEXT.match(before) and not units.points_back(before)
     return whole if is_told and len(whole) <= _LONGEST else ""
-
-
-@lru_cache(maxsize=256)
-def report(message: str) -> str:
-    """Return what a message reports as done, "" if it names nothing in particular."""
-    if len(message) < _SUBSTANCE or not _NAME.search(message):
-        return ""
-    items = dict[int, str]()
-    for unit in units.units(message[:_LOOKED_AT]):
-        if unit.item and unit.item not in items:
-            items[unit.item] = units.without_marks(unit.text).rstrip(".:;")
-    said = [unit.text for unit in _sentences(message) if not unit.item and _NAME.search(unit.text)]
-    done = [text for text in items.values() if len(text) <= _PART] or [text for text in said if _is_whole(text)][:1]
-    told = "; ".join([text for text in done if _DONE.match(text)][:_PARTS])
-    return told if _NAME.search(told) else ""
 
 
 def _is_whole(sentence: str) -> bool:

@@ -127,7 +127,8 @@ _PHRASES = {
     STATUS: "status|state|current state|current status|where we are|where things are|where we stand"
     "|where things stand|task state|current task state",
     NEXT: "next|next action|next actions|next step|next steps|next up|up next|next planned actions|planned resolution"
-    "|what's next|what is next|planned next steps|immediate actions|immediate next actions",
+    "|what's next|what is next|planned next steps|immediate actions|immediate next actions|priorities|top priorities"
+    "|implementation priorities",
     DONE: "done|completed|finished|substeps completed|completed phases|completed steps|completed tasks"
     "|completed substeps",
     REMAINING: "remaining|remaining work|remaining steps|remaining tasks|substeps remaining|remaining substeps|pending"
@@ -160,7 +161,7 @@ _PHRASES = {
     "|made by|author agent|owner agent",
     IMPORTANCE: "importance|importance score",
     TAGS: "tag|tags|keyword|keywords|searchable tags",
-    MOMENT: "timestamp|date|decided on|created at",
+    MOMENT: "timestamp|date|decided on|created at|last updated",
     PROJECT: "project|project id",
     NUMBER: "decision id|issue id|bug id|learning id|memory id|id",
     SEVERITY: "severity|impact severity",
@@ -196,7 +197,7 @@ def look_up(name: str) -> tuple[str, str, str]:
 
     `BUG-2847 [CRITICAL]` gives (ISSUE, "BUG-2847", "critical").
     """
-    words = name.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    words = name.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("_", " ")
     severity = _SEVERITY.search(words)
     if severity:
         words = f"{words[: severity.start()]} {words[severity.end() :]}".strip()

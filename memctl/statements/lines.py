@@ -33,6 +33,8 @@ _MARK = re.compile(
 )
 _RULE = re.compile(r"\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)+[ \t:-]*")
 _CELL = re.compile(r"(?<!\\)\|")
+_BRACKETED = re.compile(r"\[(?:[^\[\]]{1,60} [-\u2013\u2014] )?([A-Z][^\[\]:]{2,60})\]")
+_LOWEST = 7  # the level of a heading that is a line in brackets: below all of Markdown's
 _AROUND = "*_` \t:"  # what may stand around a label in a cell
 _TICKS = "\u2713\u2714\u2611\u2705"
 _MOST_MARKS = 8
@@ -139,10 +141,12 @@ def parse(number: int, line: str, raw: str | None = None) -> Line:
     found.text = line[end:].strip()
     if found.level:
         found.text = found.text.rstrip("#").rstrip()
+    elif (bracketed := _BRACKETED.fullmatch(found.text)) and (not found.is_item or labels.look_up(bracketed[1])[0]):
+        found.level, found.text = _LOWEST, bracketed[1]
     return found
 
 
-_NAME = r"[^\W\d_][^:*_`|\n]{0,60}?"
+_NAME = r"[^\W\d_](?:[^:*_`|\n]|_(?=[^\W_])){0,60}?"  # of a label; a field's name may have underscores
 _LABEL = re.compile(
     rf"(?P<bold>[*_`]{{0,3}})(?P<name>\[?{_NAME})[ \t]*"
     r"(?:(?P<closed>[*_`]{1,3})[ \t]*(?:\[(?P<rank>\w+)\][ \t]*)?(?P<colon>:|$)"
@@ -213,8 +217,10 @@ _INLINE = lazy_regex(
     r"|Next(?: (?:actions?|steps?|up))?|Up next|DECISION|Decision|BLOCKER|Blocker|Blocked by"
     r"|LESSON|Lessons?(?: learn(?:ed|t))?|Open (?:issues?|questions?))(?:\*\*|__)?:(?:\*\*|__)?[ \t])"
 )
-_FURTHER = lazy_regex(r"(?<=[.!?;)])[ \t]+(?=[*_]{0,3}([A-Za-z][A-Za-z' -]{1,30})[*_]{0,3}[ \t]*:[*_]{0,3}[ \t])")
-_SEPARATING = " \t(;\u2014\u2013"
+_FURTHER = lazy_regex(
+    r"(?:(?<=[.!?;)])[ \t]+|[ \t]*\|[ \t]+)(?=[*_]{0,3}([A-Za-z][A-Za-z' -]{1,30})[*_]{0,3}[ \t]*:[*_]{0,3}[ \t])"
+)
+_SEPARATING = " \t(;|\u2014\u2013"
 _LONGEST_LINE = 10_000  # characters of a line in the middle of which labels are looked for
 _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,]?(?:[ \t]|$))")
 
@@ -250,13 +256,9 @@ def parts_of(line: Line) -> Iterator[tuple[Line, float]]:
 
 def _may_follow(name: str) -> bool:
     role = labels.look_up(name)[0]
-    return role in labels.OPENERS or role in (
-        labels.REASON,
-        labels.ALTERNATIVE,
-        labels.VALIDATION,
-        labels.AGENT,
-        labels.IMPACT,
-    )
+    following = (labels.REASON, labels.ALTERNATIVE, labels.VALIDATION, labels.IMPACT, labels.AGENT,
+                 labels.IMPORTANCE, labels.MOMENT)  # fmt: skip
+    return role in labels.OPENERS or role in following
 
 
 def _is_prose(before: str) -> bool:

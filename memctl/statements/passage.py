@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from memctl.statements.labels import VALUES
 from memctl.statements.lines import Label, Line
 
 _WRAPPED = 60  # characters: a line that ends a sentence before is not cut to a width, so that the next is another one
@@ -56,9 +57,13 @@ class Passage:
         self.has_gap, self.last = False, line.number
 
     def takes_text(self, line: Line) -> bool:
-        """Return whether a line without marks continues this passage."""
+        """Return whether a line without marks continues this passage. A value has one line, or one paragraph."""
         if not self.parts:
             return True
+        if self.label.role in VALUES and (self.has_gap or not self.is_below):
+            return False
+        if self.has_items and line.text.startswith("(") and line.column <= self.first_item:
+            return False  # a remark on the list
         if self.is_section:
             return True
         if self.has_gap:

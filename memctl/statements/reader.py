@@ -16,9 +16,19 @@ from memctl.statements import labels
 from memctl.statements.labels import CHANGE, DECISION, FIELDS, OF_STATE, OPENERS, OWN, STATE, TASK, VALUES, VERDICT
 from memctl.statements.lines import DONE, Label, Line, label_of, lines_of, parse, parts_of
 from memctl.statements.passage import Passage
-from memctl.statements.statement import OpenStatement, Statement, Unread, finished, nearest_label, verdict_of
+from memctl.statements.records import RECORD_TYPES
+from memctl.statements.statement import (
+    OpenStatement,
+    Statement,
+    Unread,
+    nearest_label,
+    statements_of,
+    verdict_of,
+    with_parts,
+)
 from memctl.text.lazy_regex import lazy_regex
 
+_LONGEST_STATUS = 4  # words of the status of a decision
 _PATH = lazy_regex(r"`?[\w.@~+-]*(?:[/\\][\w.@~+ -]*)*[\w@~+-]\.\w{1,10}`?(?::\d+)?|`?(?:[\w.@~+-]+/)+[\w.@~+-]*`?")
 
 
@@ -35,8 +45,12 @@ def read_record(text: str, kind: str) -> tuple[Statement | None, list[Unread], l
     """
     reader = _Reader(text, kind)
     found = reader.statements()
-    own = next((one for one in found if one.kind == kind), None)
+    own = next((one for one in found if RECORD_TYPES.get(one.kind, one.kind) == kind), None)
     others = [one for one in found if one is not own]
+    if own and kind == STATE:
+        parts = [one for one in others if one.kind == STATE and not one.title]
+        own = with_parts(own, parts)
+        others = [one for one in others if one not in parts]
     taken = set[int]()
     for one in found:
         taken.update(range(one.line, one.end + 1))
@@ -103,25 +117,27 @@ class _Reader:
         elif line.box and self._open is not None and self._open.kind == STATE and self._takes_box():
             (self._open.done if line.box == DONE else self._open.left).append(line.text)
             self._open.last = line.number
-        elif line.is_item:
+        elif label and self._open is not None and self._takes_unknown(self._open, line):
+            self._take_unknown(self._open, label, line)
+        elif line.is_item or line.moment:
             if field is not None and field.takes_item(line):
                 field.add_item(line)
                 self._extend(line)
-            elif label and self._open is not None and not self._gap and self._open.column == line.column:
-                self._take_unknown(self._open, label, line)
             else:
                 self._close()
-        elif label and self._open is not None and not self._gap and not self._in_section():
-            self._take_unknown(self._open, label, line)
         elif field is not None and field.takes_text(line):
             field.add_text(line)
             self._extend(line)
+        elif field is not None and field.is_section:
+            self._close_field()
         else:
             self._close()
         self._gap = False
 
-    def _in_section(self) -> bool:
-        return self._field is not None and self._field.is_section
+    def _takes_unknown(self, found: OpenStatement, line: Line) -> bool:
+        """Return whether a label that nobody knows is one of the open statement's."""
+        is_beside = found.column == line.column if line.is_item else not (self._field and self._field.is_section)
+        return is_beside and not self._gap
 
     def _extend(self, line: Line) -> None:
         if self._open is not None:
@@ -164,9 +180,11 @@ class _Reader:
 
     def _field_of(self, found: OpenStatement, label: Label, line: Line) -> str:
         """Return the field of the open statement that a label means here, "" if it means none."""
-        is_other = label.role in OPENERS and label.role != found.kind
+        is_other = label.role in OPENERS and label.role != found.kind and self._gap
         if line.level and found.level and line.level < found.level + is_other:
             return ""
+        if found.kind == DECISION and label.role == labels.STATUS and len(label.rest.split()) > _LONGEST_STATUS:
+            return ""  # of the work
         name = FIELDS.get(found.kind, {}).get(label.role) or (label.role if label.role in VALUES else "")
         if not name:
             return ""
@@ -197,7 +215,7 @@ class _Reader:
     def _close(self) -> None:
         found, self._open, self._field = self._open, None, None
         if found is not None:
-            self._found += finished(found, self._raw)
+            self._found += statements_of(found, self._raw)
 
 
 def _kind_of(label: Label) -> str:

@@ -12,7 +12,8 @@ from memctl.text.fit import cut_at_word
 from memctl.text.lazy_regex import lazy_regex
 
 TITLE = 100  # characters, the longest that a record takes
-_TYPES = {labels.DETAIL: labels.LEARNING, labels.TODO: labels.ISSUE} | {
+# The type of record that each kind of statement makes.
+RECORD_TYPES = {labels.DETAIL: labels.LEARNING, labels.TODO: labels.ISSUE} | {
     name: name for name in (labels.DECISION, labels.ISSUE, labels.STATE, labels.LEARNING)
 }
 _FIRST = {
@@ -48,7 +49,7 @@ class RecordValues(msgspec.Struct, frozen=True):
 
 def as_record(made: Statement) -> RecordValues | None:
     """Return the record that a statement makes, None if it is of no type, or without a title."""
-    type_ = _TYPES.get(made.kind, "")
+    type_ = RECORD_TYPES.get(made.kind, "")
     whole = made.title or made.text(_FIRST.get(type_, "")).split("\n")[0]
     if not type_ or not whole:
         return None

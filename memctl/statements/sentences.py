@@ -29,14 +29,14 @@ _OUTPUT = re.compile(
 
 
 @lru_cache(maxsize=4096)  # several readers ask of one sentence
-def stated(sentence: str) -> str:
+def kind_of(sentence: str) -> str:
     """Return what a sentence states: DECISION, REJECTED, LESSON, or "" for anything else."""
     text = _bare(sentence[:_LOOKED_AT])
     if text.endswith("?") or cues.UNFINISHED.search(text) or _OUTPUT.match(text):
         return ""
     text = text.lower()
     for kind, all_cues in _CUES:
-        for match in chain.from_iterable(cue.found(text) for cue in all_cues):
+        for match in chain.from_iterable(cue.matches(text) for cue in all_cues):
             clause = cues.CLAUSE.split(text[: match.start()])[-1]
             if not re.search(cues.DOUBT, clause):
                 return kind
@@ -61,6 +61,7 @@ def _bare(sentence: str) -> str:
 
 
 _BECAUSE = lazy_regex(r",? (?:because|since|due to the fact that|so that)\b ", re.IGNORECASE)
+_BRACKETED_REASON = lazy_regex(r"(.+?) \((?:rationale|reason|because|why):? +([^()]+)\)(.*)", re.IGNORECASE)
 _REASON_FIRST = lazy_regex(r"(?:since|because) ([^,]+), ((?:we|i)\b.+)", re.IGNORECASE)
 _INSTEAD = lazy_regex(
     r"(?P<first>.+?),? (?:instead of|rather than) (?P<instead>[^,;]{2,80})"
@@ -83,6 +84,8 @@ class Choice(msgspec.Struct, frozen=True):
 
 def reason_of(sentence: str) -> tuple[str, str]:
     """Return a sentence without its reason, and the reason, "" if there is none."""
+    if bracketed := _BRACKETED_REASON.fullmatch(sentence[:_LONGEST_CHOICE]):
+        return f"{bracketed[1]}{bracketed[3]}".rstrip(" ."), bracketed[2]
     what, *why = _BECAUSE.split(sentence, maxsplit=1)
     return what.rstrip(" ."), why[0].rstrip() if why else ""
 

@@ -18,6 +18,8 @@ Values = dict[str, str | int | tuple[str, ...]]
 Content = dict[str, str | tuple[str, ...]]
 _VERDICT = lazy_regex(r"[*_`\"]*(?:(PROCEED|STOP|CLARIFY)\b|((?i:proceed|stop|clarify))(?=[*_`\".,;:!]|$))")
 _PERCENT = lazy_regex(r"\b(\d{1,3}) ?%")
+_BLOCKED = lazy_regex(r"\[(?i:blocked):? ([^\[\]]+)\]")
+_REFERENCE = lazy_regex(r" \[(DEC-\d[\w-]+)\]$")
 _IMPORTANCE = lazy_regex(r"(10|[1-9])(?: ?/ ?10)?")
 _SEVERITIES = ("critical", "high", "medium", "low")
 _WHY = lazy_regex(r"[ \t]+(?:[\u2014\u2013]|--?)[ \t]+")
@@ -63,6 +65,17 @@ class Statement(msgspec.Struct, frozen=True):
         return (found,) if isinstance(found, str) and found else tuple(found)
 
 
+def with_parts(whole: Statement, parts: Iterable[Statement]) -> Statement:
+    """Return a statement with the values and content that other parts of its text add."""
+    values, content = dict(whole.values), dict(whole.content)
+    for one in parts:
+        values = {**one.values, **values}
+        content = {**one.content, **content}
+    return msgspec.structs.replace(
+        whole, values=values, content=content, more=(*whole.more, *(more for one in parts for more in one.more))
+    )
+
+
 class OpenStatement:
     """A statement that is being read."""
 
@@ -84,7 +97,7 @@ class OpenStatement:
         return any(own == name for own, _ in self.fields)
 
 
-def finished(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
+def statements_of(found: OpenStatement, raw: Sequence[str]) -> Iterator[Statement]:
     """Yield the statements that an open one comes to: of a list below a label that says what is stated, one for each
     item."""
     title = found.title
@@ -143,7 +156,7 @@ def _statement(
         elif name in LISTS:
             content[name] = (*_items(content.get(name, ())), *passage.items())
         else:
-            content[name] = _joined(content.get(name, ""), name, passage)
+            content[name] = _append(content.get(name, ""), name, passage)
     if found.kind == STATE:
         _complete_state(found, content, values)
     if found.kind == DECISION and not content.get("alternatives_considered"):
@@ -160,6 +173,8 @@ def _of_title(found: OpenStatement, title: str, values: Values) -> tuple[str, Co
     if not found.label.role:  # the title of a whole text, as it is
         return title, {}
     if found.kind == DECISION:
+        if reference := _REFERENCE.search(title):
+            title, values[labels.NUMBER] = title[: reference.start()], reference[1]
         words, reason = sentences.reason_of(title)
         return words, {"rationale": reason}
     if found.kind in (CHANGE, labels.READ):
@@ -179,7 +194,7 @@ def verdict_of(text: str) -> str:
     return (match[1] or match[2]).upper() if match else ""
 
 
-def _joined(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
+def _append(before: str | tuple[str, ...], name: str, passage: Passage) -> str:
     """Return what a field says, with what stood under an earlier label of it."""
     said = passage.whole()
     if passage.label.role in (labels.IMPACT, labels.CRITERIA) and name in ("description", "task_description"):
@@ -199,6 +214,9 @@ def _complete_state(found: OpenStatement, content: Content, values: Values) -> N
         content["substeps_completed"] = (*_items(content.get("substeps_completed", ())), *found.done)
     if found.left:
         content["substeps_remaining"] = (*_items(content.get("substeps_remaining", ())), *found.left)
+    ahead = " ".join([*_items(content.get("next_actions", ())), *_items(content.get("substeps_remaining", ()))])
+    if blocked := _BLOCKED.findall(ahead):
+        content["blockers"] = (*_items(content.get("blockers", ())), *blocked)
     match = _PERCENT.search(" ".join(_items(content.get("status", ()))))
     if match and int(match[1]) <= 100:
         values["completion_percentage"] = int(match[1])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from memctl.statements.lines import is_labelled
 from memctl.text.headings import CODE_SPAN
 from memctl.text.markdown import one_line
 
@@ -33,6 +34,7 @@ _POINTS_BACK = re.compile(
     r"\W*(?:(?:and|but|so|also|then|however|yet|still)\b,? )*(?!it turn)(?:this|that|it|these|those|they|here)\b",
     re.IGNORECASE,
 )
+_NEXT_STEP = re.compile(r"\W*(?:let me|let's|i'll|i will|now let)\b", re.IGNORECASE)
 _NARROWEST = 72  # characters
 _PARAGRAPH = 40  # lines in which the width of one is looked for
 _MOST_ITEMS = 4  # that stand behind the sentence that announces them
@@ -114,8 +116,8 @@ def points_back(sentence: str) -> bool:
 
 
 def _announced(opened: Unit, items: list[Unit]) -> Iterator[Unit]:
-    """Yield a sentence that ends in a colon with what it announces, nothing if that is nothing."""
-    if items:
+    """Yield a sentence that ends in a colon with what it announces, nothing if that is nothing, or the next step."""
+    if items and not _NEXT_STEP.match(items[0].text):
         text = "; ".join(item.text.rstrip(".:;") for item in items)
         yield msgspec.structs.replace(opened, text=f"{opened.text} {text}")
 
@@ -164,7 +166,9 @@ def _heading(line: str) -> str | None:
 
 
 def _continues(line: str) -> bool:
-    """Return whether a line goes on with the paragraph or item before it."""
+    """Return whether a line goes on with the paragraph or item before it. One that begins with a label does not."""
+    if ":" in line and _BEGINS.match(line) and is_labelled(line):
+        return False
     if line[:1].isalpha():
         return True
     is_block = _FENCE.match(line) or line.lstrip().startswith("|") or _ITEM.match(line)

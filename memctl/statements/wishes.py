@@ -27,7 +27,7 @@ _VERSIONING = (
     r"commit|push|pull|fetch|clone|rebase|merge|stash|check ?out|prs?|pull request|branch|conflicts?|linear|ticket|jira"
 )
 _BESIDE = (
-    r"(?:update|check|write|add|improve|review) (?:\w+ ){0,3}?(?:docs?|documentation|plan|tests?|test cases?"
+    r"(?:update|check|write|add|improve|review) (?:\w+ ){0,3}?(?:docs?|documents?|documentation|plan|tests?|test cases?"
     r"|coverage)|tests? (?:now|first)"
     r"|readme|changelog|comments?|to the plan|in the repo|skill"
 )
@@ -37,10 +37,10 @@ _LOOK = (
     r"|start (?:\w+ing|with)|subagents?|fix the bug|something like"
 )
 _STEP = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE}|{_LOOK})\b")
-_OF_WORK_BESIDE = lazy_regex(rf"(?i)\b(?:{_VERSIONING}|{_BESIDE})\b")
 _ALSO = r"(?:also |just |only |instead |rather |then |probably |really |still |not )*"
 _WISH = lazy_regex(
-    r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?"
+    r"(?i)(?:(?:\blet'?s|\b(?:can|can't|could) we|\b(?!you |i )\w+(?:\(\))? should(?:n't)?\b"
+    r"(?! be (?:better|fine|ok(?:ay)?|back|good|there|enough|working|possible)\b)"
     rf"|\bi(?:'d| would)? {_ALSO}(?:like|want) to|\bwe {_ALSO}(?:need|want|ought) to) {_ALSO})"
     rf"|\bi(?:'d| would)? {_ALSO}(?:rather|prefer|want (?!to\b))|\bget rid of\b|\b(?:go|stick|stay) with\b|\bstick to\b"
     r"|^(?:\w+ )?(?:instead of|rather than)\b|\binstead[.,]|\bimplement both\b|\bwhy (?:don't|not) (?:we"
@@ -59,8 +59,8 @@ _DEMAND = lazy_regex(
 )
 # What a user forbids for the step at hand; with "ever" or "always" it holds for longer.
 _FORBIDDEN_STEP = lazy_regex(
-    r"(?i)\b(?:don'?t|do not|never) (?:commit|push|merge|run|start|stop|do (?:it|that|this)|touch)\b(?!.*\b(?:ever"
-    r"|always)\b)"
+    r"(?i)\bsubagents?\b|\b(?:don'?t|do not|never|(?:can|could) (?:we|you) not) (?:commit|push|merge|run|start|stop"
+    r"|do (?:it|that|this)|touch)\b(?!.*\b(?:ever|always)\b)"
 )
 _HEDGED = lazy_regex(
     r"(?i)\b(?:perhaps|maybe|not decided|undecided|i wonder|wondering|considering|could be|might|not sure|i guess)\b"
@@ -118,11 +118,15 @@ _PROPOSAL = lazy_regex(
 )
 # What stands for something that is said elsewhere, or only that something is to be done.
 _EMPTY_WORDS = """
-add also anything approach both change create do everything file first fix follow go happening here implement just let
-lets make me now ok okay one plan please recommendations recommendation repo simplify somehow something suggestion
-suggestions that them then there these thing things this those through too try update want yeah yep yes
+add also anything approach better both change create do everything file first fix follow go happening here implement
+just let lets make me now ok okay one plan please recommendation recommendations repo simplify somehow something
+suggestion suggestions that them then there these thing things think this those through too try update want yeah yep
+yes
 """
 _SAYS_NOTHING = STOP_WORDS.union(_EMPTY_WORDS.split())
+
+
+_INSISTS = lazy_regex(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -134,18 +138,24 @@ class Wish(msgspec.Struct, frozen=True):
     alternatives: tuple[str, ...] = ()
 
 
+def insists(sentence: str) -> bool:
+    """Return whether a sentence begins with a word that makes it binding, such as NEVER."""
+    return _INSISTS.search(sentence) is not None
+
+
+def constraint_in(prompt: str) -> str:
+    """Return the demand of a prompt that holds from now on, "" if it has none."""
+    wish = wish_in(prompt)
+    return wish.text if wish is not None and wish.kind == CONSTRAINT else ""
+
+
 def is_step(text: str) -> bool:
     """Return whether a text is about what is done next, and leaves nothing that holds later."""
     return _STEP.search(text) is not None
 
 
-def is_beside(text: str) -> bool:
-    """Return whether a text asks for tests, documents or versioning: what is done then is no choice."""
-    return _OF_WORK_BESIDE.search(text) is not None
-
-
 @lru_cache(maxsize=1024)
-def stated(prompt: str) -> Wish | None:
+def wish_in(prompt: str) -> Wish | None:
     """Return what a prompt states beyond its step: of several demands or wishes the first, with what it
     goes on to say."""
     if len(prompt) > _LONGEST_PROMPT:
@@ -159,7 +169,7 @@ def stated(prompt: str) -> Wish | None:
 
 
 @lru_cache(maxsize=1024)
-def reported(prompt: str) -> str:
+def symptom_in(prompt: str) -> str:
     """Return the symptom that a user reports, "" if a prompt reports none."""
     if len(prompt) > _LONGEST_PROMPT:
         return ""
@@ -196,18 +206,19 @@ def is_assent(prompt: str) -> bool:
     )
 
 
-def agreed(prompt: str, proposed: str) -> Wish | None:
+def agreement(prompt: str, proposed: str) -> Wish | None:
     """Return what an assent agrees to: the options that it names, or what the message before offers; None for a mere
     step.
 
     A bare "yes" to several questions, or to one with an "or", says nothing: which of them it is for is not known.
     """
     if named := _CHOICE.fullmatch(prompt):
-        return _chosen(named["names"], proposed)
+        choice = _options_named(named["names"], proposed)
+        return None if choice is None or is_step(choice.text[:_BEGINNING]) else choice
     if is_step(prompt):
         return None
     if named := _NAMED_CHOICE.search(prompt):
-        reason = _named(named["name"], proposed)
+        reason = _sentence_on(named["name"], proposed)
         return Wish(DECISION, one_line(prompt), reason) if reason or has_object(prompt) else None
     said = [unit.text for unit in units.sentences(proposed)]
     asked = [sentence for sentence in said[-_LAST:] if sentence.endswith("?")]
@@ -233,7 +244,7 @@ def _proposal(said: Sequence[str]) -> str:
     return next((one[:_LONGEST] for one in telling if has_object(one) and not is_step(one[:_BEGINNING])), "")
 
 
-def _chosen(names: str, proposed: str) -> Wish | None:
+def _options_named(names: str, proposed: str) -> Wish | None:
     """Return the options that somebody names, and those that are not taken."""
     options = {name.lower(): units.without_marks(text).strip(" :#*") for name, text in _OPTION.findall(proposed)}
     wanted = [_ORDINALS.get(name.lower(), name.lower()) for name in _NAME_OF_OPTION.findall(names)]
@@ -243,7 +254,7 @@ def _chosen(names: str, proposed: str) -> Wish | None:
     return Wish(DECISION, "; ".join(options[name] for name in wanted), "", others)
 
 
-def _named(name: str, proposed: str) -> str:
+def _sentence_on(name: str, proposed: str) -> str:
     """Return the last thing that a message says of an option that is called by a word of it; "" for a word that it has
     not."""
     if name.lower() in _SAYS_NOTHING:

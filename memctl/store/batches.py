@@ -46,8 +46,7 @@ def mode(memory: Memory) -> str:
 
 def is_wanted(memory: Memory) -> bool:
     """Return whether the next change goes into a batch: that is asked for, and HEAD is a branch with a commit."""
-    branch, head = memory.repository.branch()
-    return bool(branch and head) and mode(memory) == BATCH
+    return mode(memory) == BATCH and all(memory.repository.branch())
 
 
 def ref(memory: Memory, branch: str) -> str:

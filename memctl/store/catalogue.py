@@ -42,6 +42,7 @@ _ORDERS: dict[str, tuple[str, ...]] = {
     "title": ("casefold(title)",),
     "id": (),
 }
+_AMONG = "path IN (SELECT value FROM json_each(?))"
 _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
 
@@ -121,13 +122,17 @@ class StoredCatalogue:
         return self._records("path BETWEEN ? AND ? AND id = ? ORDER BY path", start, start + "~", identifier)
 
     def at(self, paths: Iterable[str]) -> list[Record]:
-        asked = "path IN (SELECT value FROM json_each(?)) AND record NOT NULL ORDER BY path"
+        asked = f"{_AMONG} AND record NOT NULL ORDER BY path"
         return access.with_counts(self._counts, self._records(asked, encode(list(paths)).decode()))
 
-    def refused(self, conditions: Iterable[Condition]) -> set[str]:
+    def referring(self, files: Iterable[str]) -> list[Record]:
+        asked = "path IN (SELECT path FROM code_refs WHERE file IN (SELECT value FROM json_each(?))) ORDER BY path"
+        return access.with_counts(self._counts, self._records(asked, encode(list(files)).decode()))
+
+    def refused(self, conditions: Iterable[Condition], among: Iterable[str]) -> set[str]:
         condition, values = _where(conditions)
-        asked = f"SELECT path FROM records WHERE is_archived NOT NULL AND ({condition}) IS NOT TRUE"
-        return {row[0] for row in self._database.execute(asked, values)}
+        asked = f"{_AMONG} AND is_archived NOT NULL AND ({condition}) IS NOT TRUE"
+        return set(self._column("path", asked, encode(list(among)).decode(), *values))
 
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         aside = "" if with_handoffs else HANDOFF.name
@@ -135,11 +140,10 @@ class StoredCatalogue:
         return found[0] if found else None
 
     def titles(self, memory_type: str) -> list[str]:
-        return [row[0] for row in self._database.execute("SELECT title FROM records WHERE type = ?", (memory_type,))]
+        return self._column("title", "type = ?", memory_type)
 
     def recorded(self) -> list[int]:
-        asked = "SELECT recorded FROM records WHERE recorded NOT NULL ORDER BY recorded"
-        return [row[0] for row in self._database.execute(asked)]
+        return self._column("recorded", "recorded NOT NULL ORDER BY recorded")
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         return self._mentions
@@ -156,11 +160,10 @@ class StoredCatalogue:
         return self._records("is_open AND place = ? AND type = 'issue' AND severity IN ('critical', 'high')", place)
 
     def heavy(self, weight: int) -> list[str]:
-        rows = self._database.execute(f"SELECT path FROM records WHERE weight >= {weight:d} ORDER BY path")
-        return [row[0] for row in rows]
+        return self._column("path", f"weight >= {weight:d} ORDER BY path")  # no `?`, or the index would not serve
 
     def suspicious(self) -> list[str]:
-        return [row[0] for row in self._database.execute("SELECT path FROM records WHERE is_suspicious ORDER BY path")]
+        return self._column("path", "is_suspicious ORDER BY path")
 
     def is_clean(self, key: bytes) -> bool:
         return self._database.execute("SELECT 1 FROM clean WHERE digest = ?", (key,)).fetchone() is not None
@@ -174,12 +177,11 @@ class StoredCatalogue:
                 self._database.execute("COMMIT")
 
     def with_controls(self) -> list[str]:
-        return [row[0] for row in self._database.execute("SELECT path FROM records WHERE has_controls ORDER BY path")]
+        return self._column("path", "has_controls ORDER BY path")
 
     def faults(self) -> list[Fault]:
-        rows = self._database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path")
         decode = self._decoder(list[Fault])
-        return [fault for row in rows for fault in decode(row[0])]
+        return [fault for packed in self._column("faults", "faults NOT NULL ORDER BY path") for fault in decode(packed)]
 
     def recall(self, key: bytes) -> bytes | None:
         row = self._database.execute("SELECT value FROM kept WHERE key = ?", (self._changes + key,)).fetchone()
@@ -200,11 +202,13 @@ class StoredCatalogue:
         row = self._database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
         return f"{row[0] if row else 0}:".encode()
 
+    def _column(self, name: str, condition: str, *values: Any) -> list[Any]:
+        return [row[0] for row in self._database.execute(f"SELECT {name} FROM records WHERE {condition}", values)]
+
     def _records(self, condition: str, *values: Any) -> list[Record]:
-        rows = self._database.execute(f"SELECT record FROM records WHERE {condition}", values)
         decode = self._decoder(Record)
         try:
-            return [decode(row[0]) for row in rows]
+            return [decode(packed) for packed in self._column("record", condition, *values)]
         except Undecodable:
             if self._renew is None:
                 raise

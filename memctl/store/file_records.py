@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import _sqlite3  # the package around it imports what takes 2 ms more
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+PROPOSED = "proposed"  # the status of a decision that nobody has accepted yet
 _FIND = (
     "SELECT file, path, id, title, type, status FROM code_refs CROSS JOIN records USING (path)"
-    " WHERE file IN ({}) AND is_open AND status <> 'proposed' ORDER BY importance DESC, timestamp DESC LIMIT 90"
+    " WHERE file IN ({}) AND is_open AND (expires_at IS NULL OR expires_at > ?)"
+    " ORDER BY importance DESC, timestamp DESC LIMIT 90"
 )
 
-Row = tuple[str, str, str, str, str, str]
+
+class FileRecord:
+    """An open record that refers to a file, or to a folder: that, the record's own path, and what it is called.
+
+    A plain class: a hook that mostly finds nothing has no time to make another.
+    """
+
+    __slots__ = ("file", "id", "path", "status", "title", "type")
+
+    def __init__(self, file: str, path: str, identifier: str, title: str, type_: str, status: str) -> None:
+        self.file, self.path, self.id = file, path, identifier
+        self.title, self.type, self.status = title, type_, status
 
 
-def records_of_files(private: Path, files: Sequence[str]) -> list[Row]:
-    """Return the records in force that refer to some files of the repository: file, path, id, title, type and status,
-    the weightiest first.
+def records_of_files(private: Path, names: Iterable[str], now: str) -> dict[str, list[FileRecord]]:
+    """Return the open records that refer to some files of the repository or to a folder above them, by the name of the
+    file, the weightiest first; those that have expired at `now`, a canonical time, are not open.
 
     `private` is the folder with the memory's cache. The cache is not brought up to date, so the caller has to compare;
     without one, or with one of another version, there are none until the next command makes it anew.
     """
+    asked = {name: tuple(_places(name)) for name in names}
+    places = {place for known in asked.values() for place in known}
     try:
         database = _sqlite3.connect(f"{(private / 'cache.db').as_uri()}?mode=ro", uri=True, timeout=0.2)
         try:
-            return database.execute(_FIND.format(", ".join("?" * len(files))), tuple(files)).fetchall()
+            rows = database.execute(_FIND.format(", ".join("?" * len(places))), (*places, now)).fetchall()
         finally:
             database.close()
     except _sqlite3.Error:
-        return []
+        return {}
+    found = (
+        {name: [FileRecord(*row) for row in rows if row[0] in known] for name, known in asked.items()} if rows else {}
+    )
+    return {name: records for name, records in found.items() if records}
+
+
+def _places(name: str) -> Iterator[str]:
+    """Yield a file, and the folders above it as code references name them: `a/b.py`, `a`, `a/`."""
+    yield name
+    while name := name.rpartition("/")[0]:
+        yield name
+        yield f"{name}/"

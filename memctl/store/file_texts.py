@@ -41,7 +41,7 @@ _ENOUGH = 0.5  # of the weight of all words of a query: where even the best file
 _BEST, _MOST_WORDS = 100, 40  # best files, and words, of which it is listed which file has which
 
 
-class Files(Protocol):
+class FileReader(Protocol):
     """The files of a worktree, of the index or of a revision."""
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]: ...
@@ -64,7 +64,7 @@ class FileMatches(msgspec.Struct, frozen=True):
 
 def matches(
     memory: Memory,
-    files: Files,
+    files: FileReader,
     blobs: Mapping[str, str],
     query: str,
     *,
@@ -76,7 +76,7 @@ def matches(
     Binary files are not indexed, and of those of `secret`, which look as if they held credentials, all but these. Where
     the index can't be used, one in memory takes its place, and the memory's remarks say why.
     """
-    texts = Texts(files, blobs, frozenset(secret), memory.repository.top, memory.repository.git_dir)
+    texts = IndexedFiles(files, blobs, frozenset(secret), memory.repository.top, memory.repository.git_dir)
     index = SearchIndex.open(memory)
     file = index.file
     try:
@@ -98,10 +98,10 @@ def matches(
     return found
 
 
-class Texts(msgspec.Struct, frozen=True):
+class IndexedFiles(msgspec.Struct, frozen=True):
     """What there is to be indexed: files with their blobs by path, and those of them with credentials."""
 
-    files: Files
+    files: FileReader
     blobs: Mapping[str, str]
     secret: frozenset[str]
     top: Path
@@ -115,7 +115,7 @@ class Texts(msgspec.Struct, frozen=True):
             return 0
 
 
-def _matches(index: SearchIndex, texts: Texts, query: str, progress: Progress | None) -> FileMatches:
+def _matches(index: SearchIndex, texts: IndexedFiles, query: str, progress: Progress | None) -> FileMatches:
     database = index.database
     is_old = False
     live = _live(database, texts)
@@ -208,7 +208,7 @@ def _words(query: str) -> tuple[list[str], list[str]]:
     return words, list(dict.fromkeys(phrases))
 
 
-def _live(database: sqlite3.Connection, texts: Texts) -> list[_Row]:
+def _live(database: sqlite3.Connection, texts: IndexedFiles) -> list[_Row]:
     """Number, path, size and reason of the rows that some files have."""
     rows = database.execute("SELECT number, blob, path, size, reason FROM files")
     return [(number, path, size, why) for number, blob, path, size, why in rows if texts.blobs.get(path) == blob]
@@ -221,7 +221,7 @@ def _room(live: Iterable[_Row]) -> int:
 
 def _bring_up_to_date(
     index: SearchIndex,
-    texts: Texts,
+    texts: IndexedFiles,
     live: Sequence[_Row],
     missing: Collection[str],
     progress: Progress | None,
@@ -244,7 +244,7 @@ def _bring_up_to_date(
         progress(len(missing), len(missing))
 
 
-def _counted_elsewhere(index: SearchIndex, texts: Texts) -> int:
+def _counted_elsewhere(index: SearchIndex, texts: IndexedFiles) -> int:
     """Return how many files the other worktrees had when each last put some in, and note how many this one has.
 
     What two have alike counts twice: rows that no longer count then stay for longer.
@@ -258,7 +258,7 @@ def _counted_elsewhere(index: SearchIndex, texts: Texts) -> int:
     return sum(int(value) for key, value in noted.items() if key != here and key not in gone)
 
 
-def _portions(texts: Texts, paths: Iterable[str]) -> Iterator[list[tuple[str, bytes | None]]]:
+def _portions(texts: IndexedFiles, paths: Iterable[str]) -> Iterator[list[tuple[str, bytes | None]]]:
     """Yield files with their contents, as many at once as are put in within one transaction; None for one too large."""
     some: list[tuple[str, bytes | None]] = []
     size = 0
@@ -276,7 +276,7 @@ def _portions(texts: Texts, paths: Iterable[str]) -> Iterator[list[tuple[str, by
         yield some
 
 
-def _add(index: SearchIndex, texts: Texts, some: Sequence[tuple[str, bytes | None]], room: int) -> int:
+def _add(index: SearchIndex, texts: IndexedFiles, some: Sequence[tuple[str, bytes | None]], room: int) -> int:
     """Put some files in, as long as there is room; returns the bytes that they have."""
     parts = InnerWords()
     rows: list[tuple[str, str, int, str]] = []

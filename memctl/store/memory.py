@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from memctl.errors import USAGE, MemctlError
+from memctl.errors import MemctlError
 from memctl.git import trust
 from memctl.git.git import GitFailed
-from memctl.git.repository import Repository, StatusProcess, open_repository
+from memctl.git.repository import Repository, open_repository
+from memctl.git.status import StatusProcess
 from memctl.record import config as configuration
-from memctl.record import ids, timestamps
+from memctl.record import ids
 from memctl.record.config import Config
 from memctl.store import files, place
 from memctl.store.place import CONFIG, JOBS
@@ -38,7 +39,11 @@ class Memory:
     @property
     def now(self) -> str:
         """The time that operations record: MEMCTL_NOW, or the clock's."""
-        return self._fixed[0] if self._fixed else timestamps.from_epoch(int(time.time()))
+        if self._fixed:
+            return self._fixed[0]
+        from memctl.record import timestamps  # what only reads dates nothing
+
+        return timestamps.from_epoch(int(time.time()))
 
     @property
     def commit_moment(self) -> int | None:
@@ -48,7 +53,11 @@ class Memory:
     @cached_property
     def _fixed(self) -> tuple[str, int] | None:
         """MEMCTL_NOW in canonical form and in Unix seconds, if it is set."""
-        fixed = fixed_now(self.environ)
+        if not self.environ.get("MEMCTL_NOW"):
+            return None
+        from memctl.record import timestamps
+
+        fixed = timestamps.fixed_now(self.environ)
         return None if fixed is None else (fixed, timestamps.to_epoch(fixed))
 
     @cached_property
@@ -128,7 +137,7 @@ class Memory:
     @cached_property
     def private(self) -> Path:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
-        return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
+        return self.repository.private_of(self.prefix)
 
     @cached_property
     def pending(self) -> Path:
@@ -148,7 +157,7 @@ class Memory:
     def ask(self) -> StatusProcess:
         """Return what differs from HEAD: as asked ahead, but that answer serves only once."""
         asked, self.asked = self.asked, None
-        return asked or StatusProcess(self.repository.top, self.prefix)
+        return asked or StatusProcess(self.repository, self.prefix)
 
     def tracked(self, path: str) -> str:
         """Return the path that Git has for a path below `.memory/`."""
@@ -174,20 +183,6 @@ def _clean(text: str) -> str:
     import unicodedata
 
     return unicodedata.normalize("NFC", name)  # two keyboards write é in two ways, and it is one name
-
-
-def fixed_now(environ: Mapping[str, str]) -> str | None:
-    """MEMCTL_NOW in canonical form, or None."""
-    value = environ.get("MEMCTL_NOW", "").strip()
-    if not value:
-        return None
-    try:
-        moment = timestamps.parse(value)
-    except ValueError:
-        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {timestamps.ALLOWED}", USAGE) from None
-    if timestamps.to_epoch(moment) < 0:
-        raise MemctlError(f"MEMCTL_NOW: {value!r} is before 1970, and Git can't date a commit so", None, USAGE)
-    return moment
 
 
 def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:

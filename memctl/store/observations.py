@@ -31,7 +31,7 @@ _OLDEST = (
 )
 
 
-class Observation(msgspec.Struct, frozen=True):
+class TokenSample(msgspec.Struct, frozen=True):
     """One text: its digest, the kinds of text in it, the tokens estimated for it and those that the model reported."""
 
     digest: bytes
@@ -40,7 +40,7 @@ class Observation(msgspec.Struct, frozen=True):
     reported: int
 
 
-def add(folder: Path, model: str, found: Iterable[Observation]) -> int:
+def add(folder: Path, model: str, found: Iterable[TokenSample]) -> int:
     """Keep observations of a model in the order given, those that are kept already aside; returns how many were new.
 
     Raises MemctlError if the folder can't be written to.
@@ -63,10 +63,10 @@ def add(folder: Path, model: str, found: Iterable[Observation]) -> int:
         raise MemctlError(f"{folder / _FILE} can't be written: {error}", "delete it if it is damaged") from None
 
 
-def of(folder: Path, model: str) -> list[Observation]:
+def of(folder: Path, model: str) -> list[TokenSample]:
     """Return what is kept of a model, the oldest first; nothing if there is no such file, or it is damaged."""
     rows = _read(folder, _SELECT, model)
-    return [Observation(*row) for row in rows]
+    return [TokenSample(*row) for row in rows]
 
 
 def models(folder: Path) -> list[str]:

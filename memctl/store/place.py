@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git.repository import StatusProcess, find_top
+from memctl.git.repository import find_top, open_repository
+from memctl.git.status import StatusProcess
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
@@ -38,7 +39,7 @@ def ask(start: Path) -> StatusProcess:
     """Let Git look at the files of the memory; raises MemctlError if there is none. It can be asked before anything
     else of memctl is imported."""
     top, memory = find(start)
-    return StatusProcess(top, memory.relative_to(top).as_posix())
+    return StatusProcess(open_repository(top), memory.relative_to(top).as_posix())
 
 
 def refuse_link(folder: Path) -> None:

@@ -24,6 +24,7 @@ _PASTED = 5
 # Different words of a query that are looked for, here and in files: who pastes more says first what it is about, and
 # among 10,000 records 400 take 0.3 s. To look for what is spelled like one that occurs nowhere takes 15 ms.
 MOST_WORDS, _MOST_GUESSED = 400, 50
+_LONGEST_NUMBER = 4  # digits
 Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word that occurs nowhere
 
 
@@ -60,7 +61,7 @@ def read(query: str, instead: Instead) -> FtsQuery:
         words = whole_words(chunk)
         if chunk.startswith('"'):
             phrases += [_quoted(words)] if words else []
-            quoted += [word for word in words if word.lower() not in STOP_WORDS]
+            quoted += filter(_is_telling, words)
         elif words and _BEGINNING.fullmatch(chunk):
             beside += 1
             wanted.append(_quoted(words) + "*")
@@ -68,7 +69,7 @@ def read(query: str, instead: Instead) -> FtsQuery:
             if len(words) > 1:  # an identifier, a path: its words together say more than each
                 wanted.append(_quoted(words))
             for word in words:
-                if len(words) == 1 or word.lower() not in STOP_WORDS:
+                if len(words) == 1 or _is_telling(word):
                     beside += 1
                     wanted += _alternatives(word, once)
     is_exact = phrases and beside < _PASTED
@@ -79,6 +80,16 @@ def read(query: str, instead: Instead) -> FtsQuery:
     any_of_it = " AND ".join([*phrases, f"({anything})"]) if is_exact else anything
     replaced = {word: others for word, others in guessed.items() if others}
     return FtsQuery(any_of_it, anything if wanted else "", replaced, tuple(wanted))
+
+
+def _is_telling(word: str) -> bool:
+    """Return whether a word of several in a phrase, a path or an address is looked for by itself, too.
+
+    A stop word is not, nor a short number such as 10, 4, 1 and 8080 of `10.4.1.7:8080`, which other texts have by
+    chance: on the first half of bench/labelled recall for error texts rises from .971 to 1, and on titles of issues of
+    two real trackers MRR from .664 to .667.
+    """
+    return word.lower() not in STOP_WORDS and not (word.isdigit() and len(word) <= _LONGEST_NUMBER)
 
 
 def _without_stop_words(chunks: list[str]) -> list[str]:

@@ -22,7 +22,7 @@ _SECTION = re.compile(r"(?m)^### ")
 _MOST_PARTS = 2_000  # of a page: 120,000 take 10 s to index, and the largest page of ours has 20
 
 
-class Entry(NamedTuple):
+class SearchEntry(NamedTuple):
     """Something that can be found: its kind, what it is called by (an id, a marker) and its texts.
 
     `terms` are what else it is known by: other ids, tags, paths, its section. Entries of one `thread` belong together;
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
     links: tuple[str, ...] = ()
 
 
-def entries(path: str, text: str, record: Record | None) -> Iterator[Entry]:
+def entries(path: str, text: str, record: Record | None) -> Iterator[SearchEntry]:
     """Yield the entries of a file, given the record that it is, if it is one; none if it is not valid."""
     try:
         if record is not None:
@@ -53,13 +53,13 @@ def entries(path: str, text: str, record: Record | None) -> Iterator[Entry]:
         return
 
 
-def _of_record(record: Record, body: str, foreign: str) -> Entry:
+def _of_record(record: Record, body: str, foreign: str) -> SearchEntry:
     terms = (record.id, *record.tags, *record.code_refs, *record.aliases, record.section or "", foreign)
     linked = (*record.relates_to, *record.supersedes, *record.superseded_by, *record.blocks, *record.blocked_by)
     links = (*linked, record.place) if record.place else linked
     thread = f"{record.agent_id} {record.timestamp[:10]}"  # which session made a record only its commit says
     texts = record.title, body, " ".join(terms)
-    return Entry(record.memory_type, record.id, *texts, thread, links)
+    return SearchEntry(record.memory_type, record.id, *texts, thread, links)
 
 
 def _foreign(text: str) -> str:
@@ -69,27 +69,29 @@ def _foreign(text: str) -> str:
     return " ".join(value.strip() for key, value in _KEY.findall(head) if key not in ORDER)
 
 
-def _of_page(page: pages.Page) -> Iterator[Entry]:
+def _of_page(page: pages.Page) -> Iterator[SearchEntry]:
     """Yield a page of details as the text above its first heading and its parts, if they are not too many; any other
     page as one entry."""
     parts = pages.parts_of(page) if page.kind is pages.DETAIL else ()
     parts = parts if len(parts) <= _MOST_PARTS else ()
     above = "\n".join(page.body.split("\n")[: parts[0].line - 1]) if parts else page.body
     terms = (page.id, *page.aliases, *page.paths, *page.code_refs, page.section or "")
-    yield Entry(PAGE, page.id, page.title, above, " ".join(terms), page.id, (page.section,) if page.section else ())
+    yield SearchEntry(
+        PAGE, page.id, page.title, above, " ".join(terms), page.id, (page.section,) if page.section else ()
+    )
     for part in parts:
         terms = (part.id, page.id, page.section or "")
-        yield Entry(PAGE, part.id, part.title, part.text, " ".join(terms), page.id)
+        yield SearchEntry(PAGE, part.id, part.title, part.text, " ".join(terms), page.id)
 
 
-def _of_session(identifier: str, text: str) -> Iterator[Entry]:
+def _of_session(identifier: str, text: str) -> Iterator[SearchEntry]:
     for part in _SECTION.split(text)[1:]:
         heading, _, body = part.partition("\n")
         texts = one_line(heading), body.strip("\n"), identifier
-        yield Entry(SESSION, identifier, *texts, identifier)
+        yield SearchEntry(SESSION, identifier, *texts, identifier)
 
 
-def _of_checkpoint(saved: checkpoint.Checkpoint) -> Entry:
+def _of_checkpoint(saved: checkpoint.Checkpoint) -> SearchEntry:
     lists = (
         *(saved.having(*PROGRESS), saved.next_actions, saved.decisions, saved.issues, saved.errors, saved.said),
         *(saved.lessons, saved.summary, saved.constraints, saved.inputs, saved.success_criteria, saved.earlier_goals),
@@ -97,4 +99,4 @@ def _of_checkpoint(saved: checkpoint.Checkpoint) -> Entry:
     body = "\n".join([saved.phase, *(item for items in lists for item in items)])
     names = (*(one.id for one in saved.records), *(one.path for one in saved.files))
     terms = (saved.checkpoint_id, saved.workflow_id, saved.environment.branch, saved.session, *names)
-    return Entry(CHECKPOINT, saved.checkpoint_id, saved.goal, body, " ".join(terms))
+    return SearchEntry(CHECKPOINT, saved.checkpoint_id, saved.goal, body, " ".join(terms))

@@ -46,19 +46,18 @@ _MATCH = (
     " CROSS JOIN {live} AS live ON live.number = best.rowid CROSS JOIN entries ON entries.number = best.rowid"
     " WHERE kind IN ({kinds})"
 )
-_PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ?"
+_PATHS = f"SELECT path {_LIVE} WHERE texts MATCH ? LIMIT ?"
 _LINKS = "SELECT number, key FROM links WHERE number IN (SELECT value FROM json_each(?))"
 _SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
     f"SELECT rowid, CASE WHEN length(body) <= {_PIECE} THEN {_SNIPPET} END FROM texts"
-    " WHERE texts MATCH ? AND +rowid IN ({numbers})"
+    " WHERE texts MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
 )
 _BEST_PIECE = (
     f"SELECT {_SNIPPET} FROM texts WHERE texts MATCH ?1 AND rowid ="
     " (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rank, rowid LIMIT 1)"
 )
 _EACH = "FROM {live} AS live CROSS JOIN texts ON texts.rowid = live.number"
-_AT_ONCE = 1_000  # entries
 # Times as many as are asked for are looked up, and how many at least: some may be of other views or kinds, and others
 # move up by their thread. On bench/labelled the first ten are found as well as among all that match; in the
 # first half of bench/conversations.py 200 give a recall of .550, 400 one of .561, and all one of .564.
@@ -103,7 +102,7 @@ class StoredTexts:
             self._memory.remarks.append(text)
 
     def match(self, query: str, most: int | None = None, kinds: Collection[str] = tuple(KINDS)) -> list[Hit]:
-        asked = self._asked(query)
+        asked = self._fts_query(query)
         rows = self._best(asked, most, kinds) if most is not None and asked.any_of_it == asked.without_phrases else []
         for expression in (asked.any_of_it, asked.without_phrases):
             rows = rows or self._matching(expression, kinds, most)
@@ -112,17 +111,15 @@ class StoredTexts:
     def links(self, numbers: Collection[int]) -> list[tuple[int, str]]:
         return self._rows(_LINKS, str(list(numbers)))  # which is JSON
 
-    def paths(self, query: str) -> list[str]:
-        asked = self._asked(query)
-        rows = self._found(_PATHS, asked.any_of_it) or self._found(_PATHS, asked.without_phrases)
-        return [row[0] for row in rows]
+    def paths(self, query: str, most: int | None = None) -> list[str]:
+        return [row[0] for row in self._rows_matching(_PATHS, query, -1 if most is None else most)]
 
     def _matching(self, expression: str, kinds: Collection[str], most: int | None, rarer: str = "") -> list[Any]:
         """Return the rows of what matches an expression, or of the best; with `rarer` they have to match that, too."""
         listed = ", ".join("?" * len(kinds))
         statement = _MATCH.replace("{kinds}", listed).replace("{best}", _BEST + (_WITHIN if rarer else ""))
         limit = -1 if most is None else max(_SPARE * most, _LEAST)
-        rows = self._found(statement, expression, *filter(None, [rarer]), limit, *kinds)
+        rows = self._rows(statement, expression, *filter(None, [rarer]), limit, *kinds) if expression else []
         if most is None or rarer or len(rows) >= most:
             return rows
         # Some of the best may be of other views or kinds, and the best of this one below them.
@@ -149,7 +146,7 @@ class StoredTexts:
         return []
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
-        return self._asked(query).instead
+        return self._fts_query(query).instead
 
     def titles(self, numbers: Sequence[int]) -> dict[int, str]:
         return self._column("title", numbers)
@@ -158,23 +155,14 @@ class StoredTexts:
         return self._column("body", numbers)
 
     def _column(self, name: str, numbers: Sequence[int]) -> dict[int, str]:
-        rows = (self._rows(f"SELECT {name} FROM texts WHERE rowid = ?", number) for number in numbers)
-        return {number: found[0][0] for number, found in zip(numbers, rows, strict=True) if found}
+        asked = f"SELECT rowid, {name} FROM texts WHERE rowid IN (SELECT value FROM json_each(?))"
+        return dict(self._rows(asked, str(list(numbers))))
 
     def excerpts(self, query: str, numbers: Sequence[int]) -> dict[int, Excerpt]:
-        asked = self._asked(query)
-        rows = self._marked(asked.any_of_it, numbers) or self._marked(asked.without_phrases, numbers)
+        asked = self._fts_query(query)
+        rows = self._rows_matching(_EXCERPTS, query, str(list(numbers)))
         found = ((one, self._of_best_piece(one, asked) if marked is None else marked) for one, marked in rows)
         return {one: _excerpt(marked) for one, marked in found if _OPEN in marked}
-
-    def _marked(self, expression: str, numbers: Sequence[int]) -> list[tuple[int, str | None]]:
-        """Excerpts with marks, None for those of long texts; some entries at once: a statement takes no more than
-        32,766 values."""
-        found: list[tuple[int, str | None]] = []
-        for start in range(0, len(numbers), _AT_ONCE):
-            some = numbers[start : start + _AT_ONCE]
-            found += self._found(_EXCERPTS.replace("{numbers}", ", ".join("?" * len(some))), expression, *some)
-        return found
 
     def _of_best_piece(self, number: int, asked: FtsQuery) -> str:
         """Return the excerpt with marks of a long text, "" if no piece of it matches."""
@@ -190,7 +178,7 @@ class StoredTexts:
 
     def alike(self, path: str) -> dict[str, float]:
         rows = self._rows(f"SELECT title, body {_EACH} WHERE path = ?", path)
-        telling = self._telling(f"{rows[0][0]}\n{_HEADING.sub('', rows[0][1])}") if rows else []
+        telling = self._telling_words(f"{rows[0][0]}\n{_HEADING.sub('', rows[0][1])}") if rows else []
         if not telling:
             return {}
         found = self._rows(
@@ -217,7 +205,7 @@ class StoredTexts:
     def without(self, paths: Collection[str]) -> StoredTexts:
         return StoredTexts(self._memory, self._searched, self._hidden.union(paths)) if paths else self
 
-    def _telling(self, text: str) -> list[str]:
+    def _telling_words(self, text: str) -> list[str]:
         """Return the words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
         words = Counter(word for word in words_of(text) if not word.isdigit() and word not in STOP_WORDS)
         total = self._rows(_TOTAL)[0][0]
@@ -225,7 +213,7 @@ class StoredTexts:
         weights = {word: times * math.log(1 + total / max(frequent[word], 1)) for word, times in words.items()}
         return sorted(weights, key=lambda word: (-weights[word], word))[:_TELLING_WORDS]
 
-    def _asked(self, query: str) -> FtsQuery:
+    def _fts_query(self, query: str) -> FtsQuery:
         if query not in self._questions:
             self._questions[query] = questions.read(query, self._instead)
             if len(beginning(query, questions.MOST_WORDS)) < len(query):
@@ -241,9 +229,11 @@ class StoredTexts:
 
         return vocabulary.instead(self._index.database, word, count)
 
-    def _found(self, statement: str, expression: str, *values: str | int) -> list[Any]:
-        """Return what a statement gives for an expression of FTS5; nothing for an empty one."""
-        return self._rows(statement, expression, *values) if expression else []
+    def _rows_matching(self, statement: str, query: str, *values: str | int) -> list[Any]:
+        """Return what a statement gives for a query, without its phrases if nothing has them."""
+        asked = self._fts_query(query)
+        expressions = filter(None, (asked.any_of_it, asked.without_phrases))
+        return next((rows for one in expressions if (rows := self._rows(statement, one, *values))), [])
 
     def _rows(self, statement: str, *values: str | bytes | int) -> list[Any]:
         """Return what a statement gives; if the index turns out to be damaged, or is in use for long, of

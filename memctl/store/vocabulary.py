@@ -19,17 +19,17 @@ Count = Callable[[str, int], int]  # how many texts have a word or phrase, at mo
 
 def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
     """Take words in; those of digits, and very short and long ones, are left aside."""
-    database.executemany("INSERT OR IGNORE INTO vocabulary VALUES (?)", [(word,) for word in _kept(words)])
+    database.executemany("INSERT OR IGNORE INTO vocabulary VALUES (?)", [(word,) for word in _words_to_keep(words)])
 
 
 def remove(database: sqlite3.Connection, words: Iterable[str]) -> None:
     """Take out those of some words that no text has any more, nor another word of the same stem."""
     find = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
-    gone = [(word,) for word in _kept(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
+    gone = [(word,) for word in _words_to_keep(words) if not database.execute(find, (f'"{word}"',)).fetchone()]
     database.executemany("DELETE FROM vocabulary WHERE word = ?", gone)
 
 
-def _kept(words: Iterable[str]) -> list[str]:
+def _words_to_keep(words: Iterable[str]) -> list[str]:
     return sorted({word for word in words if word.isalpha() and SHORTEST_GUESSED - 2 < len(word) <= _LONGEST})
 
 

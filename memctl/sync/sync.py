@@ -25,7 +25,7 @@ from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
 from memctl.git.push import PushRefused
-from memctl.git.remotes import Turn, Upstream
+from memctl.git.remotes import SyncTurn, Upstream
 from memctl.record.snapshot import Snapshot
 from memctl.store import batches, entry_state, load, lock, sessions_ref
 from memctl.store.memory import Memory
@@ -72,7 +72,7 @@ def sync(
 
 
 def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, dry_run: bool) -> SyncResult:
-    turn = Turn(memory.repository, upstream)
+    turn = SyncTurn(memory.repository, upstream)
     try:
         return _try_until_pushed(memory, upstream, report, turn, push=push, dry_run=dry_run)
     finally:
@@ -80,7 +80,7 @@ def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, d
 
 
 def _try_until_pushed(
-    memory: Memory, upstream: Upstream, report: Report, turn: Turn, *, push: bool, dry_run: bool
+    memory: Memory, upstream: Upstream, report: Report, turn: SyncTurn, *, push: bool, dry_run: bool
 ) -> SyncResult:
     deadline = time.monotonic() + _GIVE_UP_AFTER
     number = 1
@@ -120,7 +120,7 @@ def _try_until_pushed(
     )
 
 
-def _is_our_turn(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
+def _is_our_turn(memory: Memory, theirs: str, turn: SyncTurn, number: int) -> bool:
     """Return True if the next try is to be made now: a clone that has lost takes a turn, and others wait for it.
 
     Who has nothing that the remote lacks is in nobody's way.

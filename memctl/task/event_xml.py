@@ -11,6 +11,8 @@ from xml.etree.ElementTree import Element, SubElement
 from memctl.record.event import PHASES, ContextSizes, WorkflowEvent
 from memctl.text.xml import add_list, add_texts, indented
 
+_META = ("event_id", "timestamp", "source_agent", "target_agent", "workflow_id", "session")
+
 
 def event_xml(event: WorkflowEvent, compressions: int) -> str:
     """Return one event as XML; `compressions` is how many compression events its workflow has had."""
@@ -20,7 +22,7 @@ def event_xml(event: WorkflowEvent, compressions: int) -> str:
 def _transition(event: WorkflowEvent) -> Element:
     root = Element("context_transition")
     add_texts(root, {"event_type": event.event_type})
-    _add_meta(root, event)
+    add_texts(SubElement(root, "meta"), {name: getattr(event, name) for name in _META})
     _add_sizes(SubElement(root, "before_state"), event.before_state)
     add_texts(root, {"action_taken": event.action_taken})
     _add_context(root, event)
@@ -31,7 +33,7 @@ def _transition(event: WorkflowEvent) -> Element:
 
 def _context(event: WorkflowEvent, compressions: int) -> Element:
     root = Element("agent_context")
-    _add_meta(root, event)
+    add_texts(SubElement(root, "meta"), {name: getattr(event, name) for name in _META})
     state = SubElement(root, "state")
     add_texts(state, {"event_type": event.event_type, "action_taken": event.action_taken})
     _add_context(state, event)
@@ -56,11 +58,6 @@ def _add_context(parent: Element, event: WorkflowEvent) -> None:
     add_list(parent, "deliverables", "deliverable", event.deliverables)
 
 
-def _add_meta(root: Element, event: WorkflowEvent) -> None:
-    names = ("event_id", "timestamp", "source_agent", "target_agent", "workflow_id", "session")
-    add_texts(SubElement(root, "meta"), {name: getattr(event, name) for name in names})
-
-
 def _add_after(parent: Element, event: WorkflowEvent) -> None:
     _add_sizes(parent, event.after_state)
     if event.compression_ratio is not None:
@@ -68,11 +65,5 @@ def _add_after(parent: Element, event: WorkflowEvent) -> None:
 
 
 def _add_sizes(parent: Element, sizes: ContextSizes) -> None:
-    add_texts(
-        parent,
-        {
-            "scs_size": "" if sizes.scs_size is None else str(sizes.scs_size),
-            "aws_size": "" if sizes.aws_size is None else str(sizes.aws_size),
-            "context_debt_ratio": "" if sizes.context_debt_ratio is None else f"{sizes.context_debt_ratio:g}%",
-        },
-    )
+    found = {name: value for name in sizes.__struct_fields__ if (value := getattr(sizes, name)) is not None}
+    add_texts(parent, {name: f"{value:g}%" if name.endswith("ratio") else str(value) for name, value in found.items()})

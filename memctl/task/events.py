@@ -7,16 +7,14 @@ events never come here. Its record does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.event import HANDED, WorkflowEvent, problems
-from memctl.record.kinds import HANDOFF
 from memctl.record.required_text import LONGEST_LINE, Wrong, misfits
-from memctl.record.snapshot import Snapshot
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
@@ -89,7 +87,7 @@ def note_handoff(
     """Note in the stream that a handoff was offered or answered, for whoever coordinates; yield a warning if it can't
     be noted. `more` are other fields of the event, with which it is a complete context."""
     rest = [f"{len(sections) - _SECTIONS} more"] if len(sections) > _SECTIONS else []
-    about = about_handoff(identifier, became) + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
+    about = f"{identifier} was {became}" + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
     values = {"event_type": HANDED, "action_taken": " and ".join([about, *rest]), "target_agent": target, **more}
     try:
         emit(memory, workflow(memory, ""), values)
@@ -138,28 +136,3 @@ def lines(events: Sequence[WorkflowEvent]) -> tuple[str, ...]:
 def is_due(events: list[WorkflowEvent]) -> bool:
     """Return whether so many events have come that they are to be compressed to a checkpoint (trigger 8: above 50)."""
     return len(events) > MOST_EVENTS
-
-
-# Older events have "is", and checkpoints keep them.
-_HANDED = re.compile(rf"{HANDED}: (HND-[\d-]+) (?:is|was) ({'|'.join(HANDOFF.statuses)})\b")
-
-
-def about_handoff(identifier: str, became: str) -> str:
-    """Return the beginning of what an event says of a handoff."""
-    return f"{identifier} was {became}"
-
-
-def with_current_status(lines: Iterable[str], snapshot: Snapshot) -> tuple[str, ...]:
-    """Return lines about events; one about a handoff gets the status that its record has now, if that has changed."""
-    return tuple(_with_current_status(line, snapshot) for line in lines)
-
-
-def _with_current_status(line: str, snapshot: Snapshot) -> str:
-    match = _HANDED.match(line)
-    if match is None:
-        return line
-    then = f"{HANDED}: {about_handoff(match[1], match[2])}{line[match.end() :]}"
-    record = snapshot.find(match[1])
-    if snapshot.once_called(match[1]):  # two clones gave out the id, and nobody knows which handoff was meant
-        return then
-    return f"{then}; it is {record.status} now" if record and record.status != match[2] else then

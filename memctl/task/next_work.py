@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -17,6 +18,7 @@ from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import SHARED_WRITE, State
+from memctl.text.markdown import one_line
 
 _CRITICAL = "critical"
 # Seconds since what stands beside a piece of work was done. Of 117 pieces of a project's work (300 issues of beads),
@@ -140,33 +142,18 @@ def _choice(
     memory: Memory, snapshot: Snapshot, state: State, work: OpenWork, record: Record, before: Mapping[str, Record]
 ) -> Choice:
     waiting = tuple(one.id for one in work.unblocks(record))
-    because = [*_whose(memory, state, record)]
-    because += [record.severity] if record.severity in ("critical", "high") else []
-    because += [f"unblocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
-    because += [f"goes on from {done.id}"] if (done := before.get(record.memory_id)) else []
-    because = because or [f"importance {record.importance}"]
-    because += [f"next: {action}"] if (action := _next_action(snapshot, record)) else []
-    return Choice(record, tuple(because), _command(record), _is_own(memory, state, record), waiting)
-
-
-def _whose(memory: Memory, state: State, record: Record) -> Iterable[str]:
-    if memory.actor in _assigned(state, record):
-        yield "assigned to you"
+    because = ["assigned to you"] if memory.actor in _assigned(state, record) else []
     if is_started(record):
         done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
-        yield f"begun by {'you' if record.agent_id == memory.actor else record.agent_id}{done}"
-
-
-def _next_action(snapshot: Snapshot, record: Record) -> str:
-    """Return the first next action that a record names, on a line."""
-    try:
+        because.append(f"begun by {'you' if record.agent_id == memory.actor else record.agent_id}{done}")
+    because += [record.severity] if record.severity in ("critical", "high") else []
+    because += [f"unblocks {waiting[0]}{f' and {len(waiting) - 1:,} more' * (len(waiting) > 1)}"] if waiting else []
+    because += [f"goes on from {earlier.id}"] if (earlier := before.get(record.memory_id)) else []
+    because = because or [f"importance {record.importance}"]
+    actions: object = None
+    with suppress(InvalidRecord, OSError):  # it changed just now
         actions = content(record.kind, snapshot.body(record)).get("next_actions")
-    except (InvalidRecord, OSError):  # it changed just now
-        return ""
-    return " ".join(actions[0].split()) if isinstance(actions, list) and actions else ""
-
-
-def _command(record: Record) -> str:
-    """Return what begins a piece of work, or shows one that is begun already or knows no beginning."""
+    because += [f"next: {one_line(actions[0])}"] if isinstance(actions, list) and actions else []
     begun = next_status(record)
-    return f"memctl edit {record.id} --set status={begun}" if begun else f"memctl show {record.id}"
+    command = f"memctl edit {record.id} --set status={begun}" if begun else f"memctl show {record.id}"
+    return Choice(record, tuple(because), command, _is_own(memory, state, record), waiting)

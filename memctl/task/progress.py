@@ -59,81 +59,67 @@ def add(before: TaskState | None, given: TaskState, dropped: Sequence[str] = ())
 def move_steps(before: Sequence[Step], given: Sequence[Step], dropped: Sequence[str] = ()) -> tuple[Step, ...]:
     """Return the steps after a command gave some of them and dropped others; raises MemctlError."""
     if twice := conflicting(given):
-        raise MemctlError(
-            f"the step {twice[0]!r} is given more than once; give each step to one of {', '.join(PROGRESS)}",
-            exit_code=USAGE,
-        )
-    known = {key(step.text): step for step in before}
-    gone = set(map(key, dropped))
-    for item in dropped:
-        if key(item) not in known:
+        hint = f"give each step to one of {', '.join(PROGRESS)}"
+        raise MemctlError(f"the step {twice[0]!r} is given more than once", hint, USAGE)
+    found = _by_key(before)
+    for item in {key(item): item for item in dropped}.values():
+        if found.pop(key(item), None) is None:
             raise MemctlError(f"{item!r} is not a step of the task", "`memctl checkpoint show` lists them", USAGE)
     for step in given:
-        old = known.get(key(step.text))
-        if old and old.status == DONE and step.status != DONE and key(step.text) not in gone:
-            raise MemctlError(
-                f"{old.text!r} is done", "name what is left of it as a step of its own, or --drop it first", USAGE
-            )
-    kept = {name: step for name, step in known.items() if name not in gone}
-    for step in given:
-        old = kept.pop(key(step.text), None)
-        kept[key(step.text)] = old if old and old.status == DONE else step
-    return limit_steps(kept.values())
+        old = found.pop(key(step.text), None)
+        is_done = old is not None and old.status == DONE
+        if old and is_done and step.status != DONE:
+            hint = "name what is left of it as a step of its own, or --drop it first"
+            raise MemctlError(f"{old.text!r} is done", hint, USAGE)
+        found[key(step.text)] = old if old and is_done else step
+    return limit_steps(found.values())
 
 
 def limit_steps(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Return as many steps as a state holds; of those that are done the oldest go first."""
     steps = tuple(steps)
-    over = len(steps) - MOST_LINES
-    if over <= 0:
+    if len(steps) <= MOST_LINES:
         return steps
-    oldest = set([number for number, step in enumerate(steps) if step.status == DONE][:over])
-    kept = [step for number, step in enumerate(steps) if number not in oldest]
-    return tuple(kept[:MOST_LINES])
+    oldest = [number for number, step in enumerate(steps) if step.status == DONE][: len(steps) - MOST_LINES]
+    return tuple(step for number, step in enumerate(steps) if number not in set(oldest))[:MOST_LINES]
 
 
 def take_list(before: Sequence[Step], given: Sequence[Step]) -> tuple[Step, ...]:
     """Return the steps after a task list that is whole: it takes the place of the list before, and done steps stay
     done."""
-    known = {key(step.text): step for step in before}
-    named = {key(step.text) for step in given}
-    kept = [one for one in before if key(one.text) not in named and (one.status == DONE or one.evidence != TASK_LIST)]
-    found = {key(one.text): old if (old := known.get(key(one.text))) and old.status == DONE else one for one in given}
-    return limit_steps([*kept, *found.values()])
+    known, named = _by_key(before), _by_key(given)
+    kept = [known[name] for name in known if name not in named]
+    kept = [one for one in kept if one.status == DONE or one.evidence != TASK_LIST]
+    found = [old if (old := known.get(name)) and old.status == DONE else one for name, one in named.items()]
+    return limit_steps([*kept, *found])
 
 
 def reach(before: Sequence[Step], text: str, step: Step) -> tuple[Step, ...]:
     """Return the steps after one of them, or a new one, has come as far as `step` says; none goes back."""
-    found = []
-    is_new = True
-    for one in before:
-        if key(one.text) == key(text):
-            is_new = False
-            is_ahead = PROGRESS.index(step.status) > PROGRESS.index(one.status)
-            found.append(msgspec.structs.replace(step, text=one.text) if is_ahead else one)
-        else:
-            found.append(one)
-    return limit_steps([*found, msgspec.structs.replace(step, text=text)] if is_new else found)
+    found = _by_key(before)
+    old = found.get(key(text))
+    if old is None or PROGRESS.index(step.status) > PROGRESS.index(old.status):
+        found[key(text)] = msgspec.structs.replace(step, text=old.text if old else text)
+    return limit_steps(found.values())
+
+
+def _by_key(steps: Iterable[Step]) -> dict[str, Step]:
+    return {key(step.text): step for step in steps}
 
 
 def missing_steps(stored: TaskState, given: TaskState) -> list[Step]:
     """Return the steps of a stored state that another one does not have, or not as done."""
-    statuses = {key(step.text): step.status for step in given.steps}
-    return [
-        step
-        for step in stored.steps
-        if key(step.text) not in statuses or (step.status == DONE and statuses[key(step.text)] != DONE)
-    ]
+    known = _by_key(given.steps)
+    found = ((step, known.get(key(step.text))) for step in stored.steps)
+    return [step for step, own in found if own is None or (step.status == DONE and own.status != DONE)]
 
 
 def take_whole(stored: TaskState | None, given: TaskState) -> TaskState:
     """Return a whole state that takes the place of a stored one of its task: what was done there is done."""
     if stored is None:
         return given
-    done = {key(step.text): step for step in stored.steps if step.status == DONE}
-    own = {key(step.text) for step in given.steps}
-    steps = [step for name, step in done.items() if name not in own]
-    steps += [done.get(key(step.text), step) for step in given.steps]
+    done, own = _by_key(step for step in stored.steps if step.status == DONE), _by_key(given.steps)
+    steps = [*(done[name] for name in done if name not in own), *(done.get(name, own[name]) for name in own)]
     ahead = tuple(item for item in given.next_actions if key(item) not in done)
     return msgspec.structs.replace(given, steps=limit_steps(steps), next_actions=ahead)
 

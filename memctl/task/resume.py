@@ -125,25 +125,16 @@ def prepare(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -
         drift=drift,
         newer=versions.newer(versions.everywhere(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
-        text=text(memory, snapshot, saved, drift),
+        text=text(memory, saved, drift),
         closed=closed,
     )
 
 
-def text(
-    memory: Memory,
-    snapshot: Snapshot,
-    saved: Checkpoint,
-    drift: Sequence[EnvironmentDrift],
-    limit: int = LIMIT,
-) -> ResumeText:
-    """Return the text with which work goes on from a checkpoint, with what is known of its handoffs by now.
+def text(memory: Memory, saved: Checkpoint, drift: Sequence[EnvironmentDrift], limit: int = LIMIT) -> ResumeText:
+    """Return the text with which work goes on from a checkpoint.
 
     It names references that only somebody who was there understands; what else is missing, the commands say.
     """
-    saved = msgspec.structs.replace(
-        saved, event_stream_summary=events.with_current_status(saved.event_stream_summary, snapshot)
-    )
     lines = [one.line for one in drift], [str(one) for one in _hidden(saved)]
     return resume_text.write(saved, *lines, is_trusted=memory.is_trusted, limit=limit)
 
@@ -153,10 +144,10 @@ def drift_since(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[E
     now = environment.current(memory)
     withheld = snapshot.withheld.among(one.path for one in now.dirty)
     now = msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in withheld))
-    return [*environment.drift(memory, saved, now), *_of_events(memory, snapshot, saved)]
+    return [*environment.drift(memory, saved, now), *_of_events(memory, saved)]
 
 
-def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
+def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
     """Yield what this clone's event stream has that the checkpoint does not, and whether the stream is whole.
 
     Why the stream is checked: rules.md#checkpoints.
@@ -165,7 +156,7 @@ def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterato
     waiting = events.since_checkpoint(stream.events, saved.workflow_id)
     if since := events.lines([event for event in waiting if event.timestamp >= saved.saved_at]):
         more = f"{len(since)} event{'s' if len(since) > 1 else ''} since"
-        yield EnvironmentDrift("events", more, events.with_current_status(since, snapshot))
+        yield EnvironmentDrift("events", more, since)
     numbers = [event.sequence for event in stream.events]
     if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
         yield EnvironmentDrift("event_stream", "lines of the event stream are unreadable or missing")

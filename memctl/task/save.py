@@ -38,6 +38,8 @@ from memctl.write.commit import Outcome
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20
 _TEXTS = ("goal", "task_id", "section")
+_NOT_KEPT = "this can't be kept in a checkpoint:"
+_FITTING = f"a text has 1 to {LONGEST_LINE} characters: put the long part into a record or a file, and name that"
 
 
 class SaveOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,8 +70,10 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
     found = versions.read(snapshot, workflow)
     versions.refuse_broken(snapshot, found)
     last = _last(found, options)
-    if last is None and options.base:
-        last = versions.elsewhere(memory, snapshot, options.base)
+    if options.base and (last is None or options.base not in (last.checkpoint_id, str(last.version))):
+        named = "" if options.base.isdecimal() else options.base
+        other = versions.elsewhere(memory, snapshot, named, workflow)
+        last = other if other and options.base in (other.checkpoint_id, str(other.version)) else last
     before = last if last and (not given.goal or given.goal == last.goal) else None  # else it is another task
     if not is_said(given.goal or (last.goal if last else "")):
         wrong = (
@@ -86,7 +90,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
         memory,
         number,
         {
-            **msgspec.structs.asdict(_state(memory, snapshot, given, before, last, options)),
+            **msgspec.to_builtins(_state(memory, snapshot, given, before, last, options)),  # to be looked at whole
             "event_stream_summary": task_events.lines(events)[-_EVENTS_TOLD:],
             "context_metrics": _metrics(options, events, last),
         },
@@ -97,11 +101,14 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
 
 
 def on_lines(state: TaskState) -> TaskState:
-    """Return a state with each text on one line."""
+    """Return a state with each text on one line; raises MemctlError for a step that is empty or too long."""
     values: dict[str, Any] = {name: one_line(getattr(state, name)) for name in _TEXTS}
     values |= {name: tuple(map(one_line, getattr(state, name))) for name in LISTS}
-    steps = (msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
-    return msgspec.structs.replace(state, **values, steps=tuple(steps))
+    steps = tuple(msgspec.structs.replace(step, text=one_line(step.text)) for step in state.steps)
+    if wrong := [(step.status, f"{cut(step.text, 60)!r} has {len(step.text)} characters") for step in steps
+                 if not 0 < len(step.text) <= LONGEST_LINE]:  # fmt: skip
+        raise Wrong(_NOT_KEPT, wrong, _FITTING)
+    return msgspec.structs.replace(state, **values, steps=steps)
 
 
 def _state(
@@ -161,7 +168,7 @@ def _number(
     newest = versions.newer(known, Version(base, window, workflow=options.workflow))
     if newest is not None:
         mine = f"this goes on from version {base} in window {window}"
-        raise _stale(memory, newest, here, mine if newest.version > base else f"window {window} is over")
+        raise _stale(newest, here, mine if newest.version > base else f"window {window} is over")
     highest = max((one.version for one in known), default=0)
     if base > highest:
         raise MemctlError(f"there is no version {base} of {options.workflow}", f"the newest is {highest}", USAGE)
@@ -182,13 +189,13 @@ def _window(memory: Memory, options: SaveOptions, here: Sequence[Checkpoint]) ->
     return max(own) if own else newest + 1
 
 
-def _stale(memory: Memory, newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
+def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
     one = next((one for one in here if one.checkpoint_id == newest.id), None)
     where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
-    show = f"memctl checkpoint show {newest.id}" if one else f"git log --all -- {memory.tracked(newest.path)}"
+    hint = f"take over what it says (`memctl checkpoint show {newest.id}`)"
     return MemctlError(
         f"stale: {mine}: {newest.id} is newer{where}",
-        f"take over what it says (`{show}`), then save with --base {newest.version} --window {newest.window}",
+        f"{hint}, then save with --base {newest.version} --window {newest.window}",
     )
 
 
@@ -253,8 +260,7 @@ def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint
     mark = blake2b(msgspec.json.encode(values, order="deterministic"), digest_size=3).hexdigest()
     values["checkpoint_id"] = msgspec.structs.replace(number, mark=mark).id
     if wrong := list(misfits(values, Checkpoint)):
-        hint = "put the long part into a record or a file, and name that"
-        raise Wrong("this can't be kept in a checkpoint:", wrong, hint)
+        raise Wrong(_NOT_KEPT, wrong, _FITTING)
     return msgspec.convert(values, Checkpoint)
 
 

@@ -80,18 +80,15 @@ def update(
     if record.memory_type != STATE.name:
         raise MemctlError(f"{record.id} is not a state", f"`memctl edit {record.id}` changes it", USAGE)
     before = of_record(snapshot, record)
-    made = before if saved is None else progress.merge(before, _progress_of(saved))
-    made = progress.add(made, given)
+    if saved is not None:
+        saved = TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
+    made = progress.add(progress.merge(before, saved) if saved else before, given)
     percent = made.completion if completion is None else completion
     front = {} if percent is None else {"completion_percentage": percent}
     title = f"{record.id}{f' (completion_percentage {percent})' if front else ''} {record.title}"
     values, old = record_values(made), record_values(before)
     write = edit.rewrite(snapshot, record, front, {name: values[name] for name in values if values[name] != old[name]})
     return Change(op="edit", title=title, ids=(record.id,), writes=(write,))
-
-
-def _progress_of(saved: TaskState) -> TaskState:
-    return TaskState(steps=saved.steps, next_actions=saved.next_actions, blockers=saved.blockers)
 
 
 def record_values(state: TaskState) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def offer(given: Transfer) -> Plan:
 def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
     """Return the plan by which the taker is at work, at the task of the handoff; sections that it declines go back.
 
-    It raises MemctlError if the handoff was withdrawn or declined elsewhere, which this clone's record does not say.
+    It raises MemctlError if the handoff was answered elsewhere, which this branch's record does not say.
     """
     taker, join = agent_name(given.taker), agents.join(given.taker, given.now, task)
 
@@ -125,6 +125,8 @@ def accept(given: Transfer, task: str, declined: Collection[str]) -> Plan:
         owned = state.section_ownership_map
         if back := [name for name in given.who.sections if name in owned and given.is_back(owned[name])]:
             raise _answered(given, f"{', '.join(back)} went back to {given.giver}")
+        if given.work(state):
+            raise _answered(given, f"{taker} is at work by it")
         state = join(give_back_sections(state, given, declined)).state
         accepted = tuple(s for s in given.who.sections if (held := state.live(s, given.now)) and given.is_by(held))
         state = agents.only_working(state, accepted, taker)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -186,30 +186,32 @@ def _merged(
 
 
 V = TypeVar("V")
+_ENTRIES = {
+    "active_agents": "agent",
+    "section_ownership_map": "section",
+    "global_blockers": "blocker",
+    "shared_resources": "resource",
+}
 
 
 def merge_states(base: State, ours: State, theirs: State) -> tuple[State, tuple[str, ...]]:
     """Return the state that comes of both, with a version above either's, and what of ours was replaced by theirs."""
     lost: list[str] = []
+    values: dict[str, Any] = {
+        name: _each(what, lost, *(getattr(state, name) for state in (base, ours, theirs)))
+        for name, what in _ENTRIES.items()
+    }
+    tasks = [state.agent_task_assignments for state in (base, ours, theirs)]
+    lists = {
+        name: tree_merge.lists(tasks[0].get(name, []), tasks[1].get(name, []), tasks[2].get(name, []), str)
+        for name in {**tasks[1], **tasks[2]}
+    }
     merged = theirs.with_(
         sync_version=max(ours.sync_version, theirs.sync_version) + 1,
         last_sync_timestamp=max(ours.last_sync_timestamp, theirs.last_sync_timestamp),
-        active_agents=_each(
-            "agent", lost, base.active_agents, ours.active_agents, theirs.active_agents
-        ),
-        section_ownership_map=_each(
-            "section", lost, base.section_ownership_map, ours.section_ownership_map, theirs.section_ownership_map
-        ),
-        agent_task_assignments=_merged_tasks(
-            base.agent_task_assignments, ours.agent_task_assignments, theirs.agent_task_assignments
-        ),
-        global_blockers=_each(
-            "blocker", lost, base.global_blockers, ours.global_blockers, theirs.global_blockers
-        ),
-        shared_resources=_each(
-            "resource", lost, base.shared_resources, ours.shared_resources, theirs.shared_resources
-        ),
-    )  # fmt: skip
+        agent_task_assignments={name: found for name, found in lists.items() if found},
+        **values,
+    )
     return merged, tuple(lost)
 
 
@@ -227,16 +229,6 @@ def _each(
         if kept is not None:
             merged[key] = kept
     return merged
-
-
-def _merged_tasks(
-    base: Mapping[str, list[str]], ours: Mapping[str, list[str]], theirs: Mapping[str, list[str]]
-) -> dict[str, list[str]]:
-    merged = {
-        name: tree_merge.lists(base.get(name, []), ours.get(name, []), theirs.get(name, []), str)
-        for name in {**ours, **theirs}
-    }
-    return {name: tasks for name, tasks in merged.items() if tasks}
 
 
 def _shown(value: object) -> str:

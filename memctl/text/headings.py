@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.text.lazy_regex import lazy_regex
 
@@ -27,7 +25,7 @@ _CLOSINGS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<!": ">"}  # of HTM
 _ITEM = lazy_regex(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
-class Heading(msgspec.Struct, frozen=True):
+class Heading(NamedTuple):
     """A heading: its level, its text in Markdown, where it begins, and where the text after it begins."""
 
     level: int
@@ -36,7 +34,7 @@ class Heading(msgspec.Struct, frozen=True):
     end: int
 
 
-class HeadedPart(msgspec.Struct, frozen=True):
+class HeadedPart(NamedTuple):
     """A part of a body: its heading ("" before the first one), its text with the heading, and without."""
 
     heading: str

@@ -17,7 +17,7 @@ import msgspec
 
 from memctl.store import observations
 from memctl.store.cache import Cache, digest
-from memctl.store.observations import Observation
+from memctl.store.observations import TokenSample
 from memctl.text.characters import encodable
 from memctl.tokens import families
 from memctl.tokens.families import Family, claude_version, kind_of_text
@@ -222,7 +222,7 @@ def name_of(model: str) -> str:
     return re.sub(r"(?:[-@]20\d{6}|-latest)?(?:-v\d+(?::\d+)?)?$", "", name)
 
 
-def learn(model: str, found: Sequence[Observation], family: Family) -> Learnt | None:
+def learn(model: str, found: Sequence[TokenSample], family: Family) -> Learnt | None:
     """Return what the observations of a model, in their order, teach; None if there are none."""
     if not found:
         return None
@@ -244,7 +244,7 @@ def learn(model: str, found: Sequence[Observation], family: Family) -> Learnt | 
     )
 
 
-def _errors(found: Sequence[Observation], ratio: float) -> list[float]:
+def _errors(found: Sequence[TokenSample], ratio: float) -> list[float]:
     return sorted(abs(one.estimate * ratio / one.reported - 1) for one in found)
 
 

@@ -19,6 +19,7 @@ from memctl.errors import MemctlError
 from memctl.text.characters import encodable
 from memctl.text.lazy_regex import lazy_regex
 from memctl.tokens.families import kind_of_text
+from memctl.transcript.line import text_in
 from memctl.transcript.messages import (
     CALL,
     OTHER,
@@ -61,6 +62,8 @@ class Part(msgspec.Struct, frozen=True):
 class Conversation(msgspec.Struct, frozen=True):
     """A request's text by its parts, and what of it is not text and so is not counted, by what it is.
 
+    `model` is what the request or its last answer names, "" if they name none.
+
     `overhead` are tokens beside those of the text: of messages, of calls, of images whose size is known.
     """
 
@@ -87,7 +90,8 @@ def parse(given: Any) -> Conversation | None:
     for number, message in enumerate(held, start=1):
         for element in elements(message):
             reader.take(number, element.blocks)
-    model = str(body.get("model") or "")
+    answered = (text_in(message, "model") for message in reversed(held))  # a transcript's messages name it
+    model = text_in(body, "model") or next((name for name in answered if name and not name.startswith("<")), "")
     overhead = PER_REQUEST + PER_MESSAGE * len(held) + reader.overhead
     return Conversation(model, reader.parts, len(held), reader.tool_calls, reader.uncounted, overhead)
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.store.observations import Observation
+from memctl.store.observations import TokenSample
 from memctl.tokens import messages
 from memctl.tokens.count import Counter, digest_of, name_of
 from memctl.tokens.families import KINDS, family_of, kind_of_text
@@ -103,7 +103,7 @@ class Aside(msgspec.Struct, frozen=True):
 class Observed(msgspec.Struct):
     """What a file came to: observations by model, and the lines left aside."""
 
-    by_model: dict[str, list[Observation]]
+    by_model: dict[str, list[TokenSample]]
     asides: list[Aside]
 
 
@@ -154,7 +154,7 @@ def _take(report: TokenReport, observed: Observed) -> None:
     texts = [part.text for part in report.parts]
     key = texts[0] if report.is_one_text else msgspec.json.encode([texts, report.reported]).decode()
     kinds = " ".join(sorted({part.kind for part in report.parts}))
-    observed.by_model[name].append(Observation(digest_of(key), kinds, estimate, reported))
+    observed.by_model[name].append(TokenSample(digest_of(key), kinds, estimate, reported))
 
 
 def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:

@@ -257,14 +257,14 @@ def read_parts(
     An answer with a call whose result is still to come is left for the next time: the call may fail yet. Of a session
     that `is_over` none is.
     """
-    reading = _Reading(dict(offsets), waiting)
+    reading = _PartBuilder(dict(offsets), waiting)
     for path in (transcript, *of_sub_agents(transcript)):
         for offset, line in lines_after(path, reading.offsets.get(path, 0)):
             if reading.is_full(line):
                 yield reading.part()
-                reading = _Reading(reading.offsets, reading.waiting)
+                reading = _PartBuilder(reading.offsets, reading.waiting)
             reading.take(path, offset, line)
-    reading = reading if is_over else reading.settled()
+    reading = reading if is_over else reading.without_open_calls()
     if reading.size:
         yield reading.part()
 
@@ -285,7 +285,7 @@ class _Open:
         self._answer = answer
 
 
-class _Reading:
+class _PartBuilder:
     """One part in the making."""
 
     def __init__(self, offsets: dict[str, int], waiting: str) -> None:
@@ -310,11 +310,11 @@ class _Reading:
         """Return whether the result of a call is still to come."""
         return any(one.calls.ids for one in self._open.values())
 
-    def settled(self) -> _Reading:
+    def without_open_calls(self) -> _PartBuilder:
         """The same as far as no answer has a call that waits for its result."""
         if not self._waits():
             return self
-        made = _Reading(*self._begun)
+        made = _PartBuilder(*self._begun)
         for path, one in self._open.items():
             end = one.settled if one.calls.ids else self.offsets[path]
             for offset, line in lines_after(path, made.offsets.get(path, 0)):

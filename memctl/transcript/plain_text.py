@@ -82,7 +82,7 @@ def read(text: str) -> Session:
     which nothing is known but what it says."""
     turns = [*_turns(text)]
     if not turns:
-        return Session("text", tuple(_told(text, 0)) if text.strip() else ())
+        return Session("text", tuple(_events(text, 0)) if text.strip() else ())
     events: list[Event] = []
     answers = 0
     for kind, said in turns:
@@ -92,7 +92,7 @@ def read(text: str) -> Session:
             events.append(Event(PROMPT, said))
         else:
             answers += 1
-            events += _told(said, len(events))
+            events += _events(said, len(events))
     return Session("text", tuple(events), answers=answers)
 
 
@@ -131,10 +131,10 @@ class _Call(msgspec.Struct, frozen=True):
     result: str | None = None
 
 
-def _told(text: str, before: int) -> Iterator[Event]:
+def _events(text: str, before: int) -> Iterator[Event]:
     """Yield an answer, and after it the calls that it shows or tells of; `before` is how many events there were."""
     yield Event(ANSWER, text)
-    calls = sorted([*_shown(text.split("\n")), *_accounted(text)], key=lambda call: call.offset)
+    calls = sorted([*_calls_in(text.split("\n")), *_accounted(text)], key=lambda call: call.offset)
     for number, call in enumerate(calls, start=before):
         identifier = f"text-{number}" if call.result is not None else ""
         yield Event(CALL, tool=call.tool, arguments=call.arguments, call=identifier)
@@ -142,7 +142,7 @@ def _told(text: str, before: int) -> Iterator[Event]:
             yield Event(RESULT, call.result, call=identifier)
 
 
-def _shown(lines: list[str]) -> Iterator[_Call]:
+def _calls_in(lines: list[str]) -> Iterator[_Call]:
     """Yield the calls that a copied terminal shows, with what it shows below them."""
     offset = 0
     fenced = False

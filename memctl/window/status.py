@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,20 +13,22 @@ from memctl.text.credentials import redact
 from memctl.text.fit import cut
 from memctl.text.markdown import one_line
 from memctl.transcript import claude_code, window
-from memctl.transcript.line import whole_lines
 from memctl.transcript.messages import decode_json
-from memctl.transcript.window import Compaction, WindowReader
+from memctl.transcript.window import Compaction
 from memctl.window.budget import token_budget
 from memctl.window.budget.profiles import BudgetComponent, limits_of
 from memctl.window.config import WindowConfig
 from memctl.window.health import HealthSnapshot
 from memctl.window.messages import reading
-from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.messages.reading import Loaded, Opened
+from memctl.window.messages.content import ContentBlock, ContentType
+from memctl.window.messages.reading import Opened
 from memctl.window.pressure import curve as curves
 from memctl.window.pressure.curve import Curve
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED, ContextPressureMonitor, PressureReading
+
+if TYPE_CHECKING:
+    from memctl.tokens.count import Counter
 
 LARGEST = 5  # results that are named
 _LONGEST = 60  # characters of what a call was about
@@ -41,7 +42,7 @@ class SeenConversation(msgspec.Struct, frozen=True):
     opened: Opened
     curve: Curve
     model: str
-    counter: TokenCounter
+    counter: Counter
 
     @property
     def is_transcript(self) -> bool:
@@ -79,15 +80,11 @@ class Status(msgspec.Struct, frozen=True):
     history: tuple[HealthSnapshot, ...]
 
 
-def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
+def read(lines: Iterable[str], name: str, counter_for: Callable[[str], Counter]) -> SeenConversation:
     """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
     that nobody names. Raises MemctlError for anything that is not a conversation.
     """
-    return of_loaded(reading.load(lines, name), counter_for)
-
-
-def of_loaded(loaded: Loaded, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
-    """Return what was read, counted, with its curve: that of what nobody reported on is counted, too."""
+    loaded = reading.load(lines, name)
     counter = counter_for(loaded.model)
     opened = loaded.opened(counter)
     if loaded.transcript is not None and loaded.transcript.requests:
@@ -209,62 +206,3 @@ def _about(call: ContentBlock | None) -> str:
         return ""
     text = next((given[key] for key in _TELLING if isinstance(given.get(key), str)), "")
     return cut(redact(one_line(text[: 10 * _LONGEST])), _LONGEST)
-
-
-_KNOWN = 4096  # bytes at either end of what was read by which the file is known again
-
-
-class Follower:
-    """Reads one transcript as it grows. `read_bytes` is what the last look read of it."""
-
-    def __init__(self, file: str, counter_for: Callable[[str], TokenCounter]) -> None:
-        self.read_bytes = 0
-        self._file = file
-        self._counter_for = counter_for
-        self._begin()
-
-    def _begin(self) -> None:
-        self._offset = 0
-        self._head = self._tail = b""
-        self._is_transcript: bool | None = None
-        self._window = WindowReader()
-
-    def look(self) -> SeenConversation | None:
-        """Return the window now; None if a file is not a transcript. Raises MemctlError if it can't be read, or has
-        no messages."""
-        try:
-            with open(self._file, "rb") as stream:
-                if not self._is_the_same(stream):
-                    self._begin()
-                self._read(stream)
-        except OSError as error:
-            raise MemctlError(f"{self._file} can't be read: {error.strerror}", exit_code=USAGE) from None
-        if not self._is_transcript:
-            return None
-        return of_loaded(reading.of_transcript(self._window.window(), self._file), self._counter_for)
-
-    def _is_the_same(self, stream: BinaryIO) -> bool:
-        """Return whether what was read before is still there."""
-        if stream.read(len(self._head)) != self._head:
-            return False
-        stream.seek(self._offset - len(self._tail))
-        return stream.read(len(self._tail)) == self._tail
-
-    def _read(self, stream: BinaryIO) -> None:
-        start = self._offset
-        for offset, row in whole_lines(stream, start):
-            self._take(row.removeprefix(BOM_UTF8) if self._offset == 0 else row)
-            if self._is_transcript is False:
-                break
-            self._offset = offset
-        stream.seek(0)
-        self._head = stream.read(min(_KNOWN, self._offset))
-        stream.seek(max(0, self._offset - _KNOWN))
-        self._tail = stream.read(min(_KNOWN, self._offset))
-        self.read_bytes = self._offset - start
-
-    def _take(self, row: bytes) -> None:
-        if self._is_transcript is None and row.strip():
-            self._is_transcript = reading.is_of_transcript(row)
-        if self._is_transcript:
-            self._window.read(row)

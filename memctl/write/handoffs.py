@@ -36,11 +36,11 @@ class HandoffAnswer(msgspec.Struct, frozen=True):
     stays: tuple[str, ...]
 
 
-def find(memory: Memory, snapshot: Snapshot, reference: str) -> tuple[Snapshot, Handoff]:
-    """Return the handoff that is meant, and the memory that has it: the snapshot, or, of one whose whole id is given,
-    that of any branch; raises MemctlError."""
+def find(memory: Memory, snapshot: Snapshot, reference: str, *, everywhere: bool = True) -> tuple[Snapshot, Handoff]:
+    """Return the handoff that is meant, and the memory that has it: the snapshot, or `everywhere` that of any branch if
+    the whole id is given; raises MemctlError."""
     wanted = reference.strip().upper()
-    if ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
+    if everywhere and ids.kind_of(wanted) is HANDOFF and snapshot.find(wanted) is None:
         folder = memory.tracked(f"{HANDOFF.folder}/{wanted[4:11]}")
         paths = history.paths_ever(memory.repository, folder, everywhere=True)
         of_it = [path for path in paths if ids.id_in_path(path) == wanted]

@@ -54,6 +54,8 @@ concurrency: memory
 jobs:
   maintain:
     runs-on: ubuntu-latest
+    env:
+      MEMCTL: ORIGIN # what pip installs memctl from
     steps:
       - uses: actions/checkout@v4
         with:
@@ -61,7 +63,7 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: pip install git-memctl
+      - run: pip install "$MEMCTL"
       - run: |
           git config user.name memctl
           git config user.email memctl@localhost
@@ -77,8 +79,9 @@ memory:
   resource_group: memory
   variables:
     GIT_DEPTH: "0"
+    MEMCTL: ORIGIN # what pip installs memctl from
   script:
-    - pip install git-memctl
+    - pip install "$MEMCTL"
     - git config user.name memctl
     - git config user.email memctl@localhost
     - git checkout -B "$CI_COMMIT_BRANCH"
@@ -371,6 +374,32 @@ def schedule(memory: Memory, target: str, program: str) -> str:
         return f"{minute} 3 * * * {command} >/dev/null".replace("%", "\\%") + "\n"
     below = memory.folder.parent.relative_to(memory.repository.top).as_posix()
     command = shlex.join(["memctl", "-C", below, "maintain"])
+    origin = _origin()
     if target == "github":
-        return _GITHUB.replace("MINUTE", minute).replace("MAINTAIN", command)
-    return _GITLAB.replace("MAINTAIN", json.dumps(command, ensure_ascii=False))
+        # Without a known address it is a variable in the settings of the repository or project, as the comment says.
+        named = json.dumps(origin) if origin else "${{ vars.MEMCTL }}"
+        return _GITHUB.replace("MINUTE", minute).replace("MAINTAIN", command).replace("ORIGIN", named)
+    named = json.dumps(origin) if origin else "$MEMCTL_ORIGIN"
+    return _GITLAB.replace("MAINTAIN", json.dumps(command, ensure_ascii=False)).replace("ORIGIN", named)
+
+
+def _origin() -> str:
+    """Return what pip can install this memctl from anywhere: the address of a repository or an archive, or of an index
+    the release; "" if it comes from a folder or file of this machine.
+
+    The installed package says so (PEP 610, direct_url.json).
+    """
+    from importlib import metadata
+
+    try:
+        installed = metadata.distribution("git-memctl")
+        told = json.loads(installed.read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        return ""
+    url = str(told.get("url", ""))
+    if not url:
+        return f"git-memctl=={installed.version}"
+    if url.startswith("file:"):
+        return ""
+    vcs = told.get("vcs_info")
+    return f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url

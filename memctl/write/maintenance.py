@@ -52,7 +52,7 @@ class Maintained(msgspec.Struct, frozen=True):
     whose access counts were folded in, and the checkpoints that were due and are kept."""
 
     outcome: Outcome
-    judgement: Judgement
+    judgement: DueChanges
     folded: int
     kept_checkpoints: tuple[OldCheckpoint, ...] = ()
 
@@ -74,7 +74,7 @@ def maintain(memory: Memory, options: WriteOptions) -> Maintained:
 
     Raises MemctlError, having written nothing, while a commit can't be made: during a merge or rebase, in a hook.
     """
-    judged, folding, old = Judgement(), _Folding(), list[OldCheckpoint]()
+    judged, folding, old = DueChanges(), _Folding(), list[OldCheckpoint]()
 
     def plan(_: sequence.Sequence) -> Change:
         nonlocal judged, folding, old
@@ -110,7 +110,7 @@ def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> d
 
 def change(
     snapshot: Snapshot,
-    judged: Judgement,
+    judged: DueChanges,
     now: str,
     more: Mapping[str, Mapping[str, Any]],
     old: Iterable[OldCheckpoint] = (),
@@ -208,7 +208,7 @@ def _deed(verdict: RetentionVerdict) -> Deed:
     return Deed(verdict.action, verdict.record.id, verdict.reason)
 
 
-def _title(judged: Judgement, folded: int, checkpoints: int) -> str:
+def _title(judged: DueChanges, folded: int, checkpoints: int) -> str:
     numbers = {word: sum(verdict.action == action for verdict in judged.due) for action, word in _WORDS.items()}
     words = [f"{number:,} {word}" for word, number in numbers.items() if number]
     words += [f"{quantity(checkpoints, 'checkpoint')} deleted"] if checkpoints else []
@@ -234,14 +234,14 @@ class Spared(msgspec.Struct, frozen=True):
     why: str
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class DueChanges(msgspec.Struct, frozen=True):
     """What is due in a memory, and what is spared, in the order of the records' paths."""
 
     due: tuple[RetentionVerdict, ...] = ()
     spared: tuple[Spared, ...] = ()
 
 
-def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> Judgement:
+def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> DueChanges:
     """Judge all records of a memory. `untouchable` are the paths of files that must stay as they are, each with why.
 
     A record is not deleted while one that stays open, or is kept for ever, or a page refers to it (`holders` says how);
@@ -269,7 +269,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
         lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
         held = find_backlinks(snapshot, going, lasting, untouchable.keys())
         kept = [_held(verdict, held, spared) for verdict in kept]
-    return Judgement(
+    return DueChanges(
         tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),
         tuple(spared[path] for path in sorted(spared)),
     )

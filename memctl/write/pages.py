@@ -21,7 +21,7 @@ from memctl.text.phrases import some
 from memctl.write import id_collisions
 
 
-class Text(msgspec.Struct, frozen=True):
+class PageText(msgspec.Struct, frozen=True):
     """What to say on a page: front matter values, content fields, or its whole body (None: as it was)."""
 
     values: Mapping[str, Any] = {}
@@ -36,7 +36,7 @@ class Author(msgspec.Struct, frozen=True):
     now: str
 
 
-def set_project(snapshot: Snapshot, text: Text, author: Author) -> Change:
+def set_project(snapshot: Snapshot, text: PageText, author: Author) -> Change:
     """Write `project.md`, or change what is given of it."""
     refuse_broken(snapshot, PROJECT_ID)
     page = snapshot.outline.project
@@ -55,7 +55,7 @@ def former(memory: Memory, kind: PageKind) -> list[str]:
     return [path.removeprefix(f"{memory.prefix}/") for path in paths]
 
 
-def add(snapshot: Snapshot, kind: PageKind, text: Text, author: Author, former: Iterable[str] = ()) -> Change:
+def add(snapshot: Snapshot, kind: PageKind, text: PageText, author: Author, former: Iterable[str] = ()) -> Change:
     """Add a section or a page of details under the next free number, or the one given as `id`.
 
     The number of a page that is among the `former` files is not given again: references to it would change their
@@ -80,7 +80,7 @@ def add(snapshot: Snapshot, kind: PageKind, text: Text, author: Author, former: 
     return Change(op=f"add-{kind.name}", title=f"{marker} {title}", ids=(marker,), writes=(write,))
 
 
-def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: Text, author: Author) -> Change:
+def edit(snapshot: Snapshot, marker: str, kind: PageKind, text: PageText, author: Author) -> Change:
     """Change a section or a page of details; what is not named stays as it is, to the letter."""
     page = find(snapshot, marker, kind)
     if "section" in text.values:
@@ -142,7 +142,7 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     raise MemctlError(f"there is no {what} {wanted}", hint)
 
 
-def with_content(kind: PageKind, body: str, text: Text) -> str:
+def with_content(kind: PageKind, body: str, text: PageText) -> str:
     """Return a body with the content fields that are given; an empty one takes its heading along."""
     for field in kind.fields:
         if (value := text.content.get(field.name)) is not None:
@@ -176,7 +176,7 @@ def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
 
 
 def _written(
-    snapshot: Snapshot, kind: PageKind, path: str, values: Mapping[str, Any], text: Text, author: Author
+    snapshot: Snapshot, kind: PageKind, path: str, values: Mapping[str, Any], text: PageText, author: Author
 ) -> Write:
     """Return a new page's file; its values are known to be right."""
     body = with_content(kind, _clean_body(text.body or ""), text)
@@ -189,7 +189,7 @@ def _written(
     return Write(path, frontmatter.compose({**given, "reviewed": stamped}, body))
 
 
-def _changed(snapshot: Snapshot, page: Page, text: Text, author: Author) -> Write:
+def _changed(snapshot: Snapshot, page: Page, text: PageText, author: Author) -> Write:
     """Return a page's file with some values, content fields or its whole body changed, and nothing else."""
     old = snapshot.read(page.path)
     body = page.body if text.body is None else _clean_body(text.body)
@@ -240,7 +240,7 @@ def _refuse(kind: PageKind, values: Mapping[str, Any], path: str) -> None:
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
 
 
-def _told(text: Text) -> str:
+def _told(text: PageText) -> str:
     words = [
         f"completion {value} %" if name == "completion_percentage" else name for name, value in text.values.items()
     ]

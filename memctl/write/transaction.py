@@ -18,7 +18,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
 from memctl.record.parser import parse
-from memctl.store import batches, entry_state, files, interrupts, journal, lock
+from memctl.store import batches, entry_state, files, journal, lock
 from memctl.store.journal import PendingEntry
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -79,7 +79,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             if here.is_empty:
                 return Outcome(change, commit=commit_there)
             change = here
-        with interrupts.hold_interrupts(memory.remarks) as done:
+        with lock.hold_interrupts(memory.remarks) as done:
             base = memory.repository.branch()[1]
             entry = journal.begin(
                 memory.pending, change, held=options.no_commit, base=base, allow_secret=options.allow_secret
@@ -177,8 +177,9 @@ def _refuse_controls(change: Change) -> None:
     if change.op == "restore":
         return
     for write in change.writes:
-        is_ours = files.is_record_path(write.path, BY_FOLDER) or kind_at(write.path) is not None
-        if not is_ours or not characters.first_in(write.text):
+        if not characters.first_in(write.text):
+            continue
+        if not files.is_record_path(write.path, BY_FOLDER) and kind_at(write.path) is None:
             continue
         for field, line in credentials.added(write):
             if found := characters.first_in(line):

@@ -17,7 +17,7 @@ from memctl.errors import MemctlError
 from memctl.git import commits, refs
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import entry_state, files, interrupts, journal, lock
+from memctl.store import entry_state, files, journal, lock
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
@@ -69,10 +69,11 @@ def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: W
             tried[:] = [write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
             _forget(noted)
             if not options.dry_run:
-                intent = Intent(outcome.commit, remote, tried[0].change)
-                noted.append((_begin(memory, intent), intent))
+                file, intent = journal.new_file(_folder(memory)), Intent(outcome.commit, remote, tried[0].change)
+                journal.put(file, intent)  # before any of it is done
+                noted.append((file, intent))
 
-        with interrupts.hold_interrupts(memory.remarks) as done:
+        with lock.hold_interrupts(memory.remarks) as done:
             try:
                 agreed = _agree(memory, plan, terms, remote, prepare)
             except remote_state.Unfinished as error:  # what is noted stays: the remote has it, or may have it
@@ -103,24 +104,16 @@ def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list
 
 def interrupted(memory: Memory) -> list[str]:
     """Return a line for each step that is not finished."""
-    return [
-        f"{intent.change.op} {intent.change.title} (interrupted, "
-        + (f"`memctl handoff recover` asks {intent.remote}" if intent.remote else "the next write finishes it")
-        + ")"
-        for _, intent in unfinished(memory)
-    ]
+    lines = []
+    for _, one in unfinished(memory):
+        how = f"`memctl handoff recover` asks {one.remote}" if one.remote else "the next write finishes it"
+        lines.append(f"{one.change.op} {one.change.title} (interrupted, {how})")
+    return lines
 
 
 def unfinished(memory: Memory) -> list[tuple[Path, Intent]]:
     """Return the steps under way or interrupted in this worktree, oldest first, each with its file."""
     return journal.entries_of_kind(_folder(memory), Intent)
-
-
-def _begin(memory: Memory, intent: Intent) -> Path:
-    """Note a step before any of it is done."""
-    file = journal.new_file(_folder(memory))
-    journal.put(file, intent)
-    return file
 
 
 def _folder(memory: Memory) -> Path:

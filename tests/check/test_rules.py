@@ -1186,9 +1186,11 @@ NEAR: dict[str, dict[str, Near]] = {
 
 
 def cases(table: dict[str, dict[str, Any]]) -> Iterator[Any]:
+    """Yield the cases of each code; the first and every third after it are usual, the others slow."""
     for code, variants in table.items():
-        for name, case in variants.items():
-            yield pytest.param(code, case, id=f"{code}-{name.replace(' ', '-')}" if name else code)
+        for number, (name, case) in enumerate(variants.items()):
+            marks = [pytest.mark.slow] if number % 3 else []
+            yield pytest.param(code, case, id=f"{code}-{name.replace(' ', '-')}" if name else code, marks=marks)
 
 
 def test_every_rule_has_its_fault_and_what_only_looks_like_it() -> None:

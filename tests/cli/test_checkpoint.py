@@ -205,8 +205,11 @@ def test_a_newer_checkpoint_counts_wherever_git_has_it(repo: Path, memctl: Memct
     assert f"stale: {newer} is newer" in memctl("checkpoint", "resume", code=1).err
     err = memctl(*SAVE, "--doing", "Old", code=1).err
     assert "which another branch or remote has" in err
-    assert "git log --all -- .memory/checkpoints/main/w1-v2-" in err
-    assert memctl(*SAVE, "--base", "2", "--dry-run").out.startswith("would checkpoint main-w1-v3-")
+    assert f"`memctl checkpoint show {newer}`" in err
+    assert having(memctl("checkpoint", "show", newer, "--json").data, "done") == ["GET", "POST"]
+    tried = memctl(*SAVE, "--base", "2", "--dry-run").out
+    assert tried.startswith("would checkpoint main-w1-v3-")
+    assert "+- [x] POST" in tried  # what is done there stays done
     git(repo, "merge", "-q", "elsewhere")
     memctl("checkpoint", "resume")
     assert memctl(*SAVE).id.startswith("main-w1-v3-")
@@ -563,3 +566,30 @@ def test_a_worktree_of_another_branch_resumes_the_same_task_and_saves_it(
     data = memctl("checkpoint", "show", saved, "--json", where=tmp_path / "before").data
     assert [one["text"] for one in data["steps"] if one["status"] == "done"] == ["GET", "POST"]
     assert "is newer" in memctl("checkpoint", "save", "--done", "A test", code=1).err  # of the branch left behind
+
+
+def test_a_checkpoint_that_waits_for_its_commit_or_that_git_took_back_is_named_with_the_command(
+    repo: Path, memctl: Memctl
+) -> None:
+    name = memctl(*FIRST, "--no-commit").id
+    for command in ("list", "show", "resume"):
+        assert f"{name} is not committed: `memctl commit`" in memctl("checkpoint", command).err
+    git(repo, "stash", "-qu")
+    for command, code in (("list", 0), ("resume", 1)):
+        err = memctl("checkpoint", command, code=code).err
+        assert f"the checkpoint of {name} was undone outside memctl; `memctl commit --again` writes it" in err
+        assert "is not committed" not in err
+
+
+@pytest.mark.parametrize("option", ["--done", "--doing", "--planned", "--claimed", "--decision", "--next"])
+def test_a_text_that_is_empty_or_too_long_is_refused_by_its_option_and_nothing_is_written(
+    repo: Path, memctl: Memctl, option: str
+) -> None:
+    memctl(*FIRST)
+    before = git(repo, "rev-parse", "HEAD")
+    for text in ("", "x" * 600):
+        err = memctl(*SAVE, option, text, code=1).err
+        assert f"({option})" in err
+        assert "1 to 500 characters" in err
+    assert git(repo, "rev-parse", "HEAD") == before
+    memctl("checkpoint", "resume")

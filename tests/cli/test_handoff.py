@@ -203,6 +203,10 @@ class TestRefused:
     def test_bad_input_is_refused(self, shop: Path, memctl: Memctl, args: tuple[str, ...], said: str) -> None:
         assert said in memctl(*args, code=2).err
 
+    def test_a_task_whose_id_no_record_has_is_refused(self, shop: Path, memctl: Memctl) -> None:
+        given = ("handoff", "--to", "bob", "--reason", "Done", "--task")
+        assert "there is no record" in memctl(*given, "STA-2020-01-01-001", code=1).err
+
     def test_a_credential_is_refused_before_anything_moves(self, shop: Path, memctl: Memctl) -> None:
         key = "AKIA" + "ABCDEFGHIJKLMNOP"
         memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", f"Use {key}", code=1)
@@ -522,6 +526,7 @@ def test_a_handoff_of_another_branch_is_shown_and_accepted_in_a_worktree_of_its_
     bob("check", where=side)
     assert f"{made} is accepted" in memctl("handoff", "accept", made, where=side, code=1).err
     assert "was answered" in memctl("handoff", "withdraw", made, code=1).err  # the branch that offered it
+    assert "bob is at work by it" in bob("handoff", "accept", made, code=1).err
     git(shop, "merge", "-q", "--no-edit", "side")
     assert memctl("handoff", "list", "--all", "--json").data["handoffs"][0]["record"]["status"] == "accepted"
     assert memctl("handoff", "show", made).out == text

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from click.shell_completion import ShellComplete
 
-from memctl.cli.command_list import EVERY_DAY, LEADS, SYNONYMS, all_commands
+from memctl.cli.command_list import EVERY_DAY, SYNONYMS, all_commands
 from memctl.cli.main import cli
 from memctl.cli.start import Start
+from memctl.cli.wrong_words import LEADS
 from memctl.hooks.primer import TOPICS
 from tests.conftest import Memctl
 
@@ -45,6 +46,25 @@ def test_other_words_work_or_lead_to_the_command(repo: Path, memctl: Memctl) -> 
     assert set(SYNONYMS.values()) <= names
     assert "`memctl decide`" in memctl("add", "x", code=2).err
     assert "did you mean resolve" in memctl("resolv", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("words", "lead"),
+    [
+        ("decide Tabs -m why", "--reason says why"),
+        ("issue Crash --label bug", "--tag NAME"),
+        ("delete ISS -y", "`memctl undo` takes it back"),
+        ("project show", "`memctl show §1.0`"),
+        ("section", "it is one of add, edit, list, remove; `memctl section -h`"),
+        ("prompt", "it is one of system, user;"),
+        ("install hooks", "`memctl install git`"),
+        ("uninstall git", "--uninstall"),
+        ("doctor", "`memctl check`"),
+        ("import .", "`memctl import adr .`"),
+    ],
+)
+def test_words_that_are_no_command_lead_to_one(memctl: Memctl, words: str, lead: str) -> None:
+    assert lead in memctl(*words.split(), code=2).err
 
 
 def test_memctl_alone_is_the_status_and_the_help_where_there_is_no_memory(

@@ -74,7 +74,31 @@ def test_install_cron_prints_a_job_for_ci(repo: Path, memctl: Memctl, service: s
     text = memctl("install", "cron", "--for", service).out
     assert yaml.safe_load(text)
     assert "memctl -C . maintain" in text
+    assert "pip install git-memctl" not in text
     assert memctl("install", "cron", "--for", service, "--json").data == {"what": "cron", "for": service, "text": text}
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        ("", "git-memctl==1.2"),
+        ('{"url": "file:///src/memctl", "dir_info": {}}', "$MEMCTL_ORIGIN"),
+        ('{"url": "https://host/memctl.whl", "archive_info": {}}', "https://host/memctl.whl"),
+        ('{"url": "https://host/m.git", "vcs_info": {"vcs": "git", "commit_id": "a1"}}', "git+https://host/m.git@a1"),
+    ],
+)
+def test_a_ci_job_installs_memctl_from_where_this_one_came(
+    repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str, expected: str
+) -> None:
+    package = tmp_path / "site" / "git_memctl-1.2.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: git-memctl\nVersion: 1.2\n")
+    if origin:
+        (package / "direct_url.json").write_text(origin)
+    monkeypatch.syspath_prepend(str(package.parent))
+    job = memctl("install", "cron", "--for", "gitlab")
+    assert yaml.safe_load(job.out)["memory"]["variables"]["MEMCTL"] == expected
+    assert ("set the CI variable MEMCTL_ORIGIN" in job.err) == (expected == "$MEMCTL_ORIGIN")
 
 
 def test_a_folder_that_would_break_the_line_is_refused(repo: Path, memctl: Memctl) -> None:

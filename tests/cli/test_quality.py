@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.conftest import Memctl
@@ -95,3 +96,21 @@ def test_records_that_can_t_be_read_are_named(memctl: Memctl, repo: Path) -> Non
     assert path.name in found.err
     assert "health" in found.out
     assert memctl("quality", "-", "--json", stdin="Text.", code=1).json["faults"][0]["field"] == "importance"
+
+
+def test_messages_are_judged_by_what_they_say_and_not_by_their_json(memctl: Memctl) -> None:
+    says = [
+        "Port the shop to fetch.",
+        'The shop has "three" calls:\n\n- load()\n- save()\n- list()',
+        "Go on with load().",
+    ]
+    roles = ("user", "assistant", "user")
+    messages = [{"role": role, "content": text} for role, text in zip(roles, says, strict=True)]
+    plain = memctl("quality", "-", "--json", stdin="\n\n".join(says)).data
+    for given in (messages, {"model": "claude", "messages": messages}):
+        for indent in (None, 4):
+            found = memctl("quality", "-", "--json", stdin=json.dumps(given, indent=indent)).data
+            assert found["format"] == "json"
+            assert abs(found["tokens"] - plain["tokens"]) <= 8
+            assert next(item for item in found["metrics"] if item["name"] == "density")["is_met"]
+            assert "less markup" not in str(found["changes"])

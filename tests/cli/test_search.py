@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memctl.cli import search
 from tests.cli.test_find import run_on_terminal
 from tests.conftest import Memctl, git
 
@@ -180,6 +181,16 @@ def test_related_records_are_found_by_id_and_by_file(repo: Path, memctl: Memctl)
     assert explained[0].split() == ["score", "links", "code", "text", "tags", "section", "record"]
     assert explained[1].split()[:6] == ["1.000", "0.350", "0.250", "0.250", "0.100", "0.050"]
     assert explained[2].endswith(f"{one} Pools  [relates_to]")
+
+
+def test_of_many_matches_a_person_is_told_a_least_number_and_a_program_all(
+    memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("import", "-", stdin="".join(f'{{"memory_type": "learning", "title": "Pool {n}"}}\n' for n in range(5)))
+    assert "4 more: --limit 0" in memctl("search", "pool", "--limit", "1").err
+    monkeypatch.setattr(search, "_COUNTED", 3)
+    assert "2 or more: --limit 0" in memctl("search", "pool", "--limit", "1").err
+    assert memctl("search", "pool", "--limit", "1", "--json").data["total"] == 5
 
 
 def test_related_to_nothing_is_said(memctl: Memctl) -> None:

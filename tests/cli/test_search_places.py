@@ -71,6 +71,7 @@ def test_a_record_is_found_and_shown_by_what_another_tool_calls_it(memctl: Memct
     memctl("import", "-", stdin="\n".join(map(json.dumps, lines)))
     results = memctl("search", "bd-xmf", "--json").data["results"]
     assert [result["title"] for result in results] == ["Threads of messages", "See bd-xmf"]
+    assert memctl("search", "--related", "bd-xmf", "--json").data["to"] == results[0]["id"]
     assert "Threads of messages" in memctl("show", "BD-xmf").out
     assert "there is no record" in memctl("show", "bd-xmg", code=1).err
 

@@ -188,6 +188,19 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
     assert "1 record is proposed" in written(memctl, repo, made).err
 
 
+def test_what_is_not_sure_is_a_group_of_its_own(repo: Path, memctl: Memctl) -> None:
+    made = Transcript(repo)
+    made.prompt("Look at the export.")
+    made.says("If the shop is closed, an order in `pay.py` is silently dropped.")
+    made.says("Lesson: Look at the pool before adding retries.")
+    shown = written(memctl, repo, made, "--review").out
+    sure, perhaps = shown.split("perhaps:\n")
+    assert sure.startswith("  1  learning  Look at the pool")
+    assert perhaps.startswith("  2  issue     If the shop is closed")
+    written(memctl, repo, made, "--accept", "sure")
+    assert [one["memory_type"] for one in memctl("list", "--json").data["records"]] == ["learning"]
+
+
 def test_what_says_nothing_is_not_proposed(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt("Choose.")

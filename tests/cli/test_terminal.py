@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from memctl.cli import terminal
+from memctl.cli import report, terminal
 from memctl.errors import UNANSWERED
 from tests.cli.test_find import run_on_terminal
 from tests.conftest import Memctl, Result, commits, git, slow
@@ -170,3 +172,17 @@ def test_a_limit_on_files_is_not_blamed_on_standard_output(repo: Path) -> None:
 def test_errors_that_nobody_can_read_change_nothing(repo: Path) -> None:
     command = f"{sys.executable} -m memctl -C {repo} show DEC-1 2>/dev/full"
     assert subprocess.run(["sh", "-c", command], capture_output=True).returncode == 1
+
+
+def test_what_takes_long_says_so_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return is_terminal
+
+    for is_terminal in (True, False):
+        monkeypatch.setattr(sys, "stderr", stream := Stream())
+        with report.working("importing", after=0.001):
+            while is_terminal and "importing ... 0 s" not in stream.getvalue():
+                time.sleep(0.001)
+        assert stream.getvalue().endswith("\r\033[K") == is_terminal
+    assert stream.getvalue() == ""

@@ -184,6 +184,20 @@ def test_messages_may_come_a_line_each(memctl: Memctl, tmp_path: Path) -> None:
     memctl("tokens", "-", "--messages", stdin="# no JSON", code=1)
 
 
+def test_messages_are_counted_as_those_of_the_model_that_the_file_names(memctl: Memctl, tmp_path: Path) -> None:
+    request = {"model": "gpt-5", "messages": [{"role": "user", "content": SENTENCE * 20}]}
+    named = memctl("tokens", write(tmp_path, request), "--messages", "--json").data
+    asked = memctl("tokens", write(tmp_path, request), "--messages", "--json", "--model", "gpt-5").data
+    other = memctl("tokens", write(tmp_path, request), "--messages", "--json", "--model", "claude").data
+    assert named == asked
+    assert named["total"] != other["total"]
+    answer = {"type": "assistant", "message": {"role": "assistant", "model": "gpt-5", "content": SENTENCE}}
+    synthetic = {"type": "assistant", "message": {"role": "assistant", "model": "<synthetic>", "content": "x"}}
+    assert memctl("tokens", write(tmp_path, answer, synthetic), "--messages", "--json").data["model"] == named["model"]
+    unknown = memctl("tokens", write(tmp_path, {**request, "model": "llama-9"}), "--messages", "--json")
+    assert "'llama-9'" in unknown.err
+
+
 def test_the_endpoint_is_asked_only_when_told_to(
     memctl: Memctl, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

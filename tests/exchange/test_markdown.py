@@ -139,3 +139,29 @@ def test_a_decision_without_a_field_gets_a_hint(memctl: Memctl) -> None:
     assert memctl("decide", "Use a heap", "--rationale", "it is small").err == ""
     assert memctl("decide", "--file", "-", stdin="DECISION: Use a list\n").err.startswith("hint: nothing says why")
     assert memctl("learn", "Queues are small").err == ""
+
+
+def test_statements_of_a_text_that_name_each_other_by_number_are_linked(
+    repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text(
+        "## DECISION: DEC-7 Use a queue\nRationale: bursts\nSupersedes: DEC-3\nRelated: BUG-12, BUG-99\n\n"
+        "## DECISION: DEC-3 Call the bank directly\nRationale: simple\n\n"
+        "BUG-12 [CRITICAL]: Payments lost\nDescription: they are lost\nBlocked by: BUG-9\n\n"
+        "BUG-9 [HIGH]: Pool is exhausted\nDescription: pool\n\nTASK: Move to the queue\nParent: BUG-9\n"
+    )
+    assert "line 4: no link to BUG-99" in memctl("import", str(file)).err
+    found = {one["title"]: one for one in memctl("list", "--all", "--json").data["records"]}
+    queue, bank = found["DEC-7 Use a queue"], found["DEC-3 Call the bank directly"]
+    lost, pool = found["BUG-12: Payments lost"], found["BUG-9: Pool is exhausted"]
+    assert (queue["supersedes"], bank["status"]) == ([bank["id"]], "superseded")
+    assert (queue["relates_to"], lost["relates_to"]) == ([lost["id"]], [queue["id"]])
+    assert (lost["blocked_by"], pool["blocks"]) == ([pool["id"]], [lost["id"]])
+    assert found["Move to the queue"]["parent_memory_id"] == pool["memory_id"]
+    assert memctl("show", "BUG-12", "--json").data["records"][0]["id"] == lost["id"]
+    assert memctl("check", "--select", "MEM1").code == 0
+    assert memctl("import", str(file), "--json").data["paths"] == []
+    file.write_text("## DECISION: DEC-7 Another text numbers its own\nRationale: yes\nRelated: DEC-3\n")
+    memctl("import", str(file))
+    assert len(memctl("list", "--all", "--json").data["records"]) == 6

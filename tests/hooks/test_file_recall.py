@@ -113,15 +113,51 @@ def test_a_record_of_several_files_is_given_once_and_named_at_the_others(session
     assert second == f"{made.id}, given before, is about b.py, too."
 
 
-def test_what_is_only_proposed_is_not_said(session: Session, memctl: Memctl) -> None:
-    memctl("decide", "Perhaps Redis", "--status", "proposed", "--rationale", "Faster.", "--code", "app.py")
+def test_a_proposal_is_given_only_as_a_choice_with_a_reason_and_behind_what_is_in_force(
+    session: Session, memctl: Memctl
+) -> None:
+    proposal = ("--status", "proposed", "-i", "9", "--code", "app.py")
+    memctl("decide", "app.py: added a helper", *proposal)
     assert at(session, "Read", "app.py") == ""
+    choice = memctl("decide", "Perhaps Redis", "--rationale", "Faster.", *proposal).id
+    assert at(session, "Read", "app.py").startswith(f"{choice} (proposed decision) is about app.py: Perhaps Redis.")
+    held = memctl("learn", "Jobs are short", "--lesson", "At most 1 s.", "--code", "app.py", "-i", "2").id
+    said = at(Session(session.repo, session.file, "another"), "Read", "app.py")
+    assert said.startswith(f"{held} (active learning)")
+    assert f"Also {choice}." in said
+
+
+def test_a_record_of_a_folder_is_given_once_and_behind_one_of_the_file(session: Session, memctl: Memctl) -> None:
+    (session.repo / "src").mkdir()
+    for name in ("a.py", "b.py", "c.py"):
+        (session.repo / "src" / name).write_text("")
+    whole = memctl("decide", "Strict types", "--rationale", "Faults show.", "--code", "src/", "-i", "9").id
+    one = memctl("decide", "No I/O in a.py", "--rationale", "It is tested.", "--code", "src/a.py", "-i", "3").id
+    said = at(session, "Read", "src/a.py")
+    assert said.startswith(f"{one} (accepted decision) is about src/a.py: ")
+    assert f"Also {whole}." in said
+    assert at(session, "Read", "src/b.py").startswith(f"{whole} (accepted decision) is about src/: Strict types.")
+    assert at(session, "Read", "src/c.py") == ""
+
+
+def test_what_has_expired_is_not_said(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    memctl("decide", "Freeze app.py", "--rationale", "Until the release.", "--code", "app.py", "--expires", "7d")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-12-24T00:00:00Z")
+    assert at(session, "Read", "app.py") == ""
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T00:00:00Z")
+    assert "Freeze app.py" in at(session, "Read", "app.py")
 
 
 def test_a_reason_that_begins_with_the_title_is_said_alone_and_without_code(session: Session, memctl: Memctl) -> None:
     reason = "`app.py` prints in UTF-8, always:\n```py\nprint()\n```"
     memctl("decide", "app.py prints in UTF-8", "--rationale", reason, "--code", "app.py")
     assert "is about app.py: `app.py` prints in UTF-8, always. (" in at(session, "Read", "app.py")
+
+
+def test_a_title_that_cuts_a_command_is_followed_by_all_that_failed(session: Session, memctl: Memctl) -> None:
+    text = "`ruff check ./...` failed: app.py:3:1: F401 os is imported and not used"
+    memctl("issue", "ruff check ./... failed:…", "--severity", "medium", "--description", text, "--code", "app.py")
+    assert f"is about app.py: {text}. (" in at(session, "Read", "app.py")
 
 
 def test_what_holds_no_longer_is_not_said(session: Session, decided: str, memctl: Memctl) -> None:

@@ -391,7 +391,8 @@ def test_a_session_that_can_not_be_ended_keeps_no_other_from_its_end(session: Se
     for other in others:
         begun(other)
         other.send("Stop")
-        os.utime(other.folder.path / "draft.md", (0, 1))
+        for file in other.folder.path.iterdir():
+            os.utime(file, (0, 1))
     (others[0].folder.path / "lock").unlink()
     (others[0].folder.path / "lock").mkdir()
     session.send("SessionStart", source="startup")

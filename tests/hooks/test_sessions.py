@@ -21,6 +21,12 @@ from tests.conftest import Memctl, commits, git, record_all
 from tests.hooks.session import Session
 
 
+def age(folder: Path) -> None:
+    """Leave no trace in a session's folder that is younger than a day."""
+    for file in folder.iterdir():
+        os.utime(file, (time.time() - 86_400,) * 2)
+
+
 def work(session: Session) -> None:
     """A prompt, files read and changed, a decision, tasks."""
     told = session.transcript
@@ -488,11 +494,24 @@ def test_a_session_that_was_killed_is_summed_up_later(session: Session, repo: Pa
     work(session)
     session.send("Stop")
     draft = session.folder.path / "draft.md"
-    os.utime(draft, (time.time() - 86_400,) * 2)
+    age(draft.parent)
     later = Session(repo, tmp_path / "later.jsonl", "later")
     later.said("SessionStart", source="startup")
     assert "Round half to even" in (repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
     assert not draft.exists()
+
+
+def test_a_question_that_changed_nothing_is_not_taken_for_a_killed_session_later(
+    session: Session, repo: Path, tmp_path: Path
+) -> None:
+    session.transcript.prompt("What does app.py print?")
+    session.transcript.call("Read", "print('shop')", file_path=str(session.repo / "app.py"))
+    session.send("Stop")
+    session.send("SessionEnd")
+    age(session.folder.path)
+    before = git(repo, "rev-parse", "HEAD")
+    Session(repo, tmp_path / "later.jsonl", "later").said("SessionStart", source="startup")
+    assert git(repo, "rev-parse", "HEAD") == before
 
 
 def test_a_session_that_somebody_is_at_work_for_was_not_killed(
@@ -503,7 +522,7 @@ def test_a_session_that_somebody_is_at_work_for_was_not_killed(
     work(session)
     session.send("Stop")
     draft = session.folder.path / "draft.md"
-    os.utime(draft, (time.time() - 86_400,) * 2)
+    age(draft.parent)
     held = job_queue.take(session.folder)
     assert held is not None
     Session(repo, tmp_path / "later.jsonl", "later").said("SessionStart", source="startup")
@@ -517,7 +536,7 @@ def test_a_killed_session_of_another_worktree_is_left_to_that(session: Session, 
     work(there)
     there.send("Stop")
     draft = session.root / "sessions" / "there" / "draft.md"
-    os.utime(draft, (time.time() - 86_400,) * 2)
+    age(draft.parent)
     session.said("SessionStart", source="startup")
     assert draft.exists()
     assert not (repo / ".memory" / "sessions" / "there.md").exists()

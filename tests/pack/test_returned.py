@@ -116,3 +116,8 @@ def test_other_text_is_the_text() -> None:
 def test_a_broken_or_empty_object_is_refused(text: str) -> None:
     with pytest.raises(MemctlError):
         parse(text)
+
+
+def test_an_object_that_is_nested_too_deep_in_a_text_stays_text() -> None:
+    text = f'Use JWT.\n```json\n{{"context_summary": {"[" * 900}"x"{"]" * 900}}}\n```\n'
+    assert parse(text) == Returned(text)

@@ -57,6 +57,10 @@ def spoilt(**values: Any) -> str:
         (spoilt(goal="x" * 2_001), "goal", "length <= 2000"),
         (spoilt(steps=[{"text": "x" * 501}]), "steps", "length <= 500"),
         (spoilt(steps=[{"text": "Write  it", "status": "done"}, {"text": "write it"}]), "steps", "has two of"),
+        (spoilt(format=1, done=[1]), "done", "Expected `str`, got `int`"),
+        (spoilt(format=1, issues=[{}]), "issues", "Expected `str`, got `object`"),
+        (spoilt(format=1, learnings=7), "learnings", "Expected `array`, got `int`"),
+        (spoilt(format=1, files_touched=["a.py"]), "files_touched", "Expected `object`, got `str`"),
     ],
 )
 def test_an_invalid_checkpoint_is_reported(text: str, field: str, why: str) -> None:

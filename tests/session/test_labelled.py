@@ -46,6 +46,27 @@ def test_a_decision_is_proposed_with_all_its_fields(form: str, tmp_path: Any) ->
     assert (one.values["importance"], one.values["status"]) == (7, "accepted")
 
 
+def test_a_choice_in_a_list_below_a_label_is_proposed_once(tmp_path: Any) -> None:
+    text = "### Decisions Made\n1. Chose cents over floats for exact sums\n2. Used Kafka because the team runs it\n"
+    assert [(one.title, one.explicit) for one in proposed(text, tmp_path=tmp_path)] == [
+        ("Chose cents over floats for exact sums", True),
+        ("Used Kafka", True),
+    ]
+
+
+def test_a_state_has_its_remarks_and_its_next_actions_beside_its_steps(tmp_path: Any) -> None:
+    (issue, state) = proposed(TASK, "Current state:\n- The schema is agreed", tmp_path=tmp_path)
+    assert issue.kind == "issue"
+    assert state.content["next_actions"] == [
+        "Validate what PUT gets (waits for: the schema)",
+        "Answer DELETE with 405",
+        "Limit the rate",
+    ]
+    assert len(state.content["substeps_remaining"]) == 2
+    (bare,) = proposed("Current state:\n- The schema is agreed\n\nNext: ship it", tmp_path=tmp_path)
+    assert bare.content["task_description"] == "hi\n\nThe schema is agreed"
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_bug_is_proposed_with_its_severity_and_what_was_tried(form: str, tmp_path: Any) -> None:
     (one,) = proposed("\n".join(map(FORMS[form], BUG.split("\n"))), tmp_path=tmp_path)

@@ -6,7 +6,7 @@ from memctl.record import session_page
 from memctl.record.session_page import SessionPage, TrailRow
 from memctl.session import missing_facts, probes
 from memctl.session.probes import ARTIFACT, CONTINUATION, DECISION, RECALL, Probe
-from memctl.session.trim import Fitted
+from memctl.session.trim import FittedPage
 
 ASKED = [
     Probe(ARTIFACT, probes.FILES, "pay.py", "modified"),
@@ -26,7 +26,7 @@ WHOLE = SessionPage(
 
 def test_what_is_missing_is_put_where_it_belongs_in_the_words_of_the_whole_page() -> None:
     cut = SessionPage({"session_id": "s"}, {}, {})
-    made = missing_facts.fill(Fitted(cut), WHOLE, ASKED).page
+    made = missing_facts.fill(FittedPage(cut), WHOLE, ASKED).page
     assert made.lines == {
         session_page.NEXT: ("Ask the bank",),
         session_page.DECISIONS: ("Put refunds into a queue — Because: they come in bursts",),
@@ -42,7 +42,7 @@ def test_what_is_missing_is_put_where_it_belongs_in_the_words_of_the_whole_page(
 
 
 def test_a_page_that_reaches_its_targets_stays_as_it_is() -> None:
-    page = Fitted(missing_facts.fill(Fitted(WHOLE), WHOLE, ASKED).page)
+    page = FittedPage(missing_facts.fill(FittedPage(WHOLE), WHOLE, ASKED).page)
     assert missing_facts.fill(page, WHOLE, ASKED) is page
 
 
@@ -50,5 +50,5 @@ def test_what_a_file_was_said_to_have_become_keeps_its_words() -> None:
     wrong = SessionPage(
         {"session_id": "s"}, {session_page.CHANGED: (TrailRow("pay.py", "created", "adds refund()"),)}, {}
     )
-    made = missing_facts.fill(Fitted(wrong), WHOLE, ASKED[:1]).page
+    made = missing_facts.fill(FittedPage(wrong), WHOLE, ASKED[:1]).page
     assert made.files[session_page.CHANGED] == (TrailRow("pay.py", "modified", "adds refund()"),)

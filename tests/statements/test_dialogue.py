@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
-from memctl.statements import commit_text, dialogue, findings, plans, wishes
+from memctl.statements import commit_text, dialogue, plans, wishes
 from memctl.statements.dialogue import ACTION, AGENT, COMMIT, CONSTRAINT, DECISION, EDIT, ISSUE, LEARNING, USER, Turn
 
 SECONDS = 5.0  # of the processor, for texts that would take minutes if a pattern went over them again and again
@@ -212,20 +213,9 @@ with the next release.
 """
 
 
-def test_what_was_done_to_files_is_a_decision_where_the_report_says_more_than_that() -> None:
-    work = (USER, "the mailer should survive restarts"), (EDIT, "")
-    wish = (DECISION, "the mailer should survive restarts", USER)
-    assert said(*work, (AGENT, REPORT)) == [wish]  # the wish says it
+def test_a_report_of_work_on_files_decides_nothing() -> None:
     asked = (USER, "the mailer loses retries at a restart, have a go at it"), (EDIT, "")
-    (found,) = said(*asked, (AGENT, REPORT))
-    assert found == (
-        DECISION,
-        "Retries - moved from the mailer into `queue.py`, so that a restart does not lose them;"
-        " Limit - the queue now keeps at most 500 mails, because the host cuts us off above that",
-        AGENT,
-    )
-    assert said(*asked, (AGENT, "Done. `queue.py` has the retries now.")) == []
-    assert said((USER, "write tests for the mailer"), (EDIT, ""), (AGENT, REPORT)) == []
+    assert said(*asked, (AGENT, REPORT)) == []
 
 
 def test_a_commit_after_a_choice_says_why_and_is_no_second_one() -> None:
@@ -248,6 +238,19 @@ def test_what_a_user_reports_is_an_issue_until_files_are_changed_for_it(prompt: 
     assert said((USER, prompt), (EDIT, ""), (AGENT, "Now it works.")) == []
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "go on, the network should be better now",
+        "can we not commit the notes of the export?",
+        "make sure to point the subagent at the export's page",
+        "I think we should somehow prevent this",
+    ],
+)
+def test_what_concerns_the_step_at_hand_decides_nothing(prompt: str) -> None:
+    assert said((USER, prompt)) == []
+
+
 @pytest.mark.parametrize("prompt", ["why does the export hang?", "doesn't the import lock the shop?", "too slow."])
 def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
     assert said((USER, prompt)) == []
@@ -261,6 +264,12 @@ def test_a_question_and_a_word_report_nothing(prompt: str) -> None:
         ("## Code Review\n\n### Issues Found\n\n1. `pay()` swallows the error of the bank\n2. Names\n",
          "`pay()` swallows the error of the bank"),
         ("The test of the clock is flaky under load.", "The test of the clock is flaky under load."),
+        ("If the shop is closed, the order is silently dropped.",
+         "If the shop is closed, the order is silently dropped."),
+        ("The old table has prices as well. This seems like a gap in the import.",
+         "The old table has prices as well. This seems like a gap in the import."),
+        ("Rounding in `pay()` too would be a much larger change.",
+         "Rounding in `pay()` too would be a much larger change."),
     ],
 )  # fmt: skip
 def test_what_stays_wrong_is_an_issue(message: str, text: str) -> None:
@@ -272,11 +281,28 @@ def test_what_stays_wrong_is_an_issue(message: str, text: str) -> None:
     [
         "## Code Review\n\n### Fixed Issues\n\n1. `pay()` told the error of the bank\n",
         "No flaky tests here.",
+        "`pay.py` - Added a check so that no order is silently dropped.",
+        "## Code Review\n\n### Issues Found\n\n1. `pay()` is safe, it rounds once\n",
         "The export works.",
     ],
 )
 def test_what_is_mended_or_fine_is_no_issue(message: str) -> None:
     assert said((AGENT, message)) == []
+
+
+@pytest.mark.parametrize(
+    ("turns", "is_sure"),
+    [
+        ([(USER, "let's limit the queue to 500 mails"), (EDIT, "")], True),
+        ([(USER, "let's limit the queue to 500 mails")], False),
+        ([(USER, "let's limit the queue to 500 mails"), (USER, "what is the queue?"), (EDIT, "")], False),
+        ([(USER, "never log the addresses of the mails")], True),
+        ([(AGENT, "Should I limit the queue to 500 mails?"), (USER, "yes"), (EDIT, "")], False),
+    ],
+)
+def test_what_the_user_said_is_sure_where_it_is_carried_out_or_holds(turns: list[Any], is_sure: bool) -> None:
+    (found,) = dialogue.read(Turn(who, text, number) for number, (who, text) in enumerate(turns))
+    assert found.is_sure is is_sure
 
 
 def test_an_agent_does_not_overrule_the_user_and_what_is_said_again_is_one() -> None:
@@ -293,7 +319,6 @@ def test_a_long_text_is_read_in_no_time(unit: str) -> None:
     text = unit * 40_000
     started = time.process_time()
     dialogue.read([Turn(USER, unit * 30 + "?"), Turn(AGENT, text), Turn(COMMIT, f"a\n\n{text}"), Turn(USER, "yes")])
-    wishes.stated(text)
+    wishes.wish_in(text)
     wishes.is_assent(unit * 30)
-    findings.report(text)
     assert time.process_time() - started < SECONDS

@@ -438,7 +438,7 @@ _HOSTILE: Sequence[str] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", every(2, _HOSTILE))
+@pytest.mark.parametrize("unit", every(4, _HOSTILE))
 def test_reading_takes_time_in_proportion_to_the_text(unit: str) -> None:
     """A quarter of the text, and no pattern that goes back over what it has read: that would take 16 times as long."""
 
@@ -464,3 +464,85 @@ def test_a_heading_without_a_label_is_the_title_of_any_kind(kind: str) -> None:
     own, _, others = reader.read_record("# Refunds\n\nAs agreed.\n", kind)
     assert own is None or (own.kind, own.title) == (kind, "Refunds")
     assert others == []
+
+
+@pytest.mark.parametrize("text", [BUG, TASK], ids=["issue", "state"])
+def test_headings_of_one_level_without_a_gap_are_one_statement(text: str) -> None:
+    (one,) = reader.read("\n".join(f"### {line}" if line[0] != " " else line for line in text.split("\n")))
+    assert (one.kind, one.title, one.content) == (_PLAIN[text][0], _PLAIN[text][1], _PLAIN[text][3])
+
+
+def test_lists_of_a_package_are_read_one_by_one_with_reasons_in_brackets() -> None:
+    made = reader.read(
+        "[Package for the till team]\n"
+        "  - Key Decisions:\n"
+        "    \u2022 Queue: Kafka (rationale: the team runs it)\n"
+        "    \u2022 Prices: integers\n"
+        "    (120 tokens)\n\n"
+        "  - Critical Constraints:\n"
+        "    \u2022 No card numbers in logs (audit)\n"
+        "  - Implementation Priorities:\n"
+        "    1. The till\n"
+        "    2. Refunds [BLOCKED: the bank's answer]\n"
+    )
+    assert [(one.kind, one.title) for one in made[:3]] == [
+        ("decision", "Queue: Kafka"),
+        ("decision", "Prices: integers"),
+        ("detail", "No card numbers in logs (audit)"),
+    ]
+    assert made[0].text("rationale") == "the team runs it"
+    assert made[3].content == {
+        "next_actions": ("The till", "Refunds [BLOCKED: the bank's answer]"),
+        "blockers": ("the bank's answer",),
+    }
+
+
+@pytest.mark.parametrize("mark", ["", "- ", "2. ", "> "])
+def test_a_line_in_brackets_is_a_heading_of_the_list_below_it(mark: str) -> None:
+    made = reader.read(
+        f"{mark}[Agent B - Decisions Made]\n{mark and ' '}    - Sums are cents\n\n[Other Notes]\n- nothing\n"
+    )
+    assert [(one.kind, one.title) for one in made] == [("decision", "Sums are cents")]
+
+
+def test_labels_that_bars_part_are_fields_of_one_statement() -> None:
+    (one,) = reader.read("Decision: Sums are cents\n**Agent**: Ada | **Importance**: 9/10 | **Date**: 2025-03-02\n")
+    assert one.values == {"agent_id": "Ada", "importance": 9, "timestamp": "2025-03-02"}
+
+
+def test_a_value_has_one_line() -> None:
+    (one,) = reader.read("DECISION: Sums are cents\nAgent: Ada\nThen I ran the tests.\n")
+    assert one.values == {"agent_id": "Ada"}
+    (one,) = reader.read("## DECISION: Sums are cents\n\n### Tags\ntill, money\n\nThen I ran the tests.\n")
+    assert one.values == {"tags": ("till", "money")}
+
+
+def test_lines_with_times_below_a_label_are_its_items() -> None:
+    made = reader.read("14:01:00 Next steps:\n14:01:00 Pay by card\n14:01:00 Pay by phone\n")
+    assert [one.content for one in made] == [{"next_actions": ("Pay by card", "Pay by phone")}]
+    made = reader.read("14:01:00 DECISION: Sums are cents\n14:02:00 Ran the tests\n")
+    assert [(one.title, one.end) for one in made] == [("Sums are cents", 1)]
+
+
+def test_the_id_of_a_decision_behind_its_title_is_its_number() -> None:
+    (one,) = reader.read("Key Decisions:\n- Sums are cents [DEC-2025-03-02-004]\n")
+    assert (one.title, one.values) == ("Sums are cents", {"number": "DEC-2025-03-02-004"})
+
+
+def test_a_whole_text_has_one_state_with_all_its_parts() -> None:
+    text = "### Session Intent\nServe prices\n\n### Current State\n- 2 of 3 done\n\n### Next Steps\n1. Limit the rate\n"
+    own, unread, others = reader.read_record(text, "state")
+    assert own is not None
+    assert (own.title, unread, others) == ("Serve prices", [], [])
+    assert own.content == {"status": ("2 of 3 done",), "next_actions": ("Limit the rate",)}
+
+
+def test_a_critical_detail_is_the_learning_of_a_whole_text() -> None:
+    own, _, _ = reader.read_record(DETAIL, "learning")
+    assert own is not None
+    assert (own.kind, own.title) == ("detail", "Cart.total counts cents as an integer")
+
+
+def test_fields_of_records_are_labels_by_their_own_names() -> None:
+    (one,) = reader.read("Decision: Sums are cents\nalternatives_considered: floats\nexpected_impact: exact sums\n")
+    assert one.content == {"alternatives_considered": ("floats",), "expected_impact": "exact sums"}

@@ -131,7 +131,7 @@ def test_what_says_something_is_no_filler(text: str) -> None:
     ("text", "kind"), [("We rejected X.", REJECTED), ("We chose X.", DECISION), ("Beware of X.", LESSON)]
 )
 def test_a_statement_has_a_kind(text: str, kind: str) -> None:
-    assert sentences.stated(text) == kind
+    assert sentences.kind_of(text) == kind
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_statement_has_a_kind(text: str, kind: str) -> None:
 def test_a_long_sentence_is_read_in_no_time(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
     found_in(unit * (200_000 // len(unit)))
-    sentences.stated(unit * (200_000 // len(unit)))
+    sentences.kind_of(unit * (200_000 // len(unit)))
     sentences.is_filler(unit * 1_000)
 
 

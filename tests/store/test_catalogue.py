@@ -72,6 +72,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
         "named": {i: ids(catalogue.with_id(i)) for i in ("ISS-2025-11-04-002", "nonsense")},
         "renamed": {i: ids(catalogue.renamed(i)) for i in FORMER},
+        "referring": {name: ids(catalogue.referring([name, "none"])) for name in ("src/a.py", "src/b.py", "src/")},
         "selected": {
             (filters, order, reverse): (ids(found), total)
             for filters in FILTERS
@@ -122,6 +123,10 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "found": {i: next((r.path for r in records if r.id == i), None) for i in ("DEC-2025-11-04-001", "nonsense")},
         "named": {i: ids([r for r in records if r.id == i]) for i in ("ISS-2025-11-04-002", "nonsense")},
         "renamed": {i: ids([r for r in records if i in r.aliases and r.id != i]) for i in FORMER},
+        "referring": {
+            name: ids([r for r in records if any(ref.partition(":")[0] == name for ref in r.code_refs)])
+            for name in ("src/a.py", "src/b.py", "src/")
+        },
         "selected": {
             (filters, order, reverse): (ids(found[:5]), len(found))
             for filters in FILTERS
@@ -156,6 +161,7 @@ def text(chance: random.Random, kind: str, number: int) -> tuple[str, str]:
         "memory_type": kind,
         "title": chance.choice(["Title", f"A {KEY} title", "§2.1", "ägypten", "Ägypter", "title"]),
         "status": chance.choice(KINDS[kind].statuses),
+        "code_refs": chance.choice(([], ["src/a.py:3", "src/a.py"], ["src/", "src/b.py:1-9"])),
         "severity": chance.choice([None, "critical", "high", "low"]) if kind == "issue" else None,
         "importance": chance.randint(1, 3),
         "section": chance.choice(PLACES),

@@ -8,11 +8,11 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.store import observations
-from memctl.store.observations import MOST_KEPT, Observation
+from memctl.store.observations import MOST_KEPT, TokenSample
 
 
-def made(number: int) -> Observation:
-    return Observation(number.to_bytes(16, "big"), "prose", 100 + number, 110 + number)
+def made(number: int) -> TokenSample:
+    return TokenSample(number.to_bytes(16, "big"), "prose", 100 + number, 110 + number)
 
 
 def test_what_is_added_is_kept_in_its_order_and_by_its_model(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ def test_of_a_pasted_message_each_word_of_a_phrase_counts() -> None:
     )
 
 
+def test_a_short_number_of_an_address_counts_only_in_it() -> None:
+    assert any_of("probe 10.4.1.7:8080 404") == '"probe" OR "10 4 1 7 8080" OR "404"'
+    assert any_of("bd-12345") == '"bd 12345" OR "bd" OR "12345"'
+
+
 def test_an_identifier_is_looked_for_whole_and_in_parts() -> None:
     assert any_of("CardClient.payAll()") == (
         '"CardClient payAll" OR "cardclient" OR "card" OR "client" OR "payall" OR "pay" OR "all"'

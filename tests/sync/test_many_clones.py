@@ -15,6 +15,7 @@ from tests.conftest import Memctl, git
 
 ROOT = Path(__file__).parents[2]
 COORDINATION = "refs/memctl/coordination"
+CHANGES = "refs/memctl/changes"  # of batches
 TURNS = "refs/memctl/remotes/*/turns/*"  # who was to push next, seen at a fetch: nothing that is to be kept
 
 
@@ -65,8 +66,10 @@ def at_work(clones: list[Path], tmp_path: Path, changes: int) -> list[dict[str, 
 
 @pytest.mark.parametrize(("number", "changes"), [(3, 4), pytest.param(10, 50, marks=pytest.mark.slow)])
 def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
-    clones: list[Path], tmp_path: Path, memctl: Memctl, changes: int
+    clones: list[Path], tmp_path: Path, memctl: Memctl, changes: int, mode: str
 ) -> None:
+    for folder in clones:
+        git(folder, "config", "memctl.commits", mode)
     done = at_work(clones, tmp_path, changes)
     assert len(done) == len(clones) * changes
     committed = {
@@ -74,7 +77,8 @@ def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
     }
     for folder in clones:
         memctl("sync", where=folder)
-    assert committed <= set(git(clones[0], "rev-list", "HEAD", COORDINATION).split())
+    carried = ["HEAD", COORDINATION, *git(clones[0], "for-each-ref", "--format=%(refname)", CHANGES).split()]
+    assert committed <= set(git(clones[0], "rev-list", *carried).split())
     assert len({git(folder, "rev-parse", "HEAD", COORDINATION) for folder in clones}) == 1
     for folder in clones:
         assert git(folder, "status", "--porcelain") == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.git import remotes
-from memctl.git.remotes import Turn, Upstream
+from memctl.git.remotes import SyncTurn, Upstream
 from memctl.git.repository import Repository, open_repository
 from memctl.sync import sync
 from tests.conftest import Memctl, git, process
@@ -23,10 +23,10 @@ def live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MEMCTL_NOW")
 
 
-def turn(clone: Path) -> tuple[Repository, Upstream, Turn]:
+def turn(clone: Path) -> tuple[Repository, Upstream, SyncTurn]:
     repository, upstream = open_repository(clone), Upstream(MAIN, "origin", MAIN)
     remotes.fetch(repository, upstream)
-    return repository, upstream, Turn(repository, upstream)
+    return repository, upstream, SyncTurn(repository, upstream)
 
 
 def test_only_one_has_it_and_it_goes_again(one: Path, two: Path, bare: Path) -> None:
@@ -163,6 +163,6 @@ def test_a_lock_that_was_left_at_the_remote_keeps_nobody_waiting_for_a_turn(one:
 
 def test_the_names_of_branches_are_no_folders_of_each_other(one: Path) -> None:
     repository = open_repository(one)
-    taken = [Turn(repository, Upstream(MAIN, "origin", f"refs/heads/{name}")) for name in ("topic", "topic/part")]
+    taken = [SyncTurn(repository, Upstream(MAIN, "origin", f"refs/heads/{name}")) for name in ("topic", "topic/part")]
     assert all(each.take("claude") for each in taken)
     assert len(git(one, "ls-remote", "origin", "refs/memctl/turns/*").splitlines()) == 2

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.store.cache import Cache
-from memctl.store.observations import Observation
+from memctl.store.observations import TokenSample
 from memctl.tokens.count import LEAST, MOST, RATE, Counter, Learnt, Tokenizer, digest_of, learn, name_of
 from memctl.tokens.families import FAMILIES
 
@@ -17,11 +17,11 @@ FAMILY = FAMILIES["claude-4.5"]
 counts = st.integers(50, 100_000)
 
 
-def seen(estimate: int, reported: int, kinds: str = "prose") -> Observation:
-    return Observation(b"", kinds, estimate, reported)
+def seen(estimate: int, reported: int, kinds: str = "prose") -> TokenSample:
+    return TokenSample(b"", kinds, estimate, reported)
 
 
-def learnt(found: list[Observation]) -> Learnt:
+def learnt(found: list[TokenSample]) -> Learnt:
     result = learn("claude-sonnet-4-5", found, FAMILY)
     assert result is not None
     return result
@@ -44,7 +44,7 @@ def test_many_equal_observations_teach_their_ratio() -> None:
 
 
 @given(st.lists(st.builds(seen, counts, counts), min_size=1, max_size=60))
-def test_a_ratio_stays_within_its_bounds(found: list[Observation]) -> None:
+def test_a_ratio_stays_within_its_bounds(found: list[TokenSample]) -> None:
     assert LEAST <= learnt(found).ratio <= MOST
 
 
@@ -53,7 +53,7 @@ def test_one_wild_observation_does_not_take_the_ratio_away() -> None:
 
 
 @given(st.lists(st.builds(seen, counts, counts), min_size=10, max_size=60))
-def test_the_medians_are_those_of_the_absolute_errors_and_nine_in_ten_are_in_the_band(found: list[Observation]) -> None:
+def test_the_medians_are_those_of_the_absolute_errors_and_nine_in_ten_are_in_the_band(found: list[TokenSample]) -> None:
     taught = learnt(found)
     errors = [abs(one.estimate * taught.ratio / one.reported - 1) for one in found]
     assert taught.before == pytest.approx(median(abs(one.estimate / one.reported - 1) for one in found), abs=1e-4)
@@ -110,7 +110,7 @@ def test_what_was_learnt_is_applied_and_told() -> None:
 
 def test_what_the_model_reported_of_a_text_is_trusted_most() -> None:
     stand_in = Tokenizer("ctok 3.0", len)
-    taught = learnt([Observation(digest_of(TEXT), "prose", 100, 4711)])
+    taught = learnt([TokenSample(digest_of(TEXT), "prose", 100, 4711)])
     counter = Counter(FAMILY, Cache.open(None), learnt=taught, tokenizer=stand_in)
     count = counter.count(TEXT, "prose")
     assert (count.tokens, count.source, count.error) == (4711, "reported by claude-sonnet-4-5", 0.0)

@@ -209,12 +209,18 @@ def test_what_waited_is_committed_in_order_with_its_own_messages(memctl: Memctl,
     assert set(WAITING) <= titles(memctl, "--at", "HEAD")
 
 
-def test_a_write_of_each_kind_is_one_commit(memctl: Memctl, settled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_of_each_kind_is_one_commit(
+    memctl: Memctl, settled: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    git(settled, "config", "memctl.commits", mode)
     monkeypatch.setenv("MEMCTL_AGENT", "elena")  # who owns the sections
     git(settled, "config", "core.hooksPath", os.devnull)  # which the tests of hooks below do run
     for command in WRITES:
         before = commits(settled)
         memctl(*command)
+        if mode == "batch":
+            assert commits(settled) == before or command[0] == "handoff", command
+            memctl("commit")
         assert commits(settled) == before + 1, command
         assert git(settled, "status", "--porcelain") == "", command
 

@@ -422,7 +422,7 @@ def test_an_unknown_value_names_the_lines_that_fix_it(repo: Path, memctl: Memctl
 
 @strides(9)
 @pytest.mark.parametrize("operation", ["decide", "commit"])
-def test_killed_at_any_step_a_batch_has_the_old_or_the_new_state(
+def test_killed_at_any_step_an_open_batch_has_the_old_or_the_new_state(
     batched: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int
 ) -> None:
     old = memctl("decide", "Old").id

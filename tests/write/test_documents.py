@@ -409,7 +409,7 @@ def test_a_template_takes_in_templates_and_nothing_else(shop: Path, memctl: Memc
 def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl) -> None:
     loops = "{% set x = 'a' * 90000 %}{% for a in x %}{% for b in x %}{% for c in x %}"
     template(shop, "section.md.j2", loops + "{% endfor %}" * 3)
-    hurried = "import memctl.pages.render as it; it._SECONDS = 0.2; import memctl.__main__ as m; m.run()"
+    hurried = "import memctl.pages.sandbox as it; it._SECONDS = 0.2; import memctl.__main__ as m; m.run()"
     command = [sys.executable, "-c", hurried, "-C", str(shop), "decide", "All the same", "--section", "2.1"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:

@@ -32,9 +32,11 @@ def tree(repo: Path) -> dict[str, str]:
 @strides(7)
 @pytest.mark.parametrize("operation", ["decide", "supersede", "delete"])
 def test_killed_at_any_step_leaves_the_old_or_the_new_state(
-    repo: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int
+    repo: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int, mode: str
 ) -> None:
+    git(repo, "config", "memctl.commits", mode)
     old, new = memctl("decide", "Old").id, memctl("decide", "New").id
+    memctl("commit")
     args = {
         "decide": ("decide", "Third", "--supersedes", old),
         "supersede": ("supersede", old, new),

@@ -92,6 +92,7 @@ _EXTRACT = {
     "alternatives": [str],
     "statement": (_STATEMENT, None),
     "line": int,
+    "is_sure": bool,
 }
 _FAILURE = {
     **dict.fromkeys(("step", "message", "moment", "resolved"), str),
@@ -190,6 +191,7 @@ KINDS: dict[str, Shape] = {
                 "explicit": bool,
                 "record": str,
                 "line": int,
+                "is_sure": bool,
             }
         ],
     },

@@ -323,26 +323,16 @@ class CapacityLevel(msgspec.Struct, frozen=True):
     responses: tuple[str, ...] = ()
 
 
-NORMAL = CapacityLevel("normal", 0, "normal operation")
-PLAN = CapacityLevel(
-    "plan",
-    80,
-    "plan a compaction within 10 operations",
-    ("write down what to compact", "name candidates for removal", "load files just in time only"),
-)
-COMPACT = CapacityLevel(
-    "compact",
-    90,
-    "compact now, before the next major operation",
-    ("carry the compaction out", "put off loading files that are not critical"),
-)
-EMERGENCY = CapacityLevel(
-    "emergency",
-    95,
-    "emergency compaction",
-    ("compact hard", "drop every file with a score below 30", "summarise verbose outputs"),
-)
-LEVELS = (EMERGENCY, COMPACT, PLAN, NORMAL)
+COMPACT_AT = 90
+LEVELS = (
+    CapacityLevel("emergency", 95, "emergency compaction",
+                  ("compact hard", "drop every file with a score below 30", "summarise verbose outputs")),
+    CapacityLevel("compact", COMPACT_AT, "compact now, before the next major operation",
+                  ("carry the compaction out", "put off loading files that are not critical")),
+    CapacityLevel("plan", 80, "plan a compaction within 10 operations",
+                  ("write down what to compact", "name candidates for removal", "load files just in time only")),
+    CapacityLevel("normal", 0, "normal operation"),
+)  # fmt: skip
 
 
 def level(used: int, window: int) -> CapacityLevel:
@@ -393,7 +383,7 @@ class Occupancy(msgspec.Struct, frozen=True):
     @property
     def is_alarming(self) -> bool:
         """Whether something is to be done now: 90 % of the window, or a type of context beyond its hard limit."""
-        return self.level.least >= COMPACT.least or any(usage.over_hard for usage in self.usages)
+        return self.level.least >= COMPACT_AT or any(usage.over_hard for usage in self.usages)
 
 
 def occupancy(

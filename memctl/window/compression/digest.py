@@ -141,6 +141,6 @@ def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
     for block in blocks:
         if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
             for unit in summary_units.units(block.content):
-                is_told = unit.form != summary_units.SENTENCE or sentences.stated(unit.text)  # in its own section
+                is_told = unit.form != summary_units.SENTENCE or sentences.kind_of(unit.text)  # in its own section
                 if not is_told and summary_rules.judge(unit).keeps in _WORTH:
                     yield cut_at_word(one_line(unit.text), _LONGEST)

@@ -211,8 +211,6 @@ def result_by(
         is_about(answer, output)
         and names_in_text.keeps(text, needed, output)
         and names_in_text.keeps(answer, errors, output)
-        and names_in_text.keeps(text, needed, output)
-        and names_in_text.keeps(answer, errors, output)
     )
     return text if is_kept else ""
 

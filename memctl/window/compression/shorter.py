@@ -238,7 +238,7 @@ def _parts(block: ContentBlock) -> tuple[str, str]:
     lines = body.split("\n")
     taken = {number for one in made for number in range(one.line, one.end + 1)}
     stated = dict.fromkeys(
-        one.source if len(one.source) <= essentials.LONGEST_TYPED else lines[one.line - 1] for one in made
+        one.source if len(one.source) <= essentials.LONGEST_STATEMENT else lines[one.line - 1] for one in made
     )
     rest = "\n".join(line for number, line in enumerate(lines, start=1) if number not in taken)
     return rest, "".join(f"\n{source}" for source in stated)

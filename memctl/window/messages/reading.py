@@ -59,22 +59,12 @@ def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
     """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")
-    if is_of_transcript(first):
-        return of_transcript(window.read(chain([first], rest), whole=whole), name)
     given = decode_json(first)
+    if isinstance(given, dict) and not {"messages", "input", "role", "call_id"} & set(given):
+        found = window.read(chain([first], rest), whole=whole)
+        if not found.messages:
+            raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
+        return Loaded(name, found.messages, found)
     if not isinstance(given, dict) or {"messages", "input"} & set(given):
         return Loaded(name, decode_json(first + "".join(rest)))
     return Loaded(name, [given, *(decode_json(line) for line in rest if line.strip())])
-
-
-def is_of_transcript(line: str | bytes) -> bool:
-    """Return whether a file with this first line is a transcript, and not a request's body or a list of messages."""
-    given = decode_json(line)
-    return isinstance(given, dict) and not {"messages", "input", "role", "call_id"} & set(given)
-
-
-def of_transcript(found: Window, name: str) -> Loaded:
-    """Return a transcript as what a file holds; raises MemctlError if it has no messages."""
-    if not found.messages:
-        raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
-    return Loaded(name, found.messages, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -34,13 +34,10 @@ def validate(given: Any) -> list[str]:
     found = [(message, elements_at(index, message)) for index, message in enumerate(messages)]
     faults = [*_empty(found), *_twice(found)]
     if is_items(messages):
-        faults += _unpaired_items(found)
-    elif _is_chat(found):
-        faults += _unpaired_chat(found)
-    else:
-        faults += _unpaired_blocks(found)
-        faults += _roles(messages)
-    return faults
+        return [*faults, *_unpaired(found, lambda message: False)]
+    if _is_chat(found):
+        return [*faults, *_unpaired(found, lambda message: message.get("role") != "tool")]
+    return [*faults, *_unpaired(found, lambda message: True), *_roles(messages)]
 
 
 Read = Sequence[tuple[Mapping[str, Any], list[Element]]]
@@ -76,38 +73,18 @@ def _twice(read: Read) -> Iterator[str]:
         yield from (f"{what} {one} is there twice" for one in sorted(set(ids)) if ids.count(one) > 1)
 
 
-def _unpaired_blocks(read: Read) -> Iterator[str]:
-    padded = [({}, []), *read, ({}, [])]
-    for number, ((_, before), (_, parts)) in enumerate(pairwise(padded)):
-        calls, results = _ids(before, CALL), _ids(parts, RESULT)
-        yield from (f"message {number - 1}: call {one} has no result behind it" for one in calls if one not in results)
-        yield from (f"message {number}: result {one} has no call before it" for one in results if one not in calls)
-
-
-def _unpaired_chat(read: Read) -> Iterator[str]:
-    waiting: list[str] = []
-    for number, (message, parts) in enumerate(read):
-        if message.get("role") == "tool":
-            for one in _ids(parts, RESULT):
-                if one in waiting:
-                    waiting.remove(one)
-                else:
-                    yield f"message {number}: result {one} has no call before it"
-            continue
-        yield from (f"message {number}: call {one} has no result before it" for one in waiting)
-        waiting = _ids(parts, CALL)
-    yield from (f"at the end: call {one} has no result" for one in waiting)
-
-
-def _unpaired_items(read: Read) -> Iterator[str]:
-    calls: set[str] = set()
-    results = {one for _, parts in read for one in _ids(parts, RESULT)}
-    for number, (_, parts) in enumerate(read):
-        calls.update(_ids(parts, CALL))
-        yield from (
-            f"item {number}: result {one} has no call before it" for one in _ids(parts, RESULT) if one not in calls
-        )
-    yield from (f"call {one} has no result" for one in sorted(calls - results))
+def _unpaired(read: Read, is_end: Callable[[Mapping[str, Any]], bool]) -> Iterator[str]:
+    """Yield calls without their results, which come before the end of the next message that `is_end`; and results
+    without their calls."""
+    waiting: dict[str, int] = {}  # calls, and the numbers of their messages
+    for number, (message, parts) in enumerate([*read, ({}, [])]):
+        for one in _ids(parts, RESULT):
+            if waiting.pop(one, None) is None:
+                yield f"message {number}: result {one} has no call before it"
+        if is_end(message) or number == len(read):
+            yield from (f"message {place}: call {one} has no result behind it" for one, place in waiting.items())
+            waiting = {}
+        waiting |= dict.fromkeys(_ids(parts, CALL), number)
 
 
 def _roles(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -60,17 +60,21 @@ class TextBlock(msgspec.Struct, frozen=True):
 
 
 class ParsedText(msgspec.Struct, frozen=True):
-    """A text taken apart: its format, its blocks in their order, and the tokens of the whole."""
+    """A text taken apart: its format, its blocks in their order, and the tokens of the whole.
+
+    Of messages the text is what they say: their JSON is how a request carries it, and no model reads it.
+    """
 
     text: str
     format: str
     blocks: list[TextBlock]
     tokens: int = 0
+    is_messages: bool = False
 
     @property
     def kind(self) -> str:
         """The kind of text that it is counted as: contexts are mostly prose, as packs are."""
-        return "json" if self.format == "json" else "markdown"
+        return "json" if self.format == "json" and not self.is_messages else "markdown"
 
     @property
     def content(self) -> list[TextBlock]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import groupby, pairwise, takewhile
 from typing import Any
 from xml.parsers import expat
@@ -24,7 +25,7 @@ from memctl.errors import MemctlError
 from memctl.text.similar import plain_words
 from memctl.transcript import window as transcript_window
 from memctl.transcript.events import arguments_of
-from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements, encode_json
+from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Element, elements
 from memctl.window.policy.blocks import (
     CODE,
     DATA,
@@ -58,6 +59,7 @@ _LONGEST = 2_000  # characters of a line that patterns look at
 _BLOCK_SCALARS = ("|", "|-", ">", ">-", "|+", ">+", "[]", "{}")
 _BETWEEN = re.compile(r"[\s,:]*")  # values, and keys and values
 _MESSAGES = re.compile(r'"(?:messages|conversation|input)"\s*:\s*\[')
+JsonValue = tuple[Any, int, int]  # with where it begins and ends in its text
 _JSON_DEPTH = 20  # of values that are written out; deeper ones stay JSON
 
 
@@ -79,8 +81,10 @@ def _read(text: str, name: str) -> ParsedText:
     """Return a text with its format and its blocks, not counted yet; a transcript is the messages in its
     last window."""
     start, head = text.lstrip()[:1], text[:_LOOKED_AT]
-    if start in ("{", "[") and _is_json(text):
-        return _transcript(text) or ParsedText(text, "json", _json_blocks(text))
+    if start in ("{", "["):
+        with suppress(ValueError, RecursionError):  # else it is text that begins like JSON
+            values = list(_values(text))
+            return _transcript(text, values) or _json(text, values)
     if start == "<":
         if _DOCTYPE.match(text.lstrip()[:1000]):
             raise MemctlError(f"{name} has a DOCTYPE", "entities are not expanded here; take the DOCTYPE out")
@@ -329,59 +333,56 @@ def _frame(source: str, inner: list[TextBlock]) -> str:
     return source[:start] + source[end + len(inner[-1].source[-_FOUND:]) :]
 
 
-def _is_json(text: str) -> bool:
-    """Return whether a text is JSON, or lines of JSON."""
-    try:
-        return len(list(_values(text))) > 0
-    except (ValueError, RecursionError):
-        return False
-
-
-def _json_blocks(text: str) -> list[TextBlock]:
-    """Return the blocks of JSON: one or more for each message; of other JSON, one for each value of the outermost."""
+def _json(text: str, values: list[JsonValue]) -> ParsedText:
+    """Return JSON by its blocks: one or more for each message; of other JSON, one for each value of the outermost."""
     found: list[TextBlock] = []
+    said: list[str] = []
     counted, before = 0, 1
     is_one_line = "\n" not in text.strip()
-    for number, (value, start, end) in enumerate(_entries(text), 1):
+    for number, (value, start, end) in enumerate(_entries(text, values), 1):
         line = before + text.count("\n", counted, start)
         counted, before = end, line + text.count("\n", start, end)
         given = value if isinstance(value, dict) else {}
         if "role" in given and "content" in given:
             title = f"{given['role']}{f', message {number}' if is_one_line else ''}"  # its line would tell nothing
-            _add_message(found, given, title, text[start:end], line, before)
+            said += _add_message(found, given, title, line, before)
         else:
             title = next((str(given[key]) for key in ("title", "name", "id") if key in given), "")
             _add(found, title, _flat(value), text[start:end], line, before, DATA)
-    return found
+    return _messages(found, said) if said else ParsedText(text, "json", found)
 
 
-def _transcript(text: str) -> ParsedText | None:
+def _messages(blocks: list[TextBlock], said: list[str]) -> ParsedText:
+    """Return messages by what they say; what a request has beside them is as its values, without its JSON."""
+    blocks = [msgspec.structs.replace(one, source=one.text) if one.parent < 0 else one for one in blocks]
+    beside = [one.text for one in blocks if one.parent < 0 and one.text]
+    return ParsedText("\n\n".join([*beside, *said]), "json", blocks, is_messages=True)
+
+
+def _transcript(text: str, values: list[JsonValue]) -> ParsedText | None:
     """Return the messages in the last window of a Claude Code transcript, on its lines; None for other JSON."""
-    first = next((value for value, *_ in _values(text) if isinstance(value, dict) and "message" in value), {})
+    first = next((value for value, *_ in values if isinstance(value, dict) and "message" in value), {})
     if first.get("type") not in ("user", "assistant"):
         return None
     window = transcript_window.read(text.splitlines(keepends=True))
     found: list[TextBlock] = []
-    sources = [encode_json(message) for message in window.messages]
-    for message, lines, source in zip(window.messages, window.lines, sources, strict=True):
-        _add_message(found, message, str(message.get("role")), source, lines[0], lines[-1])
-    return ParsedText("\n".join(sources), "json", found)
+    said: list[str] = []
+    for message, lines in zip(window.messages, window.lines, strict=True):
+        said += _add_message(found, message, str(message.get("role")), lines[0], lines[-1])
+    return _messages(found, said)
 
 
-def _add_message(
-    found: list[TextBlock], message: dict[str, Any], title: str, source: str, line: int, last: int
-) -> None:
-    """Add a message: its frame by itself, then what it says, all on the lines of the message."""
+def _add_message(found: list[TextBlock], message: dict[str, Any], title: str, line: int, last: int) -> list[str]:
+    """Add a message: its role by itself, then what it says, all on the lines of the message; what it says."""
     texts = [text for element in elements(message) if element.path[:1] != ("tool_calls",) for text in _texts(element)]
-    for text in texts:
-        source = source.replace(json.dumps(text, ensure_ascii=False)[1:-1], "", 1)
     own = len(found)
-    _add(found, title, "", source, line, last, HEADING)
+    _add(found, title, "", "", line, last, HEADING)
     for text in texts:
         add_markdown(found, text, 1, title, own)
     for block in found[own + 1 :]:
         at = min(line + block.line - 1, last)
         found[block.number] = msgspec.structs.replace(block, line=at, end=last)
+    return texts
 
 
 def _texts(element: Element) -> list[str]:
@@ -402,10 +403,9 @@ def _flat(value: Any, depth: int = 0) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
+def _entries(text: str, values: list[JsonValue]) -> Iterator[JsonValue]:
     """Yield the messages or values of a text, each with where it begins and ends; the members of an object
     one by one."""
-    values = list(_values(text))
     value, start, end = values[0]
     if len(values) > 1 or not isinstance(value, list | dict):
         yield from values
@@ -422,7 +422,7 @@ def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
             yield {key: item}, first, last
 
 
-def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[tuple[Any, int, int]]:
+def _values(text: str, place: int = 0, end: int | None = None, closing: str = "") -> Iterator[JsonValue]:
     """Yield the values in a part of a text, one after the other, up to a closing sign; raises ValueError."""
     decoder = json.JSONDecoder()
     end = len(text) if end is None else end

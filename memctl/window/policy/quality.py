@@ -308,16 +308,15 @@ def _structure(found: Measures) -> Iterator[Advice]:
 
 
 def _dense(found: Measures) -> Iterator[Advice]:
-    text = found.parsed.text
     if density(found) <= DENSITY:
         saved = found.parsed.tokens - found.useful_text_tokens
         way = {"xml": "lines `name: value` in place of elements", "json": "lines `name: value` in place of JSON"}
         action = f"write it with less markup: {way.get(found.parsed.format, 'fewer marks, rules and empty lines')}"
-        end = text.count("\n") + 1
+        end = max((block.end for block in found.parsed.blocks), default=1)
         yield Advice("density", action, 1, end, "the whole", f"{saved:,} tokens are not content", saved)
     if found.padding:
         phrases = ", ".join(sorted(set(map(str.lower, found.padding)))[:5])
-        place = text.lower().find(found.padding[0].lower())
-        line = text.count("\n", 0, max(place, 0)) + 1
+        first = found.padding[0].lower()
+        line = next((block.line for block in found.parsed.blocks if first in block.source.lower()), 1)
         why = f"{len(found.padding)} phrases only pad: {phrases}"
         yield Advice("density", "leave out padding", line, line, "padding", why, 3 * len(found.padding))

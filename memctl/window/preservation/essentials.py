@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from memctl.pack import names_in_text, summary_rules
-from memctl.statements import labels
+from memctl.statements import labels, wishes
 from memctl.statements import units as summary_units
 from memctl.statements.statement import Statement
 from memctl.task.progress import MOST_FILES
@@ -33,6 +33,7 @@ RECENT_FILES = 15  # measured: after a compaction the last 15 files cover 96 % o
 _TELLING = 20  # characters behind a label that need no label to be known again
 _SAID_AGAIN = 0.75  # of the words of a decision in one place: it is there in other words
 LONGEST_TYPED = 2_000  # characters of a message that is typed rather than pasted, and of a task that are looked for
+LONGEST_STATEMENT = 4_000  # characters of a statement that is kept whole, such as a filled template of a decision
 _UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?|calls?|times"
 _NUMBER = re.compile(
     rf"(?<![\w.,/])(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
@@ -42,7 +43,6 @@ _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3
 # A line that an error begins: its name, or a program's word for it and what it says.
 _ERROR_LINE = re.compile(r"\W{0,8}(?:E\s{2,}\S|(?:\w+\.)*\w*(?:Error|Exception)\b.|(?i:error|fatal|failed|panic)\b\W)")
 _LAST_RESULTS, _MOST_ERRORS, _LONGEST_ERROR = 10, 40, 280  # results, lines, and characters of a line
-_INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
 
@@ -129,7 +129,7 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
 def block_of(made: Statement) -> str:
     """Return what of a statement must survive, on one line: the words behind the label if it has one line, else the
     whole, and of a very long statement its first line."""
-    source = made.source if len(made.source) <= LONGEST_TYPED else made.source.split("\n")[0]
+    source = made.source if len(made.source) <= LONGEST_STATEMENT else made.source.split("\n")[0]
     line = one_line(source)
     words = line.partition(":")[2].strip(" .*_|")
     is_plain = made.kind in (labels.DECISION, labels.ISSUE, labels.TODO, labels.LEARNING)
@@ -144,7 +144,7 @@ def binding(prompt: str) -> tuple[str, ...]:
         one_line(unit.text)
         for unit in summary_units.units(prompt)
         if unit.form != summary_units.CODE
-        if summary_rules.judge(unit).keeps in weighty or _INSISTS.search(unit.text)
+        if summary_rules.judge(unit).keeps in weighty or wishes.insists(unit.text)
     )
 
 

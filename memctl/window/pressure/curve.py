@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -120,69 +121,50 @@ def bar(share: float, width: int = 20) -> str:
     return "#" * filled + "." * (width - filled)
 
 
-class _Scale(msgspec.Struct, frozen=True):
-    """The places of points (from 0) and tokens in the picture, in pixels."""
-
-    points: int
-    top: int
-
-    def x(self, point: float) -> float:
-        return round(_LEFT + point / max(self.points - 1, 1) * (_WIDTH - _LEFT - _RIGHT), 1)
-
-    def y(self, tokens: float) -> float:
-        return round(_HEIGHT - _BOTTOM - tokens / self.top * (_HEIGHT - _TOP - _BOTTOM), 1)
-
-
 def svg(curve: Curve, limit: Limit, thresholds: Thresholds, title: str) -> str:
     """Return a picture of the curve with the zones' borders and the compactions, for light and dark pages; well-formed
     XML."""
-    root = ElementTree.Element(
-        "svg", {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img"}
-    )
-    ElementTree.SubElement(root, "title").text = clean(title)
-    ElementTree.SubElement(root, "style").text = _STYLE
-    _text(root, _LEFT, _TOP - 18, title, {"class": "title"})
-    scale = _Scale(len(curve.points), max([limit.usable, *curve.points]))
-    right, floor = _WIDTH - _RIGHT, scale.y(0)
+    points, top = len(curve.points), max([limit.usable, *curve.points])
+    right, floor = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+
+    def x(point: float) -> float:
+        return round(_LEFT + point / max(points - 1, 1) * (right - _LEFT), 1)
+
+    def y(tokens: float) -> float:
+        return round(floor - tokens / top * (floor - _TOP), 1)
+
+    def line(name: str, x1: float, y1: float, x2: float, y2: float) -> tuple[str, dict[str, Any], str]:
+        return "line", {"class": name, "x1": x1, "y1": y1, "x2": x2, "y2": y2}, ""
+
+    def text(words: str, x: float, y: float, **more: str) -> tuple[str, dict[str, Any], str]:
+        return "text", {"x": x, "y": y, **more}, words
+
+    def label(words: str, y: float, x: float = _LEFT - 6) -> tuple[str, dict[str, Any], str]:
+        return text(words, x, y, **{"text-anchor": "end"})
+
+    parts = [("title", {}, title), ("style", {}, _STYLE), text(title, _LEFT, _TOP - 18, **{"class": "title"})]
     for name in ("yellow", "orange", "red"):
         tokens = getattr(thresholds, name) * limit.usable
-        _line(root, _LEFT, scale.y(tokens), right, scale.y(tokens), name)
-        _text(root, _LEFT - 6, scale.y(tokens) + 4, f"{tokens:,.0f}", {"text-anchor": "end"})
-        _text(root, _LEFT + 6, scale.y(tokens) - 4, name, {})
-    _line(root, _LEFT, floor, right, floor, "axis")
-    _line(root, _LEFT, _TOP, _LEFT, floor, "axis")
-    for tokens in (0, scale.top):
-        _text(root, _LEFT - 6, scale.y(tokens) + 4, f"{tokens:,}", {"text-anchor": "end"})
-    _text(root, _LEFT - 6, _HEIGHT - 12, "tokens", {"text-anchor": "end"})
-    for compaction in curve.compactions:
-        x = scale.x(max(compaction.at - 0.5, 0))
-        _line(root, x, _TOP, x, floor, "compaction")
+        parts += [line(name, _LEFT, y(tokens), right, y(tokens)), label(f"{tokens:,.0f}", y(tokens) + 4)]
+        parts += [text(name, _LEFT + 6, y(tokens) - 4)]
+    parts += [line("axis", _LEFT, floor, right, floor), line("axis", _LEFT, _TOP, _LEFT, floor)]
+    parts += [label(f"{tokens:,}", y(tokens) + 4) for tokens in (0, top)]
+    parts += [label("tokens", _HEIGHT - 12), label(f"{points:,} requests", _HEIGHT - 12, right)]
+    for place in (x(max(compaction.at - 0.5, 0)) for compaction in curve.compactions):
+        parts.append(line("compaction", place, _TOP, place, floor))
     start = 0
     for segment in curve.segments:
-        _polyline(root, segment, start, scale)
+        drawn = _thinned(segment, max(_MOST_POINTS * len(segment) // max(points, 1), 1))
+        step = len(segment) / max(len(drawn), 1)
+        places = [f"{x(start + number * step)},{y(tokens)}" for number, tokens in enumerate(drawn)]
+        ends = places * 2 if len(places) == 1 else places  # a line needs two ends
+        shape = {"class": "curve", "stroke-linecap": "round", "points": " ".join(ends)}
+        parts += [("polyline", shape, "")] if places else []
         start += len(segment)
-    _text(root, right, _HEIGHT - 12, f"{len(curve.points):,} requests", {"text-anchor": "end"})
+    box = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img"}
+    root = ElementTree.Element("svg", box)
+    for tag, attributes, words in parts:
+        made = ElementTree.SubElement(root, tag, {name: str(value) for name, value in attributes.items()})
+        made.text = clean(words) or None
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
-
-
-def _polyline(root: ElementTree.Element, segment: Sequence[int], start: int, scale: _Scale) -> None:
-    """A line through some points, the first of which is number `start`; of many the largest of each pixel's."""
-    most = max(_MOST_POINTS * len(segment) // max(scale.points, 1), 1)
-    drawn = _thinned(segment, most)
-    step = len(segment) / max(len(drawn), 1)
-    places = [f"{scale.x(start + i * step)},{scale.y(tokens)}" for i, tokens in enumerate(drawn)]
-    if len(places) == 1:
-        places *= 2  # a line needs two ends
-    if places:
-        ElementTree.SubElement(
-            root, "polyline", {"class": "curve", "stroke-linecap": "round", "points": " ".join(places)}
-        )
-
-
-def _line(root: ElementTree.Element, x1: float, y1: float, x2: float, y2: float, name: str) -> None:
-    ElementTree.SubElement(root, "line", {"class": name, "x1": f"{x1}", "y1": f"{y1}", "x2": f"{x2}", "y2": f"{y2}"})
-
-
-def _text(root: ElementTree.Element, x: float, y: float, text: str, attributes: dict[str, str]) -> None:
-    ElementTree.SubElement(root, "text", {"x": f"{x}", "y": f"{y}", **attributes}).text = clean(text)

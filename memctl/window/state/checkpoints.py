@@ -14,7 +14,7 @@ from memctl.store.memory import Memory
 from memctl.task import events, resume, versions
 from memctl.task import save as task_save
 from memctl.task.save import SaveOptions
-from memctl.window.state.task import StoredState, Validation, refuse_lacking, validate
+from memctl.window.state.task import StoredState, Validation, validate
 
 
 class CrossWindowStateManager(StoredState):
@@ -24,6 +24,8 @@ class CrossWindowStateManager(StoredState):
     another task on that. A state that goes on from another version than the newest, or from an earlier window, is
     stale, and refused; so is one of a writer that never loaded the newest and lacks steps of it.
     """
+
+    name = "the newest checkpoint"
 
     def __init__(self, memory: Memory, workflow: str = "") -> None:
         super().__init__()
@@ -61,12 +63,6 @@ class CrossWindowStateManager(StoredState):
             return None
         saved = versions.resolve(snapshot, "", self.workflow)
         return TaskState(**{name: getattr(saved, name) for name in TaskState.__struct_fields__})
-
-    def _refuse_stale(self, last: TaskState, state: TaskState, base: int | None) -> None:
-        """Raise MemctlError for a writer that loaded nothing; `task.save` refuses what goes on from an old version."""
-        if base is None:
-            saved = versions.resolve(load.disk(self._memory), "", self.workflow)
-            refuse_lacking(last, state, saved.checkpoint_id, self.workflow)
 
     def _put(self, last: TaskState | None, state: TaskState) -> str:
         base = state.version or self._seen

@@ -22,7 +22,7 @@ from memctl.record.task_state import TaskState
 from memctl.store import files, lock
 from memctl.task import forms, progress, resume_text
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
-from memctl.window.state.task import NotCopied, StateKeeper, StoredState, refuse_lacking, sound, validate
+from memctl.window.state.task import NotCopied, StateKeeper, StoredState, sound, validate
 
 _LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
@@ -48,7 +48,7 @@ class StateFiles(StoredState):
             raise MemctlError("a state needs a place: a state_file or a memory", "name a state_file")
         super().__init__()
         self._folder, self._state_file, self._progress_file = folder, state_file, progress_file
-        self._now, self._keeper = now, keeper
+        self._now, self._keeper, self.name = now, keeper, state_file
 
     def save(self, state: TaskState) -> str:
         """Keep a state; the id that it has now. Raises MemctlError for one with errors, and for a stale one."""
@@ -58,8 +58,6 @@ class StateFiles(StoredState):
         return alone(self._folder, self._state_file) if self._keeper is None else nullcontext()
 
     def _refuse_stale(self, last: TaskState, state: TaskState, base: int | None) -> None:
-        if base is None:
-            refuse_lacking(last, state, self._state_file)
         if state.window_id < last.window_id or base not in (None, last.version):
             newest = f"version {last.version} of window {last.window_id}"
             raise MemctlError(
@@ -139,9 +137,6 @@ def text_of(folder: Path, path: str) -> str | None:
         raise MemctlError(str(error)) from None
     except OSError as error:
         raise MemctlError(f"{path} can't be read: {error.strerror}") from None
-
-
-_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 
 
 def notes_in(folder: Path, path: str) -> Notes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -13,7 +12,7 @@ from memctl.record import argument_checks
 from memctl.record.checkpoint import is_outside, leads_out
 from memctl.record.errors import describe
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
-from memctl.record.task_state import DONE, IN_PROGRESS, LISTS, PLANNED, Step, TaskState, TouchedFile, key
+from memctl.record.task_state import DONE, LISTS, Step, TaskState, TouchedFile, key
 from memctl.task import progress
 from memctl.text.characters import encodable
 from memctl.text.fit import cut
@@ -50,6 +49,8 @@ class StateKeeper(Protocol):
 class StoredState:
     """What all that keep a state do: check it, compare it with what is stored, and put it there."""
 
+    name = "what is kept"  # in messages
+
     def __init__(self) -> None:
         self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
 
@@ -62,8 +63,11 @@ class StoredState:
         state = sound(state)
         with self._alone(state.goal):
             last = self._read()
+            base = state.version or self._seen
+            if last is not None and base is None:
+                self._refuse_lacking(last, state)
             if last is not None:
-                self._refuse_stale(last, state, state.version or self._seen)
+                self._refuse_stale(last, state, base)
             return self._put(last, state)
 
     def merge(self, state: TaskState) -> str:
@@ -94,10 +98,18 @@ class StoredState:
     def _read(self) -> TaskState | None:
         raise NotImplementedError
 
+    def _refuse_lacking(self, stored: TaskState, given: TaskState) -> None:
+        """Raise MemctlError if a writer that never loaded what is stored lacks steps of it."""
+        if lacks := progress.missing_steps(stored, given):
+            named = ", ".join(f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks[:_NAMED])
+            more = f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
+            raise MemctlError(
+                f"the state is stale: {self.name} was never loaded, and has steps that it lacks: {named}{more}",
+                "`merge(state)` instead of `save(state)` keeps both",
+            )
+
     def _refuse_stale(self, last: TaskState, state: TaskState, base: int | None) -> None:
-        """Raise MemctlError for a state that goes on from another version than the last; `base` is None if nobody has
-        loaded any."""
-        raise NotImplementedError
+        """Raise MemctlError for a state that goes on from another version than the last (None: from none)."""
 
     def _put(self, last: TaskState | None, state: TaskState) -> str:
         raise NotImplementedError
@@ -164,30 +176,3 @@ def validate(state: TaskState) -> Validation:
     if state.planned and not (state.in_progress or state.next_actions):
         warnings.append("Has planned steps, and none in progress or next: the agent may begin with the wrong one")
     return Validation(tuple(errors), tuple(warnings))
-
-
-def refuse_lacking(stored: TaskState, given: TaskState, name: str, workflow: str = "") -> None:
-    """Raise MemctlError if a writer that never loaded what is stored lacks steps of it, with what merges the two."""
-    lacks = progress.missing_steps(stored, given)
-    if not lacks:
-        return
-    named = ", ".join(f"{step.text!r}{' (done)' if step.status == DONE else ''}" for step in lacks[:_NAMED])
-    more = f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else ""
-    raise MemctlError(
-        f"the state is stale: {name} was never loaded, and has steps that it lacks: {named}{more}",
-        merge_command(stored, given, workflow) if workflow else "`merge(state)` instead of `save(state)` keeps both",
-    )
-
-
-def merge_command(stored: TaskState, given: TaskState, workflow: str) -> str:
-    """Return the command that adds the steps of a state to what is stored."""
-    words = ["memctl", "checkpoint", "save", "--workflow", workflow, "--base", str(stored.version)]
-    words += ["--window", str(max(stored.window_id, given.window_id))]
-    statuses = {key(step.text): step.status for step in stored.steps}
-    for option, status in (("--done", DONE), ("--doing", IN_PROGRESS), ("--planned", PLANNED)):
-        for step in given.steps:
-            is_new = statuses.get(key(step.text)) not in (status, DONE)
-            words += [option, step.text] if step.status == status and is_new else []
-    for text in given.next_actions:
-        words += ["--next", text]
-    return f"`{shlex.join(words)}` adds its steps to those"

@@ -209,7 +209,7 @@ INVALID = {
     "has an empty text": [user(text(" ")), assistant("y")],
     "the first message": [assistant("x")],
     "the role of the one before": [user("x"), user("y")],
-    "call c1 has no result before it": [
+    "call c1 has no result behind it": [
         {"role": "user", "content": "x"},
         {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]},
         {"role": "user", "content": "x"},

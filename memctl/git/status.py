@@ -1,0 +1,133 @@
+"""What differs from HEAD below a folder, asked of Git ahead of time: it looks while Python goes on.
+
+Of 100,000 files Git finds the changed ones in 0.15 s and the untracked ones in 0.11 s more. A file appears, goes or is
+renamed only by a change of the folder that it is in, and becomes tracked or untracked only by a change of the index. So
+what Git has said of untracked names is kept, with marks of the index and of all folders, and holds until one changes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cached_property
+
+from memctl.git import git, private
+from memctl.git.repository import Repository
+
+_STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames")
+_ALL, _TRACKED = ("--untracked-files=all", "--ignored", "--"), ("--untracked-files=no", "--")
+_COMMIT = b"# branch.oid "
+_UPSTREAM = b"# branch.upstream "
+_LEVEL = b"# branch.ab +0 -0"
+_FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
+# Bytes of an index from which on it pays, of 7,000 files: on some file systems a folder's times do not change with it,
+# which is why Git's own cache of this kind is off unless it is asked for (git-update-index(1), "Untracked cache").
+_LARGE = 1_000_000
+_RACY = 2_000_000_000  # ns: a folder that was changed so short a time ago may change again without showing it
+
+
+class StatusProcess:
+    """A git command under way: which commit HEAD is, and which files below a folder differ from it."""
+
+    def __init__(self, repository: Repository, prefix: str) -> None:
+        self.started = time.time_ns()
+        self._repository, self._prefix = repository, prefix
+        self._names = UntrackedNames(repository, prefix)
+        self._untracked = self._names.recall()
+        self._args = [*_STATUS, *(_ALL if self._untracked is None else _TRACKED), prefix]
+        self._process = git.start(self._args, repository.top)
+
+    def commit(self) -> str:
+        """Return the commit that HEAD is, "" before the first one."""
+        name = next((item.removeprefix(_COMMIT) for item in self._said if item.startswith(_COMMIT)), b"")
+        return name.decode() if name.isalnum() else ""
+
+    def upstream(self) -> tuple[str, bool]:
+        """Return the branch that HEAD follows ("" if none), and whether it is at the commit that HEAD is."""
+        name = next((item.removeprefix(_UPSTREAM) for item in self._said if item.startswith(_UPSTREAM)), b"")
+        return name.decode(errors="replace").strip(), _LEVEL in self._said
+
+    def differing(self, *, ignored: bool = True) -> list[str]:
+        """Return the files that differ from HEAD, untracked ones too, and so are ignored ones."""
+        items = self._said
+        if self._untracked and not ignored:  # which of them are ignored, a file outside of the folder may have changed
+            items = git.read([*_STATUS, *_ALL, self._prefix], self._repository.top).split(b"\0")
+        found = []
+        for item in items:
+            count = _FIELDS_BEFORE_PATH.get(item[:1])
+            if count is not None and (ignored or item[:1] != b"!"):
+                found.append(git.name(item.split(b" ", count)[count]))
+        return found
+
+    @cached_property
+    def _said(self) -> list[bytes]:
+        items = git.finish(self._process, self._args).split(b"\0")
+        if self._untracked is None:
+            self._names.keep([item for item in items if item[:1] in (b"?", b"!")], self.started)
+        return [*items, *(self._untracked or ())]
+
+
+class UntrackedNames:
+    """The names below a folder that Git does not track, in a file of memctl's own.
+
+    It has the items of Git's answer, a mark of the index, and all folders, each after its mark.
+    """
+
+    def __init__(self, repository: Repository, prefix: str) -> None:
+        self._top, self._prefix = os.fsencode(repository.top), os.fsencode(prefix)
+        self._index = os.fsencode(repository.git_dir / "index")
+        self.file = repository.private_of(prefix) / "untracked"
+        self._before: dict[bytes, bytes] = {}  # marks of folders by path, as they were kept last
+
+    def recall(self) -> list[bytes] | None:
+        """Return the items that Git had for untracked and ignored names; None if there may be others by now."""
+        with suppress(OSError, ValueError):  # there is none yet, or it is damaged, or a folder is gone
+            if os.path.getsize(self._index) < _LARGE:
+                return None
+            index, items, folders = self.file.read_bytes().split(b"\0\0")
+            pairs = (item.split(b" ", 1) for item in folders.split(b"\0"))
+            self._before = {path: mark for mark, path in pairs}
+            marks = (_mark(os.path.join(self._top, path))[0] == mark for path, mark in self._before.items())
+            if _mark(self._index)[0] == index and all(marks):
+                return items.split(b"\0") if items else []
+        return None
+
+    def keep(self, items: Iterable[bytes], asked: int) -> None:
+        """Keep the items that Git has given, which was asked at a time in ns, unless a folder has changed since."""
+        with suppress(OSError):
+            index, latest = _mark(self._index)
+            folders, waiting = [], [self._prefix] if os.path.getsize(self._index) >= _LARGE else []
+            while waiting and latest < asked - _RACY:
+                path = waiting.pop()
+                mark, changed = _mark(os.path.join(self._top, path))
+                latest = max(latest, changed)
+                folders.append(mark + b" " + path)
+                waiting += self._below(path, mark)
+            if folders and latest < asked - _RACY:
+                self._write(b"\0\0".join((index, b"\0".join(items), b"\0".join(folders))))
+
+    def _below(self, path: bytes, mark: bytes) -> list[bytes]:
+        """Return the folders in a folder: as they were if that has not changed, so that not all names are read."""
+        if self._before.get(path) == mark:
+            return [one for one in self._before if os.path.dirname(one) == path]
+        with os.scandir(os.path.join(self._top, path)) as entries:
+            return [os.path.join(path, one.name) for one in entries if one.is_dir(follow_symlinks=False)]
+
+    def _write(self, data: bytes) -> None:
+        private.make_folder(self.file.parent)
+        temporary = self.file.with_name(f"{self.file.name}.{os.getpid()}")  # commands that read hold no lock
+        try:
+            with open(private.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
+                stream.write(data)
+            os.replace(temporary, self.file)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _mark(path: bytes) -> tuple[bytes, int]:
+    """Return what is another after each change of a file or folder, and when that was (ns). Raises OSError."""
+    status = os.lstat(path)
+    mark = f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
+    return mark.encode(), max(status.st_mtime_ns, status.st_ctime_ns)

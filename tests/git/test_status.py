@@ -1,0 +1,101 @@
+"""What Git says of the files below a folder, with the untracked names that are kept from one look to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.git import status
+from memctl.git.repository import Repository, open_repository
+from memctl.git.status import StatusProcess, UntrackedNames
+from tests.conftest import git
+
+FULL = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored", "--no-renames", "--", ".memory")
+
+
+@pytest.fixture(autouse=True)
+def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an index of any size count as large."""
+    monkeypatch.setattr(status, "_LARGE", 0)
+
+
+def asked(repository: Repository) -> tuple[bool, list[str]]:
+    """Whether the untracked names were known before, and the files that differ from HEAD, as of 3 s later: so that no
+    folder is too young to be kept."""
+    process = StatusProcess(repository, ".memory")
+    process.started += 3_000_000_000
+    return "--untracked-files=no" in process._args, sorted(process.differing())
+
+
+def by_git(repository: Repository) -> list[str]:
+    return sorted(item[3:] for item in git(repository.top, "--no-optional-locks", *FULL).split("\0") if item)
+
+
+def test_untracked_names_are_asked_for_anew_only_after_a_change(repo: Path) -> None:
+    repository, memory = open_repository(repo), repo / ".memory"
+    tracked, new, deep = memory / "project.md", memory / "learnings/new.md", memory / "learnings/2025-11/deep.md"
+    tracked.write_text("tracked\n", encoding="utf-8")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "a page")
+    assert asked(repository) == (False, [])
+    assert asked(repository) == (True, [])
+    deep.parent.mkdir(parents=True)
+    steps = {
+        "a new file": (lambda: new.write_text("new\n"), False),
+        "a new file in a new folder below": (lambda: deep.write_text("deep\n"), False),
+        "the same, in a folder that is known by now": (lambda: (deep.parent / "more.md").write_text("more\n"), False),
+        "an untracked file that is written to": (lambda: new.open("a").write("more\n"), True),
+        "a tracked file that is written to": (lambda: tracked.open("a").write("more\n"), True),
+        "a file outside of the folder": (lambda: (repo / "other.txt").write_text("other\n"), True),
+        "a file that becomes tracked": (lambda: git(repo, "add", str(new)), False),
+        "and untracked again": (lambda: git(repo, "reset", "-q", "--", str(new)), False),
+        "a file that is gone": (deep.unlink, False),
+        "one that another takes the place of": (lambda: (deep.parent / "more.md").replace(new), False),
+        "a commit, which writes the index": (lambda: git(repo, "commit", "-qam", "a commit"), False),
+    }
+    for name, (change, was_known) in steps.items():
+        change()
+        assert asked(repository) == (was_known, by_git(repository)), name
+        assert asked(repository) == (True, by_git(repository)), name
+
+
+def test_a_rule_outside_of_the_folder_tells_which_untracked_names_are_ignored(repo: Path) -> None:
+    repository = open_repository(repo)
+    (repo / ".memory/learnings").mkdir(exist_ok=True)
+    (repo / ".memory/learnings/new.tmp").write_text("new\n", encoding="utf-8")
+    asked(repository)
+    assert StatusProcess(repository, ".memory").differing(ignored=False) == [".memory/learnings/new.tmp"]
+    (repo / ".git/info").mkdir(exist_ok=True)
+    (repo / ".git/info/exclude").write_text("*.tmp\n", encoding="utf-8")
+    assert asked(repository) == (True, [".memory/learnings/new.tmp"])
+    assert StatusProcess(repository, ".memory").differing(ignored=False) == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"1:2:3:4", b"1:2:3:4\0\0\0\0", b"\0\0\0\0nothing"])
+def test_a_damaged_file_of_untracked_names_counts_for_nothing(repo: Path, damage: bytes) -> None:
+    repository = open_repository(repo)
+    asked(repository)
+    file = UntrackedNames(repository, ".memory").file
+    before = file.read_bytes()
+    file.write_bytes(damage)
+    assert asked(repository) == (False, [])
+    assert file.read_bytes() == before
+
+
+def test_the_names_of_a_folder_are_kept_two_seconds_after_its_last_change(repo: Path) -> None:
+    file = repo / ".memory/new.md"
+    file.write_text("new\n", encoding="utf-8")
+    changed = max(one.stat().st_ctime_ns for one in (file.parent, repo / ".git/index"))
+    names = UntrackedNames(open_repository(repo), ".memory")
+    names.keep([b"? .memory/new.md"], changed + 1_000_000_000)
+    assert names.recall() is None
+    names.keep([b"? .memory/new.md"], changed + 3_000_000_000)
+    assert names.recall() == [b"? .memory/new.md"]
+
+
+def test_of_a_small_index_nothing_is_kept(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "_LARGE", 1_000_000)
+    repository = open_repository(repo)
+    assert [asked(repository), asked(repository)] == [(False, []), (False, [])]
+    assert not UntrackedNames(repository, ".memory").file.exists()

@@ -27,7 +27,7 @@ def made(window: int = 1, version: int = 1, mark: str = "0a0a0a", workflow: str 
 
 def saved(window: int = 1, version: int = 1, mark: str = "0a0a0a", workflow: str = "main", **more: Any) -> str:
     """The JSON text of one."""
-    return checkpoint.written(made(window, version, mark, workflow, **more))
+    return checkpoint.to_json(made(window, version, mark, workflow, **more))
 
 
 def having(data: dict[str, Any], *statuses: str) -> list[str]:

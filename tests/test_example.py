@@ -160,7 +160,7 @@ def test_every_marker_that_is_shown_is_a_link_to_what_it_names(shop: Path, name:
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name[0] in "123"])
 def test_every_page_is_within_the_limits_of_its_level(memory: Memory, name: str) -> None:
-    document = generated_header.opened((MEMORY / "docs" / name).read_text())
+    document = generated_header.split((MEMORY / "docs" / name).read_text())
     assert document is not None
     least, most = levels.LIMITS[int(name[0])]
     assert least <= documents.counter(memory).tokens(markdown.visible(document.text), "markdown") <= most

@@ -43,7 +43,7 @@ class CachedRenderer(Renderer):
         """Return the text of a document as it is, if that is what it was rendered to; None if it is not."""
         if name not in self._known_digests:
             return None
-        document = generated_header.opened(documents.found(self.snapshot, f"{FOLDER}/{name}") or "")
+        document = generated_header.split(documents.current_text(self.snapshot, f"{FOLDER}/{name}") or "")
         is_same = document is not None and generated_header.digest(document.text) == self._known_digests[name]
         return document.text if document is not None and is_same else None
 
@@ -62,7 +62,7 @@ class CachedRenderer(Renderer):
         found.update(msgspec.msgpack.encode(shown))
         found.update(msgspec.msgpack.encode(sorted(self.snapshot.files.names())))
         for path in self.snapshot.names("templates"):
-            found.update(msgspec.msgpack.encode((path, documents.found(self.snapshot, path))))
+            found.update(msgspec.msgpack.encode((path, documents.current_text(self.snapshot, path))))
         for file in sorted(files.templates().glob("*.j2")):
             found.update(file.read_bytes())
         return found.digest()

@@ -71,7 +71,7 @@ def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding
             if of not in names:
                 yield Finding("MEM510", path, 1, f"{of} is not there", "restore it with Git, or delete the list")
             elif of in found and not found[of].trail:
-                yield Finding("MEM510", path, 1, f"{of} does not name it", "a merge left it behind: delete it")
+                yield Finding("MEM510", path, 1, f"its page {of} does not list it", "a merge left it behind: delete it")
 
 
 def checkpoints(subject: Subject) -> Iterator[Finding]:

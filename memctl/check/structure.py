@@ -133,7 +133,7 @@ def stale_documents(subject: Subject) -> Iterator[Finding]:
     # On the default branch alone documents are behind as soon as somebody has merged: that is expected, and no fault.
     stale, orphan = ("MEM314", "MEM314") if subject.snapshot.config.docs == DEFAULT_BRANCH else ("MEM308", "MEM310")
     for path, text in found.stale.items():
-        old = documents.found(subject.snapshot, path)
+        old = documents.current_text(subject.snapshot, path)
         if old is not None and generated_header.is_earlier(old, text):
             yield Finding("MEM313", path, 1, "an earlier memctl rendered it", "`memctl render` renders it")
             continue

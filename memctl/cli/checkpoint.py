@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import Group, command, complete, json_option, limit_option, options, reading, text_options
 from memctl.cli.event import workflow_option
-from memctl.cli.report import naming_options, not_empty, said, take_flags, write_options, writing
+from memctl.cli.report import naming_options, not_empty, real_text, take_flags, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.snapshot import Snapshot
@@ -45,7 +45,7 @@ _saying = options(
         ("--input", "inputs", "What is needed for it. Repeatable."),
         ("--expect", "success_criteria", "What is to come out. Repeatable."),
         ("--constraint", "constraints", "A constraint, or `none`. Repeatable."),
-        check=said,
+        check=real_text,
     ),
     click.option(
         "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="Tokens of the shared context slice."

@@ -222,13 +222,13 @@ class Group(Command, click.Group):
     """A command with subcommands; its help lists them, after its own examples or the first of each subcommand."""
 
     def shown_examples(self, ctx: click.Context) -> Sequence[tuple[str, str]]:
-        members = [command for _, command in self._listed(ctx) if isinstance(command, Command)]
+        members = [command for _, command in self._subcommands(ctx) if isinstance(command, Command)]
         return self.examples or [command.examples[0] for command in members if command.examples]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in self._listed(ctx)])
+            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in self._subcommands(ctx)])
 
-    def _listed(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
+    def _subcommands(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         return [(name, command) for name, command in found if command is not None and not command.hidden]

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import command, json_option
-from memctl.cli.pack_options import Packing, counter_of, deliver, packing
+from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import budget_fill
 from memctl.pack.budget_fill import Pack
@@ -22,7 +22,7 @@ from memctl.sources.facts import LATER
 from memctl.sources.load_plan import NO_ROOM, Choice, Room
 from memctl.sources.priorities import FileRequest, Priorities, priorities
 from memctl.store.memory import Memory
-from memctl.tokens.count import Count, Counter
+from memctl.tokens.count import Counter
 
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
 _OUTLINE = "outline"  # stands for the verdict where only that is loaded
@@ -70,7 +70,7 @@ _WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 )
 @click.option("--explain", is_flag=True, help="Show what gave points, and which files never enter.")
 @click.option("--pack", "as_pack", is_flag=True, help="Print the files to load ahead, and which are left out and why.")
-@packing(budget="70 % of half the window")
+@pack_options(budget="70 % of half the window")
 @json_option
 @click.pass_context
 def files_command(
@@ -98,7 +98,7 @@ def files_command(
     .memctlignore are honoured; binary files and files that seem to hold secrets are never listed.
     """
     memory, snapshot = memory_access.read(ctx, None)
-    given = Packing(**options)
+    given = PackOptions(**options)
     if not as_pack and (given.out or given.copy):
         raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)
     counter = counter_of(memory, given)
@@ -116,7 +116,7 @@ def files_command(
 
 
 def _pack(
-    memory: Memory, snapshot: Snapshot, found: Priorities, wish: tuple[str, int], given: Packing, *, as_json: bool
+    memory: Memory, snapshot: Snapshot, found: Priorities, wish: tuple[str, int], given: PackOptions, *, as_json: bool
 ) -> None:
     """Print the files to load ahead; tokens are counted as those of the kind among them that has most tokens per
     character."""
@@ -139,7 +139,8 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
     for choice in shown:
         form = _OUTLINE if choice.outline and choice.is_loaded else choice.verdict
         mark = "+" if choice.is_loaded else " "
-        rows.append((f"{choice.score.score:5.1f}", f"{mark} {form}", _tokens(choice.tokens), choice.path))
+        tokens = f"{'~' if choice.tokens.source.startswith('size') else ' '}{choice.tokens.tokens:,}"
+        rows.append((f"{choice.score.score:5.1f}", f"{mark} {form}", tokens, choice.path))
     if explain:
         _explain(shown, rows)
     else:
@@ -164,10 +165,6 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
         output.note(f"hint: {later:,} large files are not ranked yet; the next run ranks them")
     if found.refused and not explain:
         output.note(f"{len(found.refused):,} more files never enter a context: --explain says why")
-
-
-def _tokens(count: Count) -> str:
-    return f"{'~' if count.source.startswith('size') else ' '}{count.tokens:,}"
 
 
 def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:

@@ -12,9 +12,8 @@ import msgspec
 from memctl import agent_view
 from memctl.cli import memory_access, output, report
 from memctl.cli.command import Group, command, complete_id, json_option, options, reading, section_named, text_options
-from memctl.cli.pack_options import Packing, counter_of, deliver, refuse_undeliverable
-from memctl.cli.pack_options import packing as packing_options
-from memctl.cli.report import said, take_flags, write_options
+from memctl.cli.pack_options import PackOptions, counter_of, deliver, pack_options, refuse_undeliverable
+from memctl.cli.report import real_text, take_flags, write_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import handoff_offer
 from memctl.pack.budget_fill import AUTO
@@ -102,7 +101,7 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
 _answering = options(
     click.argument("id", shell_complete=complete_id),
     json_option,
-    click.option("--reason", default="", callback=said, help="Why, for the log."),
+    click.option("--reason", default="", callback=real_text, help="Why, for the log."),
     click.option("--force", is_flag=True, help="Answer although another agent has to; needs --reason."),
     click.option("--remote", default="", metavar="NAME", help="Change it at a remote, too: fetch, change, push."),
     click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
@@ -121,7 +120,7 @@ _answering = options(
     metavar="§2.N",
     help="A section that you decline; it goes back to the giver. Repeatable.",
 )
-@click.option("--note", default="", metavar="TEXT", callback=said, help="A note to the giver.")
+@click.option("--note", default="", metavar="TEXT", callback=real_text, help="A note to the giver.")
 @_answering
 def accept_command(ctx: click.Context, /, **given: Any) -> None:
     """Accept a handoff. Only the agent that it is for can; with --force another agent can, too."""
@@ -265,7 +264,7 @@ _saying = text_options(
 )  # fmt: skip
 @click.option("--reason", default="", metavar="TEXT", help="Why it is handed over.")
 @_saying
-@packing_options(AUTO, budget=", ".join(f"{name} {kind.budget}" for name, kind in TYPES.items()))
+@pack_options(AUTO, budget=", ".join(f"{name} {kind.budget}" for name, kind in TYPES.items()))
 @click.option("--remote", default="", metavar="NAME", help="Move ownership at a remote too: fetch, change, push.")
 @click.option("--dry-run", "-n", is_flag=True, help="Print the package; record nothing, move nothing.")
 @click.option("--allow-secret", is_flag=True, help="Accept text that looks like a credential.")
@@ -295,7 +294,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     lines["observation"] += given.pop("note")
     about = {name: given.pop(name) for name in ("handoff_type", "task", "summary")}
     sections = tuple(known_section(memory_access.readable(memory, None), one) for one in given.pop("sections"))
-    packing = Packing(**given)
+    packing = PackOptions(**given)
     refuse_undeliverable(packing)
     asked = HandoffRequest(
         from_agent_id=giver, to_agent_id=taker, reason=flags["reason"], lines=lines, form=packing.form,
@@ -316,7 +315,7 @@ for member in (list_command, show_command, accept_command, decline_command, with
     handoff_command.add_command(member)
 
 
-def _print_offer(memory: Memory, offered: Offered, options: Packing, flags: dict[str, Any]) -> None:
+def _print_offer(memory: Memory, offered: Offered, options: PackOptions, flags: dict[str, Any]) -> None:
     """Print the package on stdout, and on stderr what was done with it."""
     asked, done, package = offered.asked, offered.done, offered.package
     change = done.written.change

@@ -73,10 +73,10 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
 def _data(memory: Memory, done: Maintained, dry_run: bool) -> dict[str, Any]:
     deeds = [{"action": deed.action, "id": deed.id, "reason": deed.reason} for deed in done.outcome.change.deeds]
     data = report.change_data(memory, done.outcome, dry_run)
-    return {**data, "deeds": deeds, "kept": _kept(done), "folded": done.folded}
+    return {**data, "deeds": deeds, "kept": _skipped_data(done), "folded": done.folded}
 
 
-def _kept(done: Maintained) -> list[dict[str, str]]:
+def _skipped_data(done: Maintained) -> list[dict[str, str]]:
     """Return what is due but kept, for JSON: its id, what is due and by which rule, and why it is kept."""
     records = [
         {"id": one.verdict.record.id, "due": one.verdict.action, "reason": one.verdict.reason, "why": one.why}
@@ -93,7 +93,7 @@ def _print(done: Maintained, dry_run: bool) -> None:
     would = "would " if dry_run else ""
     for deed in change.deeds:
         output.text(f"{would}{deed.action} {deed.id}: {deed.reason}")
-    kept = _kept(done)
+    kept = _skipped_data(done)
     for one in kept if dry_run else ():
         output.text(f"would not {one['due']} {one['id']} ({one['reason']}): {one['why']}")
     # On stdout, for that nothing was due is the answer; a cron job that drops it hears of what went wrong only.

@@ -39,13 +39,13 @@ def read(sources: tuple[str, ...]) -> Session:
     To one of Claude Code's belong those of its sub-agents, which lie beside it. What is given twice, or as a copy,
     counts once.
     """
-    return joined(_read(sources))
+    return joined(_read_all(sources))
 
 
 def read_parts(sources: tuple[str, ...]) -> list[Session]:
     """The same as the parts that followed on one another, earliest first; transcripts that overlap are of one part."""
     found: list[Session] = []
-    for one in sorted(_read(sources), key=lambda session: session.started):
+    for one in sorted(_read_all(sources), key=lambda session: session.started):
         if found and not found[-1].ended <= one.started:
             found[-1] = joined([found[-1], one])
         else:
@@ -53,7 +53,7 @@ def read_parts(sources: tuple[str, ...]) -> list[Session]:
     return found
 
 
-def _read(sources: tuple[str, ...]) -> list[Session]:
+def _read_all(sources: tuple[str, ...]) -> list[Session]:
     """Return the transcripts with those of sub-agents, each once."""
     import sys
 

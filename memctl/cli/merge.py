@@ -41,7 +41,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
         ctx.exit(OK)
     versions = [file.read_bytes().decode(_ENCODING, _ERRORS) for file in (base, ours, theirs)]
     try:
-        merged = _merged(kind, *versions)
+        merged = _merge(kind, *versions)
     except MemctlError:
         raise  # Git itself can't merge them
     except Exception as error:  # whatever is wrong with memctl, nobody gets less than Git's own merge
@@ -58,7 +58,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     ctx.exit(REFUSED if merged.conflicts else OK)
 
 
-def _merged(kind: str, base: str, ours: str, theirs: str) -> Merged:
+def _merge(kind: str, base: str, ours: str, theirs: str) -> Merged:
     if kind == "record":
         return merge.merge(base, ours, theirs)
     from memctl.session import merge as session_merge

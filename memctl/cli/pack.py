@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, reading, section_named
-from memctl.cli.pack_options import Packing, counter_of, deliver, fill, packing
+from memctl.cli.pack_options import PackOptions, counter_of, deliver, fill, pack_options
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pack import budget_fill, last_work, prompt, rehydrate
@@ -37,7 +37,7 @@ from memctl.record import timestamps
 )  # fmt: skip
 @click.option("--since", default="", metavar="TIME", help="Only records from this time on, of any importance.")
 @click.option("--agent", default="", help="Only records of this agent.")
-@packing()
+@pack_options()
 @reading
 @click.pass_context
 def rehydrate_command(
@@ -64,7 +64,7 @@ def rehydrate_command(
         agent=agent,
         reader=memory.actor,
     )
-    given = Packing(**options)
+    given = PackOptions(**options)
     budget = given.budget or memory.config.rehydrate_budget
     count = counter_of(memory, given).tokens
     draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at), count, last_work.room(budget))
@@ -91,7 +91,7 @@ def prompt_command() -> None:
 @click.option("--role-file", default="", metavar="FILE", help="The same from a file (- for standard input).")
 @click.option("--task", default="", metavar="TEXT", help="What the agent is to do; what is relevant to it comes first.")
 @click.option("--criterion", "criteria", multiple=True, metavar="TEXT", help="When the task is done. Repeatable.")
-@packing(budget=f"{prompt.SYSTEM_BUDGET}")
+@pack_options(budget=f"{prompt.SYSTEM_BUDGET}")
 @reading
 @click.pass_context
 def system(
@@ -113,7 +113,7 @@ def system(
     if role and role_file:
         raise MemctlError("a role is given twice", "give --role or --role-file", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
-    given = Packing(**options)
+    given = PackOptions(**options)
     asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
     count = counter_of(memory, given).tokens
     draft = prompt.system(snapshot, memory.now, asked, count, sources(memory, snapshot, at))
@@ -136,7 +136,7 @@ def system(
     show_default=True,
     help="The least relevance of what is included.",
 )
-@packing("xml", budget=f"{prompt.USER_BUDGET}")
+@pack_options("xml", budget=f"{prompt.USER_BUDGET}")
 @reading
 @click.pass_context
 def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at: str | None, **options: Any) -> None:
@@ -145,7 +145,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
     if not text.strip():
         raise MemctlError("the query is empty", "say what the message is about", USAGE)
     memory, snapshot = memory_access.read(ctx, at)
-    given = Packing(**options)
+    given = PackOptions(**options)
     draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
     pack = fill(memory, draft, given, prompt.USER_BUDGET)
     deliver(memory, snapshot, pack, given, "user-message", as_json=as_json)
@@ -161,7 +161,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
     ),
 )
 @click.argument("source", metavar="[FILE|-]", default="-")
-@packing()
+@pack_options()
 @reading
 @click.pass_context
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
@@ -175,7 +175,7 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     from memctl.sources.summary import BUDGET, summary
 
     memory = memory_access.memory(ctx)
-    given = Packing(**options)
+    given = PackOptions(**options)
     counter = counter_of(memory, given)
     asked = load.read(read(source))
     if asked.is_empty:

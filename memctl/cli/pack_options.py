@@ -22,7 +22,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
 
-class Packing(msgspec.Struct, frozen=True, kw_only=True):
+class PackOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `pack_options`."""
 
     form: str
@@ -32,8 +32,10 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
     copy: bool
 
 
-def packing(default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000") -> Callable[[F], F]:
-    """Add the options of a command that makes a pack; they reach it as one `Packing`."""
+def pack_options(
+    default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000"
+) -> Callable[[F], F]:
+    """Add the options of a command that makes a pack; they reach it as one `PackOptions`."""
     return options(
         click.option(
             "--format",
@@ -57,19 +59,19 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
     )
 
 
-def counter_of(memory: Memory, options: Packing) -> Counter:
+def counter_of(memory: Memory, options: PackOptions) -> Counter:
     """Return the counter of tokens for the model that was asked for."""
     return token_counter.counter(token_counter.model_of(options.model, memory), memory)
 
 
-def fill(memory: Memory, draft: PackDraft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
+def fill(memory: Memory, draft: PackDraft, options: PackOptions, budget: int, *, inter_agent: bool = False) -> Pack:
     """Fill a pack from a draft; the pack says so if its records come from an untrusted clone."""
     draft = draft if memory.is_trusted else draft.foreign
     count = counter_of(memory, options).tokens
     return budget_fill.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
 
 
-def refuse_undeliverable(options: Packing) -> None:
+def refuse_undeliverable(options: PackOptions) -> None:
     """Raise MemctlError if `deliver` is bound to fail; to be called before anything that can't be undone."""
     if options.out is not None:
         named_file.refuse(options.out)
@@ -83,7 +85,7 @@ def deliver(
     memory: Memory,
     snapshot: Snapshot,
     pack: Pack,
-    options: Packing,
+    options: PackOptions,
     kind: str,
     *,
     as_json: bool,

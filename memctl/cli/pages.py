@@ -33,7 +33,7 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
     `page` is the existing page, `title` the editor's heading for a new one.
     """
     file, use_editor = options.pop("source"), options.pop("use_editor")
-    text = _named(kind, options)
+    text = _option_texts(kind, options)
     values = dict(text.values)
     if file is not None:
         heading, body = _from_file(file)
@@ -52,7 +52,7 @@ def _read_text(kind: PageKind, options: dict[str, Any], page: Page | None, title
     return PageText(values, {}, written.body), written.text
 
 
-def _named(kind: PageKind, options: dict[str, Any]) -> PageText:
+def _option_texts(kind: PageKind, options: dict[str, Any]) -> PageText:
     """Return the fields that the options set. An empty text, also alone in a list, clears the field."""
     fields = {field.name for field in kind.fields}
     values: dict[str, Any] = {}

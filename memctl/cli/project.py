@@ -109,7 +109,7 @@ def init_command(
     else:
         top = memory.folder.parent
         where = "" if top.samefile(os.getcwd()) else f" in {output.name(str(top))}"
-        _name(steps, f"next steps{where} (`memctl init --yes` would have done those that need no words of yours):")
+        _name(steps, f"next steps{where} (`memctl init --yes` does those that need no text from you):")
 
 
 def _propose_sections(ctx: click.Context, *, yes: bool, as_json: bool) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memctl.window import Advice, Measures, Performance, QualityMetric, Signal
 
 _SHOWN = 12  # changes, unless all are asked for
+_STATES = {None: "-", True: "ok", False: "missed"}  # of a target
 
 
 @command(
@@ -114,7 +115,7 @@ def _print(
     if found.task:
         output.text(f"task: {' '.join(found.task.split())[:100]}")
     output.text()
-    rows = [(_state(metric.is_met), metric.name, _value(metric), metric.wanted, metric.how) for metric in metrics]
+    rows = [(_STATES[metric.is_met], metric.name, _value(metric), metric.wanted, metric.how) for metric in metrics]
     output.columns([("", "metric", "value", "target", "measured as"), *rows])
     fired = [signal for signal in signals if signal.fired]
     if fired:
@@ -125,10 +126,6 @@ def _print(
         output.columns([_change(item) for item in changes])
         if number > len(changes):
             output.text(f"  and {number - len(changes):,} more: --all")
-
-
-def _state(is_met: bool | None) -> str:
-    return "-" if is_met is None else "ok" if is_met else "missed"
 
 
 def _value(metric: QualityMetric) -> str:

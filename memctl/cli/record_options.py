@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli.command import complete, for_people, section_named, split_at_commas
-from memctl.cli.report import said
+from memctl.cli.report import real_text
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import KINDS, SEVERITIES, Field, Kind
 from memctl.text.phrases import some
@@ -32,7 +32,7 @@ def _of_field(field: Field) -> click.Option:
         [f"--{field.option}", field.name],
         multiple=field.is_list,
         metavar="TEXT",
-        callback=said,
+        callback=real_text,
         help=field.help + (" Repeatable." if field.is_list else ""),
     )
 
@@ -78,7 +78,7 @@ def of_any_type() -> list[click.Option]:
             types.setdefault(option.opts[0], []).append(kind.name)
     for flag, option in found.items():
         option.help = f"{option.help} ({', '.join(types[flag])})"
-    title = click.Option(["--title"], callback=said, help="The title.")
+    title = click.Option(["--title"], callback=real_text, help="The title.")
     return [title, *common(statuses), *found.values()]
 
 

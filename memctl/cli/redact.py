@@ -143,11 +143,11 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
         output.note(f"warning: the state that agents share: {made.coordination_failed}")
     names = [memory.tracked(path) for path in made.named]
     if not made.is_empty or made.staged or names or left.commits or transcripts:
-        for line in _left(left, names, made.staged, transcripts):
+        for line in _remaining_places(left, names, made.staged, transcripts):
             output.text(line)
 
 
-def _left(left: Remains, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
+def _remaining_places(left: Remains, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
     """Yield, in words, the places where the credential may remain out of memctl's reach."""
     yield "Have the key revoked: what follows still has it, or may have it."
     if names:

@@ -60,7 +60,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         output.note(
             f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} was replaced by {lost.kept!r}"
         )
-    output.note(*_owned(memory, made), *done.settled)
+    output.note(*_owner_hints(memory, made), *done.settled)
     for path, identifier in made.returned:
         name = output.name(memory.tracked(path))
         output.note(f"{name} is {identifier} from before it was renamed: take over what is new there, and delete it")
@@ -73,7 +73,7 @@ def _lines(made: Renumbering) -> Iterator[str]:
         yield f"{holder.name} -> {holder.now}  {holder.title}"
 
 
-def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
+def _owner_hints(memory: Memory, made: Renumbering) -> Iterator[str]:
     """Yield a hint for each owned number that two sections had: only the owner knows which one was meant."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
     state = ref_state.read(memory).state if pages else State()

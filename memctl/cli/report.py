@@ -47,7 +47,7 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
         raise Wrong(error.title, fields, error.hint, error.exit_code) from None
 
 
-def said(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+def real_text(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Return the value of an option or argument, or its values if it may be repeated; raises MemctlError if one is a
     stand-in such as "TODO"."""
     name = param.opts[0] if isinstance(param, click.Option) else str(param.human_readable_name)
@@ -61,7 +61,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     is_given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     if is_given and value is not None and not value.strip():
         raise MemctlError(f"{param.opts[0]}: the text is empty", "give a text, or leave the option out", USAGE)
-    said(ctx, param, value)
+    real_text(ctx, param, value)
     return value
 
 

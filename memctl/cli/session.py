@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import material, memory_access, output, report, session_probe
 from memctl.cli.command import Group, command, json_option
 from memctl.cli.command import reading as reading_options
-from memctl.cli.report import said, write_options, writing
+from memctl.cli.report import real_text, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change
@@ -203,7 +203,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     group=session_command,
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@click.option("--intent", default="", metavar="TEXT", callback=said, help="What the session is to accomplish.")
+@click.option("--intent", default="", metavar="TEXT", callback=real_text, help="What the session is to accomplish.")
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:

@@ -47,7 +47,7 @@ class Bars(NamedTuple):
         colour = next(colour for least, colour in _PROGRESS if percent >= least)
         return f"{click.style(self.done * filled, fg=colour)}{self.rest * (self.cells - filled)} {percent:>3} %"
 
-    def fitted(self, text: str, width: int) -> str:
+    def cut(self, text: str, width: int) -> str:
         """Return a text cut to at most `width` characters."""
         return text if len(text) <= width else f"{text[: max(width - 3, 1)]}..."
 
@@ -131,9 +131,7 @@ def _progress(data: dict[str, Any], bars: Bars) -> Iterator[str]:
     if not rows:
         return
     room = max(bars.width - bars.cells - 24, 8)
-    names = [
-        bars.fitted(terminal.one_line(output.plain(f"{marker} {title}".strip())), room) for marker, title, *_ in rows
-    ]
+    names = [bars.cut(terminal.one_line(output.plain(f"{marker} {title}".strip())), room) for marker, title, *_ in rows]
     widest = max(map(len, names))
     for name, (marker, _, percent, issues) in zip(names, rows, strict=True):
         bar = bars.bar(percent) if percent is not None else bars.rest * bars.cells

@@ -11,7 +11,7 @@ import msgspec
 
 from memctl.cli import memory_access, output
 from memctl.cli.command import Group, command, complete, json_option, options, section_named
-from memctl.cli.report import said
+from memctl.cli.report import real_text
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.links import missing_section
 from memctl.record import timestamps
@@ -28,7 +28,7 @@ from memctl.write import transaction, two_phase
 # The options of every command that changes the shared state.
 agreeing = options(
     json_option,
-    click.option("--reason", callback=said, help="Why; the history of the state keeps it."),
+    click.option("--reason", callback=real_text, help="Why; the history of the state keeps it."),
     click.option("--remote", metavar="NAME", help="Change it at a remote, too: fetch, change, push."),
     click.option(
         "--expect-version",
@@ -300,7 +300,7 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
     ("memctl coordination join --task 'Refunds'", "Tell the others what you are working on."),
     group=coordination_command,
 )
-@click.option("--task", default="", metavar="TEXT", callback=said, help="What you work on.")
+@click.option("--task", default="", metavar="TEXT", callback=real_text, help="What you work on.")
 @agreeing
 @click.pass_context
 def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
@@ -349,7 +349,7 @@ def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, *
     ("memctl coordination block 'Staging is down'", "Tell all agents that nobody can continue."),
     group=coordination_command,
 )
-@click.argument("text", callback=said)
+@click.argument("text", callback=real_text)
 @agreeing
 @click.pass_context
 def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:

@@ -113,7 +113,7 @@ def tokens_command(
     around = memory_access.memory_if_any(ctx)
     if counted_by == "anthropic":
         model = token_counter.model_of(model, around)
-        _print(_asked(sources, model, around, allow_secret), family_of(model).name, as_json, as_messages)
+        _print(_count_remotely(sources, model, around, allow_secret), family_of(model).name, as_json, as_messages)
         return
     rows, families = [], dict[str, None]()
     for source in sources:
@@ -125,7 +125,7 @@ def tokens_command(
     _print(rows, ", ".join(families), as_json, as_messages)
 
 
-def _asked(sources: tuple[str, ...], model: str, memory: Memory | None, allow_secret: bool) -> list[_Row]:
+def _count_remotely(sources: tuple[str, ...], model: str, memory: Memory | None, allow_secret: bool) -> list[_Row]:
     from memctl.tokens.endpoint import Endpoint
 
     endpoint = Endpoint(model, os.environ, load.open_cache(memory) if memory else None)

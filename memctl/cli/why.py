@@ -101,7 +101,8 @@ def _print(snapshot: Snapshot, found: Why, indirect: Indirect, limit: int) -> No
         "Commits": [_commit_row(cause) for cause in found.commits if not cause.is_here],
     }
     if any(blocks.values()):
-        output.text(f"{_name(found)}: {answer.sentence(snapshot, found, indirect)}")
+        place = found.asked.path + ("" if found.asked.line is None else f":{found.asked.line}")
+        output.text(f"{place}: {answer.sentence(snapshot, found, indirect)}")
     else:
         output.note(f"neither the memory nor the history says anything about {found.asked.path}")
     for title, rows in blocks.items():

@@ -150,10 +150,10 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     share = f" ({1 - after / before:.0%} less)" if before else ""
     output.note(f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; {found.cascade.target:,} wanted")
     for step in found.cascade.steps:
-        output.note(_told(step))
+        output.note(_describe_step(step))
     kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
     if kept:
-        output.note(f"must survive, and did: {kept}")
+        output.note(f"kept everything that must survive: {kept}")
     for one in found.lost:
         output.note(f"lost: {one.kind} {one.text[:80]!r}")
     for entry in found.missed:
@@ -167,7 +167,7 @@ def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
         output.note(f"the target is out of reach by {after - found.cascade.target:,} tokens")
 
 
-def _told(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     """Return a step on one line."""
     more = [f"{step.blocks} blocks"] if step.blocks else []
     more += [f"fidelity {step.fidelity:.2f}"] if step.fidelity is not None else []

@@ -176,7 +176,7 @@ def _follow(source: WindowSource) -> None:
     last: tuple[int, int] | None = (0, 0)
     try:
         while True:
-            now = _changed(source.file)
+            now = _stamp(source.file)
             if now != last:
                 last = now
                 seen = source.read()
@@ -189,7 +189,7 @@ def _follow(source: WindowSource) -> None:
         output.text()
 
 
-def _changed(file: str) -> tuple[int, int] | None:
+def _stamp(file: str) -> tuple[int, int] | None:
     """Return when a file was last changed, and its size; None if it is missing, which its reader reports."""
     try:
         found = os.stat(file)
@@ -374,10 +374,10 @@ def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:
 
 
 def _row(name: str, last: HealthSnapshot, trend: Trend) -> tuple[str, ...]:
-    return (name, _shown(name, last.value(name)), trend.direction.replace("_", " "), METRICS[name].measures)
+    return (name, _format(name, last.value(name)), trend.direction.replace("_", " "), METRICS[name].measures)
 
 
-def _shown(name: str, value: float | None) -> str:
+def _format(name: str, value: float | None) -> str:
     if value is None:
         return "not measured"
     if name in _PERCENT:

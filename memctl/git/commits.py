@@ -40,7 +40,7 @@ class CommitPending(Exception):
 
 
 class AllPending(CommitPending):
-    """No commit can be made now, whatever is in it."""
+    """Raised if no commit can be made now, whatever it contains."""
 
 
 class Overtaken(CommitPending):

@@ -49,7 +49,7 @@ class Upstream(msgspec.Struct, frozen=True):
 
     @property
     def turn_tracking(self) -> str:
-        """Where memctl keeps what it has fetched of that."""
+        """The local ref that has memctl's last fetched copy of `turn`."""
         return self.turn.replace("refs/memctl/", f"refs/memctl/remotes/{self.remote}/", 1)
 
 

@@ -106,7 +106,7 @@ def write_rules(text: str, form: Form, wanted: Sequence[str], gone: Collection[s
 
 
 def rules_in(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the rules that a file has."""
+    """Return the permission rules that a settings file contains, of those given by group."""
     lines = text.splitlines()
     return [rule for of in rules.values() for rule in of if rule in lines]
 

@@ -186,7 +186,7 @@ def remove_hooks(text: str, name: str, keeps: Collection[str] = ()) -> str:
 
 
 def _without_hook(text: str, place: tuple[str, int, int]) -> str:
-    """Settings without one hook, and without what is empty then."""
+    """Return settings without one hook, and without the lists and objects that are empty then."""
     event, group, hook = place
     inner: list[str | int] = ["hooks", event, group, "hooks"]
     text = json_edit.remove(text, _at(text, inner), hook)

@@ -232,7 +232,7 @@ class _PackBuilder:
         return first + sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
 
     def _others(self) -> Iterator[Item]:
-        """Yield the items that come after all parts, made once and no sooner than they are needed."""
+        """Yield the items after all parts, each made once, when it is first needed."""
         yield from self._made[:]
         for item in self._whole:
             self._made.append(item)

@@ -81,7 +81,7 @@ def compact(blocks: Sequence[ContextBlock], aim: float, count: CountTokens, leas
 
 
 def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
-    """Return the blocks that a later one says again; what must stay goes only for an equal one that must stay, too."""
+    """Return the blocks that a later block repeats; a protected one counts only if the later one is protected, too."""
     found = similar.duplicates([block.text for block in blocks])
     return [
         blocks[number]

@@ -96,13 +96,13 @@ class _FilteredFiles:
         return self._files.names().difference(self._withheld)
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
-        return self._files.blobs(self._kept(paths))
+        return self._files.blobs(self._visible(paths))
 
     def contents(self, paths: Iterable[str], likely: Collection[str] = ()) -> dict[str, str]:
-        return self._files.contents(self._kept(paths), likely)
+        return self._files.contents(self._visible(paths), likely)
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
-        return self._files.read(self._kept(paths), limit)
+        return self._files.read(self._visible(paths), limit)
 
-    def _kept(self, paths: Iterable[str]) -> list[str]:
+    def _visible(self, paths: Iterable[str]) -> list[str]:
         return [path for path in paths if path not in self._withheld]

@@ -77,7 +77,7 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     """
     found: Iterator[tuple[int, int, str]]
     if has_parser(suffix):
-        found = chain.from_iterable(in_piece(suffix, piece) for piece in parsed(suffix, text))
+        found = chain.from_iterable(in_piece(suffix, piece) for piece in parse_pieces(suffix, text))
     else:
         found = code_lines.definitions(suffix, text)
     last = ""
@@ -118,7 +118,7 @@ def language(suffix: str) -> Language:
     return Language(getattr(import_module(grammar.module), grammar.function)())
 
 
-def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
+def parse_pieces(suffix: str, text: str) -> Iterator[ParsedCode]:
     """Yield code with LF line ends, parsed in pieces small enough for any content."""
     from tree_sitter import Parser
 
@@ -130,7 +130,7 @@ def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
         started = time.thread_time()
         code = "\n".join((*piece.opening, *lines[piece.first : piece.end], piece.closing))
         data = b"" if _is_deep(code) else code.encode(errors="replace")
-        if (root := _parsed(parser, data, min(left, _PIECE_SECONDS))) is not None:
+        if (root := _parse(parser, data, min(left, _PIECE_SECONDS))) is not None:
             yield ParsedCode(root, data, piece.first - len(piece.opening), piece.first)
         left -= time.thread_time() - started
         if left <= 0:
@@ -190,7 +190,7 @@ def _is_deep(code: str) -> bool:
     return False
 
 
-def _parsed(parser: Parser, data: bytes, seconds: float) -> Node | None:
+def _parse(parser: Parser, data: bytes, seconds: float) -> Node | None:
     """Return the root of the syntax tree of code; None if it would take longer."""
     until = time.thread_time() + seconds
     try:

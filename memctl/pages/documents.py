@@ -46,7 +46,7 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
     broken: dict[str, BrokenTemplate] = {}
     for name in dict.fromkeys(making.names() if names is None else names):
         path = f"{FOLDER}/{name}"
-        old = found(making.snapshot, path)
+        old = current_text(making.snapshot, path)
         if old is not None and not force and not is_intact(old) and not _is_torn(old):
             by_hand.append(path)
             continue
@@ -85,7 +85,7 @@ def _would_lose(name: str, old: str, new: str, marker: str) -> bool:
     return pattern.search(old) is not None and pattern.search(new) is None
 
 
-def found(snapshot: Snapshot, path: str) -> str | None:
+def current_text(snapshot: Snapshot, path: str) -> str | None:
     """Return the text of a document on the disk; None if there is none, "" if it is not text."""
     try:
         return snapshot.read(path)
@@ -97,7 +97,7 @@ def found(snapshot: Snapshot, path: str) -> str | None:
 
 def is_intact(text: str) -> bool:
     """Return whether a document is unchanged since memctl wrote it."""
-    document = generated_header.opened(text)
+    document = generated_header.split(text)
     return document is not None and document.is_intact
 
 
@@ -111,10 +111,10 @@ def _sources_state(snapshot: Snapshot) -> tuple[bool, bool, bool]:
     earlier memctl laid it out."""
     from memctl.pages import sources  # what a write of a record does not touch
 
-    text = found(snapshot, f"{FOLDER}/{SOURCES}")
+    text = current_text(snapshot, f"{FOLDER}/{SOURCES}")
     if text is None or _is_torn(text):
         return True, True, False
-    document = generated_header.opened(text)
+    document = generated_header.split(text)
     if document is None or not document.is_intact:
         return False, False, False
     is_earlier = document.layout < generated_header.LAYOUTS[SOURCES]
@@ -126,4 +126,4 @@ def _orphans(making: Renderer) -> tuple[str, ...]:
     broken = [fault.path.rpartition("/")[2] for fault in making.snapshot.outline.faults]
     wanted = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES, *broken)}
     listed = [path for path in making.snapshot.names(FOLDER) if path.endswith(".md") and path not in wanted]
-    return tuple(path for path in listed if is_intact(found(making.snapshot, path) or ""))
+    return tuple(path for path in listed if is_intact(current_text(making.snapshot, path) or ""))

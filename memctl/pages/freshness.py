@@ -66,7 +66,7 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
     if not paths:
         return []
     stamped = page.stamps if keep else {}
-    known = stamped | {path: stamped[old] for path, old in (_moved(snapshot, page) if keep else ())}
+    known = stamped | {path: stamped[old] for path, old in (_moves(snapshot, page) if keep else ())}
     blobs = snapshot.files.blobs(paths)
     return [f"{path} {known.get(path) or blobs[path][:_LENGTH]}" for path in paths]
 
@@ -76,7 +76,7 @@ def changed_files(snapshot: Snapshot, page: Page) -> list[Drift]:
     stamps = page.stamps
     if not stamps:
         return []
-    pairs = [*((path, path) for path in stamps), *_moved(snapshot, page)]
+    pairs = [*((path, path) for path in stamps), *_moves(snapshot, page)]
     now = snapshot.files.blobs([path for path, _ in pairs])
     return [
         Drift(path, stamps[stamped], now[path][:_LENGTH], stamped)
@@ -112,7 +112,7 @@ def records_since_overview(snapshot: Snapshot) -> int:
     return len(recorded) - bisect_right(recorded, timestamps.to_epoch(project.timestamp))
 
 
-def _moved(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
+def _moves(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
     """Return pairs of new and old paths: files that references lead to now, in place of missing ones of the review.
 
     §4.auth.jwt means lib/auth/jwt.py if src/auth/jwt.py no longer exists.

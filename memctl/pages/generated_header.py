@@ -26,13 +26,13 @@ class Document(msgspec.Struct, frozen=True):
     layout: int = 1
 
 
-def sealed(text: str, made_from: str = "", layout: int = 1) -> str:
+def seal(text: str, made_from: str = "", layout: int = 1) -> str:
     """Return a document: its head, then its text. `made_from` is a digest of what in the memory it shows."""
     told = f"layout:{layout} " if layout > 1 else ""
     return _HEAD.format(told, digest(text) + (f" from:{made_from}" if made_from else "")) + text
 
 
-def opened(document: str) -> Document | None:
+def split(document: str) -> Document | None:
     """Return a document split into header and text; None if it has no header, so that memctl did not write it."""
     match = _HEADED.match(document)
     if match is None:
@@ -43,7 +43,7 @@ def opened(document: str) -> Document | None:
 
 def is_earlier(document: str, now: str) -> bool:
     """Return whether an unedited document has an older layout than `now`, the text that rendering makes."""
-    one, other = opened(document), opened(now)
+    one, other = split(document), split(now)
     return one is not None and other is not None and one.is_intact and one.layout < other.layout
 
 

@@ -82,13 +82,13 @@ class Links:
         from memctl.pages import repository_paths  # most pages name no file
 
         path = marker[3:]
-        found = repository_paths.resolve(self._known, path)
+        found = repository_paths.resolve(self._stamped_paths, path)
         if len(found) != 1:
             found = repository_paths.resolve(self._snapshot.files.names(), path)
         return self.file(found[0].rstrip("/")) if len(found) == 1 else ""
 
     @cached_property
-    def _known(self) -> frozenset[str]:
+    def _stamped_paths(self) -> frozenset[str]:
         """Return the files that pages referred to when they were written, since most references lead to one of
         these."""
         return frozenset(path for page in self._snapshot.outline.pages for path in page.stamps)

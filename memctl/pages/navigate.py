@@ -123,7 +123,7 @@ def _sources(snapshot: Snapshot) -> Place:
     covered = {path for page in snapshot.outline.sections for path in repository_paths.matching(names, page.paths)}
     path = f"{FOLDER}/{SOURCES}"
     try:
-        document = generated_header.opened(snapshot.read(path))
+        document = generated_header.split(snapshot.read(path))
     except (FileNotFoundError, InvalidRecord):
         document = None
     text = markdown.visible(document.text) if document else "".join(f"{name}\n" for name in sorted(covered))

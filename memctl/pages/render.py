@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memctl.git.repository import Repository
 from memctl.pages import levels
 from memctl.pages.contents import BrokenTemplate, CountTokens, Estimate
-from memctl.pages.generated_header import LAYOUTS, sealed
+from memctl.pages.generated_header import LAYOUTS, seal
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
@@ -50,14 +50,14 @@ class Renderer:
 
     def document(self, name: str) -> str:
         """Return one document with its header; raises MemctlError if a template of the project has an error."""
-        return sealed(self.page(name), layout=LAYOUTS.get(name, 1))
+        return seal(self.page(name), layout=LAYOUTS.get(name, 1))
 
     def sources(self, repository: Repository, count: CountTokens) -> str:
         """Return the document of level 4 with its header; this reads and counts the files, and reads their history."""
         from memctl.pages import sources
 
         page = sources.level4(self.snapshot, self.links, repository, count)
-        return sealed(self._fill(SOURCES, page), sources.made_from(self.snapshot), LAYOUTS[SOURCES])
+        return seal(self._fill(SOURCES, page), sources.made_from(self.snapshot), LAYOUTS[SOURCES])
 
     def page(self, name: str) -> str:
         """Return the text of a document without its header."""

@@ -220,7 +220,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.keep(found) if isinstance(argument, slice) else found
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
-        given = [__self.keep(_listed(value)) for value in (*args, *kwargs.values())]
+        given = [__self.keep(_as_list(value)) for value in (*args, *kwargs.values())]
         args = tuple(given[: len(args)])
         kwargs = dict(zip(kwargs, given[len(args) :], strict=True))
         method = getattr(__obj, "__wrapped__", __obj)  # of `format`, which the sandbox wraps
@@ -235,7 +235,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
         @wraps(function)
         def bounded(*args: Any, **kwargs: Any) -> Any:
-            own, given = args[:skipped], [self.keep(_listed(value)) for value in args[skipped:]]
+            own, given = args[:skipped], [self.keep(_as_list(value)) for value in args[skipped:]]
             _refuse(_estimate(name, given[0] if given else "", [*given[1:], *kwargs.values()]))
             return self.keep(function(*own, *given, **kwargs))
 
@@ -273,18 +273,18 @@ class _Generator(CodeGenerator):
         self.write("))")
 
     def visit_List(self, node: nodes.List, frame: Frame) -> None:
-        self._kept(lambda: super(_Generator, self).visit_List(node, frame))
+        self._write_kept(lambda: super(_Generator, self).visit_List(node, frame))
 
     def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
-        self._kept(lambda: super(_Generator, self).visit_Dict(node, frame))
+        self._write_kept(lambda: super(_Generator, self).visit_Dict(node, frame))
 
     def visit_Tuple(self, node: nodes.Tuple, frame: Frame) -> None:
         if node.ctx == "load":
-            self._kept(lambda: super(_Generator, self).visit_Tuple(node, frame))
+            self._write_kept(lambda: super(_Generator, self).visit_Tuple(node, frame))
         else:
             super().visit_Tuple(node, frame)
 
-    def _kept(self, visit: Callable[[], None]) -> None:
+    def _write_kept(self, visit: Callable[[], None]) -> None:
         self.write("environment.keep(")
         visit()
         self.write(")")
@@ -319,7 +319,7 @@ def weigh(value: Any, known: dict[int, int] | None = None) -> int:
     return known[id(value)]
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     """Return the items of an iterator, which can't be weighed, as a list; anything else as it is."""
     if not isinstance(value, Iterator) or isinstance(value, LoopContext):
         return value

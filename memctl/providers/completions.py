@@ -17,7 +17,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.providers import http_post
-from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, told
+from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, one_line_message
 from memctl.providers.settings import OPENAI_BASE, OPENAI_KEY, Settings
 
 _ATTEMPTS = 4
@@ -55,7 +55,7 @@ class Completions:
         self._url = f"{base}/chat/completions"
         self._settings = settings
         self._sleep = sleep
-        self.name = f"{told(settings.model, 100)} at {self._host}"
+        self.name = f"{one_line_message(settings.model, 100)} at {self._host}"
 
     def answer(self, prompt: str) -> str:
         """Return the model's answer; raises ProviderFailed. A refusal for too many requests is retried."""
@@ -125,7 +125,7 @@ class Completions:
         )
 
     def _without_key(self, message: str) -> str:
-        return told(message.replace(self._key, "(the key)") if self._key else message)
+        return one_line_message(message.replace(self._key, "(the key)") if self._key else message)
 
 
 def _body_of(error: HTTPError) -> bytes:

@@ -15,7 +15,7 @@ from typing import IO
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import git
-from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, told
+from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, one_line_message
 
 _PIECE = 65_536  # bytes
 _LONGEST_COMPLAINT = 65_536
@@ -89,7 +89,7 @@ class Program:
                 f"{self.name} took more than {self._seconds:g} seconds", "memctl.llm.timeoutSeconds sets the limit"
             )
         if code:
-            complaint = told(err.gathered.decode(errors="replace").strip().rpartition("\n")[2])
+            complaint = one_line_message(err.gathered.decode(errors="replace").strip().rpartition("\n")[2])
             raise ProviderFailed(f"{self.name} ended with exit code {code}{f': {complaint}' if complaint else ''}")
         return out.gathered
 

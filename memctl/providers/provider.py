@@ -39,6 +39,6 @@ def json_object(answer: str, name: str) -> dict[str, Any]:
         raise ProviderFailed(f"{name} gave an answer that is not the JSON asked for") from None
 
 
-def told(text: str, longest: int = 300) -> str:
+def one_line_message(text: str, longest: int = 300) -> str:
     """Return a program's or server's message as one line, without control characters that a terminal would obey."""
     return cut(printable_line(text), longest)

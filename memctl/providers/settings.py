@@ -43,7 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
     """Return the settings from the environment and from Git (keys in lower case); raises MemctlError for a wrong
     one."""
-    given = {**_named(_of_git(git_settings)), **_named(_of_environment(environ))}
+    given = {**_by_field(_of_git(git_settings)), **_by_field(_of_environment(environ))}
     values: dict[str, object] = {field: value for field, (_, value) in given.items()}
     if "command" in values:
         values["command"] = _words(*given["command"])
@@ -79,7 +79,7 @@ def _of_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def _named(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def _by_field(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Return the settings by the names of the fields; raises MemctlError for an unknown one."""
     fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
     for short, (name, _) in found.items():

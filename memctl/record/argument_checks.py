@@ -17,7 +17,7 @@ def numbers(**given: object) -> None:
     """Raise MemctlError unless all of these arguments are numbers, such as those of tokens."""
     for what, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-            raise MemctlError(f"{what} is a number, not {_told(value)}", exit_code=USAGE)
+            raise MemctlError(f"{what} is a number, not {_type_name(value)}", exit_code=USAGE)
 
 
 def numbers_or_none(**given: object) -> None:
@@ -28,8 +28,8 @@ def numbers_or_none(**given: object) -> None:
 def instance(given: object, kinds: type | tuple[type, ...], what: str, named: str, hint: str | None = None) -> None:
     """Raise MemctlError unless the argument `what` is an instance of `kinds`; the message calls them `named`."""
     if not isinstance(given, kinds):
-        raise MemctlError(f"{what} is {named}, not {_told(given)}", hint, USAGE)
+        raise MemctlError(f"{what} is {named}, not {_type_name(given)}", hint, USAGE)
 
 
-def _told(given: object) -> str:
+def _type_name(given: object) -> str:
     return "nan" if isinstance(given, float) else type(given).__name__

@@ -169,6 +169,6 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     return wrong
 
 
-def written(checkpoint: Checkpoint) -> str:
+def to_json(checkpoint: Checkpoint) -> str:
     """Return the JSON text of a checkpoint."""
     return msgspec.json.format(msgspec.json.encode(checkpoint), indent=2).decode() + "\n"

@@ -119,16 +119,16 @@ def _unescaped_item(item: str) -> str:
 def _escape(text: str) -> str:
     if _OPENS.search(text) is None:
         return text
-    return "\n".join("\\" + line if special else line for line, special in _marked(text))
+    return "\n".join("\\" + line if special else line for line, special in _lines_with_marks(text))
 
 
 def _unescape(text: str) -> str:
     if _OPENS.search(text) is None:
         return text
-    return "\n".join(line[1:] if special and line[0] == "\\" else line for line, special in _marked(text))
+    return "\n".join(line[1:] if special and line[0] == "\\" else line for line, special in _lines_with_marks(text))
 
 
-def _marked(text: str) -> list[tuple[str, bool]]:
+def _lines_with_marks(text: str) -> list[tuple[str, bool]]:
     """Return each line of a text, and whether it would open a section or a merge conflict without a backslash."""
     lines = outside_fences(text)
     marked = []

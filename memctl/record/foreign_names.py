@@ -7,7 +7,7 @@ from memctl.record.errors import Malformed
 from memctl.record.record import ORDER
 
 
-def named(text: str, name: str) -> bool:
+def has_name(text: str, name: str) -> bool:
     """Return whether the text of a record's file has a name, in upper or lower case, as a value of another tool's
     key."""
     try:

@@ -88,6 +88,6 @@ def uuid7(epoch_ms: int, entropy: bytes) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def made(memory_id: str) -> int:
+def time_of(memory_id: str) -> int:
     """Return when a UUIDv7 was made, in Unix seconds."""
     return int(memory_id.replace("-", "")[:12], 16) // 1000

@@ -34,11 +34,11 @@ def in_text(text: str, first_line: int = 1) -> list[Mention]:
     line."""
     if not any(beginning in text for beginning in _BEGINNINGS):  # twice as fast as the pattern
         return []
-    return [Mention(line + first_line - 1, found) for line, found in _found(text)]
+    return [Mention(line + first_line - 1, found) for line, found in _references(text)]
 
 
 @lru_cache(maxsize=8)  # one command asks for those of a page up to four times
-def _found(text: str) -> tuple[tuple[int, str], ...]:
+def _references(text: str) -> tuple[tuple[int, str], ...]:
     """Return the line (1-based) and text of each reference, once for a line."""
     if "`" not in text and "~" not in text and "    " not in text and "\t" not in text:  # no code anywhere
         return tuple(dict.fromkeys(_in_prose(text)))

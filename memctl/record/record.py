@@ -82,7 +82,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         from memctl.record import ids, timestamps  # for the cache: mostly it knows
 
         dated = timestamps.to_epoch(self.timestamp)
-        return dated if abs(dated - ids.made(self.memory_id)) <= _AFTERWARDS else None
+        return dated if abs(dated - ids.time_of(self.memory_id)) <= _AFTERWARDS else None
 
     def is_expired(self, now: str) -> bool:
         """Return whether the record's `expires_at` has passed at `now`, a canonical time."""

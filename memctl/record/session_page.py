@@ -172,7 +172,7 @@ def _lines_text(heading: str, page: SessionPage) -> str:
 
 def parse(text: str, path: str) -> SessionPage:
     """Parse a page, or the list of a session's files; raises InvalidRecord with all its faults."""
-    values, body = _opened(text, path)
+    values, body = _take_apart(text, path)
     files: dict[str, tuple[TrailRow, ...]] = {}
     lines: dict[str, tuple[str, ...]] = {}
     more: list[str] = []
@@ -188,10 +188,10 @@ def parse(text: str, path: str) -> SessionPage:
 
 def head(text: str, path: str) -> SessionPage:
     """Parse a page's front matter alone, in a tenth of the time; raises InvalidRecord as `parse` does."""
-    return SessionPage(_opened(text, path)[0])
+    return SessionPage(_take_apart(text, path)[0])
 
 
-def _opened(text: str, path: str) -> tuple[dict[str, Any], str]:
+def _take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
     values, body = take_apart(text, path)
     wrong = _problems(values, path)
     if wrong:
@@ -199,7 +199,7 @@ def _opened(text: str, path: str) -> tuple[dict[str, Any], str]:
     return values, body
 
 
-def joined(page: SessionPage, trail: SessionPage) -> SessionPage:
+def with_trail(page: SessionPage, trail: SessionPage) -> SessionPage:
     """Return a page with the files that the list beside it has; where both have one, the page's entry is later and
     wins."""
     files: dict[str, tuple[TrailRow, ...]] = {}

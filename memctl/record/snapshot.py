@@ -153,10 +153,10 @@ class Snapshot:
 
     def called_elsewhere(self, name: str) -> list[Record]:
         """Return the records to which another tool gives a name."""
-        from memctl.record.foreign_names import named  # nearly all are asked for by an id of ours
+        from memctl.record.foreign_names import has_name  # nearly all are asked for by an id of ours
 
         paths = {hit.path for hit in self.texts.match(f'"{name}"')} if name else ()
-        return [one for one in self.records if one.path in paths and named(self.read(one.path), name)]
+        return [one for one in self.records if one.path in paths and has_name(self.read(one.path), name)]
 
     def _refuse_broken(self, wanted: str) -> None:
         """Raise MemctlError if the wanted record exists and can't be read, so that it is not called missing."""

@@ -223,7 +223,7 @@ def _is_called(snapshot: Snapshot, result: Result, name: str) -> bool:
     aliases = result.record.aliases if result.record is not None else ()
     if name.casefold() in map(str.casefold, (result.id, *aliases)):
         return True
-    return result.record is not None and foreign_names.named(snapshot.read(result.path), name)
+    return result.record is not None and foreign_names.has_name(snapshot.read(result.path), name)
 
 
 def _one_a_session(ranked: Sequence[Result]) -> list[Result]:

@@ -125,7 +125,7 @@ def _verdicts(found: Sequence[Probe], summary: str, judge: Provider) -> list[boo
 
 def _ask(judge: Provider, task: str, elements: Iterable[ElementTree.Element]) -> Mapping[str, str]:
     """Return what a model says, as texts by number."""
-    text = "\n".join(map(xml.written, elements))
+    text = "\n".join(map(xml.to_text, elements))
     found = json_object(judge.answer(f"{task}\n{text}\n"), judge.name)
     return {number: str(value) for number, value in found.items()}
 
@@ -193,7 +193,7 @@ def instructions(session: Session, summary: str, judge: Provider) -> Dimension:
             text = redacted_line(event.text)[:room]
             room -= len(text)
             xml.add(said, "prompt", text)
-    texts = map(xml.written, (said, xml.element("summary", summary)))
+    texts = map(xml.to_text, (said, xml.element("summary", summary)))
     found = json_object(judge.answer("\n".join([_THIRD, *texts])), judge.name)
     try:
         score = float(str(found.get("score", "")).split("/")[0])

@@ -31,7 +31,7 @@ def below_target(page: SessionPage, asked: Sequence[Probe]) -> list[Dimension]:
 
 def fill(fitted: FittedPage, whole: SessionPage, asked: Sequence[Probe]) -> FittedPage:
     """Return a page that was made to fit, with what it lacks of the `whole` one where that puts it below a target."""
-    page = session_page.joined(fitted.page, fitted.trail) if fitted.trail else fitted.page
+    page = session_page.with_trail(fitted.page, fitted.trail) if fitted.trail else fitted.page
     if not below_target(page, asked):
         return fitted
     missing = [one.probe for one in grades.exact_replies(asked, page) if not one.answered]

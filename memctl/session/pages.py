@@ -60,7 +60,7 @@ def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, 
         return found, []
     try:
         trail = session_page.parse(snapshot.read(found.trail), found.trail)
-        return session_page.joined(found, trail), []
+        return session_page.with_trail(found, trail), []
     except InvalidRecord as error:
         return found, error.faults
     except (FileNotFoundError, NotADirectoryError):

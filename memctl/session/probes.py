@@ -163,7 +163,7 @@ def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:
 
 
 def _is_known(text: str, known: Collection[str]) -> bool:
-    """Return whether a line says what was found already, which may have gone on in the next line."""
+    """Return whether a line repeats a known fact, which may continue on its next line."""
     return any(one.startswith(comparable(text)) or comparable(text).startswith(one) for one in known)
 
 

@@ -101,7 +101,7 @@ def add_prose(summary: SessionSummary, session: Session, provider: Provider) -> 
     """Return a summary with prose by a provider; raises ProviderFailed if there is no answer, or none that
     can be used."""
     record = _record(summary, session)
-    text = xml.written(record)
+    text = xml.to_text(record)
     answer = _read(provider.answer(f"{_TASK}\n{text}\n"), provider.name)
     known = KnownNames(" ".join(record.itertext()), (entry.path for entry in summary.trail.entries))
     decisions = {str(number): one for number, one in enumerate(_unexplained(summary), start=1)}

@@ -25,7 +25,7 @@ class FittedPage(msgspec.Struct, frozen=True):
 
     @property
     def texts(self) -> dict[str, str]:
-        """The files of it: path below `.memory/` -> text."""
+        """The files of the trimmed page: path below `.memory/` -> text."""
         made = {session_page.path_of(self.page.id): session_page.render(self.page)}
         if self.trail is not None:
             made[session_page.trail_of(self.page.id)] = session_page.render_trail(self.trail)

@@ -91,7 +91,7 @@ def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if imports.is_parsed(suffix):
         pieces = [
             (list(imports.in_piece(suffix, piece)), list(definitions.in_piece(suffix, piece)))
-            for piece in definitions.parsed(suffix, text)
+            for piece in definitions.parse_pieces(suffix, text)
         ]
     else:
         pieces = [(list(imports.in_code(suffix, text)), list(definitions.in_code(suffix, text)))]

@@ -39,7 +39,7 @@ def in_code(suffix: str, text: str) -> Iterator[str]:
     - Rust: `mod name` and `crate::a`
     """
     if is_parsed(suffix):
-        for piece in definitions.parsed(suffix, text):
+        for piece in definitions.parse_pieces(suffix, text):
             yield from in_piece(suffix, piece)
     else:
         yield from filter(_is_one, code_lines.imports(suffix, text))

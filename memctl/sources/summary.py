@@ -58,7 +58,7 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Fil
 
     number = most(lambda number: tokens(page.text(number)) <= budget, -1, min(len(page.rows), budget))
     if number < 0:
-        raise MemctlError(f"{path} has no summary in {budget:,} tokens", "give --budget more", USAGE)
+        raise MemctlError(f"the summary of {path} does not fit into {budget:,} tokens", "give a larger --budget", USAGE)
     shown = page.text(number)
     left_out = page.count_missing(page.choose(number))
     return FileSummary(path, shown, tokens(shown), page.size, page.lines, page.of_file, left_out)

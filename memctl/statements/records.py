@@ -91,7 +91,7 @@ def _of_detail(made: Statement) -> dict[str, str | list[str]]:
 
 
 def _with_standing(made: Statement) -> dict[str, str | list[str]]:
-    """Return the task, and the remarks on its state without a bare percentage."""
+    """Return the task, and the remarks on its state, without a bare percentage."""
     told = (*_STATUSES[labels.STATE], "")  # which a value says
     said = [line for line in made.items("status") if _PERCENT.sub("", line.lower()).strip(" .") not in told]
     said += [f"Phase: {one}" for one in made.items("phase")]

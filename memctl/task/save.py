@@ -95,7 +95,7 @@ def change(memory: Memory, snapshot: Snapshot, given: TaskState, options: SaveOp
             "context_metrics": _metrics(options, events, last),
         },
     )
-    writes = (Write(made.number.path, checkpoint.written(made)), Write(made.number.page, markdown(made)))
+    writes = (Write(made.number.path, checkpoint.to_json(made)), Write(made.number.page, markdown(made)))
     # The id is the title: the task may be what somebody asked for in private.
     return Change(op="checkpoint", title=made.checkpoint_id, ids=(made.checkpoint_id,), writes=writes)
 

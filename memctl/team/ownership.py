@@ -182,7 +182,7 @@ def _new_ownership(claim: Claim, section: str, name: str, last: Ownership | None
 
 
 def _by_force(holders: Sequence[str], agent: str) -> str:
-    """Return what the title of a step says if others had some of the sections."""
+    """Return ", from bob by force", which names the former owners of sections in a step's title; "" without any."""
     others = ", ".join(dict.fromkeys(holder for holder in holders if holder != agent))
     return f", from {others} by force" if others else ""
 

@@ -130,14 +130,14 @@ def _expression(pattern: str, is_for_names: bool) -> re.Pattern[str] | None:
     numbers = count(1)
     below = [
         "/".join(
-            _joined(_ANY, ["".join(piece) for piece in _split(name, _ANY)], numbers) for name in _split(names, _SLASH)
+            _join(_ANY, ["".join(piece) for piece in _split(name, _ANY)], numbers) for name in _split(names, _SLASH)
         )
         for names in _split(parts, _ANY_FOLDERS)
     ]
-    return re.compile(_joined(_ANY_FOLDERS, below, numbers))
+    return re.compile(_join(_ANY_FOLDERS, below, numbers))
 
 
-def _joined(choice: str, pieces: list[str], numbers: Iterator[int]) -> str:
+def _join(choice: str, pieces: list[str], numbers: Iterator[int]) -> str:
     """Join pieces with a choice before each but the first, which is kept once the piece behind it has matched.
 
     The last one needs no keeping: a name, or the path, ends behind it.

@@ -45,7 +45,7 @@ def add_list(parent: Element, tag: str, item: str, values: Sequence[str]) -> Non
             add(texts, item, value)
 
 
-def written(root: Element) -> str:
+def to_text(root: Element) -> str:
     """Return an element as text, on one line if its texts are."""
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -53,4 +53,4 @@ def written(root: Element) -> str:
 def indented(root: Element) -> str:
     """Return an element as indented lines. Its texts have no line ends of their own."""
     ElementTree.indent(root)
-    return written(root) + "\n"
+    return to_text(root) + "\n"

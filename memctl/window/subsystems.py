@@ -1,4 +1,4 @@
-"""The subsystems of a window as a configuration wants them."""
+"""Build the subsystems of a window from a configuration."""
 
 from __future__ import annotations
 

@@ -104,7 +104,9 @@ def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Compa
         return found
     if snapshot.config.docs:
         return replace(found, stale={}, orphans=(), sources_stale=False)
-    there = {path for path in (*found.stale, f"{FOLDER}/{SOURCES}") if documents.found(snapshot, path) is not None}
+    there = {
+        path for path in (*found.stale, f"{FOLDER}/{SOURCES}") if documents.current_text(snapshot, path) is not None
+    }
     stale = {path: text for path, text in found.stale.items() if path in there}
     return replace(found, stale=stale, sources_stale=found.sources_stale and f"{FOLDER}/{SOURCES}" in there)
 
@@ -126,7 +128,7 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     if found.sources_stale:
         texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, counter(memory).tokens_of)
-    untouched = [path for path in texts if documents.found(snapshot, path) == on_disk(memory, path)]
+    untouched = [path for path in texts if documents.current_text(snapshot, path) == on_disk(memory, path)]
     if stage:
         index.stage(memory.repository, {memory.tracked(path): text for path, text in texts.items()})
     put(memory, {path: texts[path] for path in untouched})
@@ -182,7 +184,7 @@ def to_write(
     if found.sources_stale or (facts and path not in found.by_hand):
         try:
             text = making.sources(memory.repository, counter(memory).tokens_of)
-            texts |= {path: text} if text != documents.found(making.snapshot, path) else {}
+            texts |= {path: text} if text != documents.current_text(making.snapshot, path) else {}
         except BrokenTemplate as error:
             found = replace(found, broken={**found.broken, path: error})
     return texts, found
@@ -229,7 +231,7 @@ def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
     """Return the documents of pages that some changes delete, gone already: a change may have waited for its commit."""
     deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
     paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)
-    return [path for path in paths if documents.found(snapshot, path) is None]
+    return [path for path in paths if documents.current_text(snapshot, path) is None]
 
 
 def _places(changes: Sequence[Change]) -> set[str] | None:

@@ -366,7 +366,7 @@ def schedule(memory: Memory, target: str, program: str) -> str:
     """
     folder = str(memory.folder.parent)
     if not folder.isprintable():
-        raise MemctlError(f"the name of {folder!r} would break the line", "give the folder another name")
+        raise MemctlError(f"the name of {folder!r} contains control characters", "give the folder another name")
     minute = str(sum(memory.config.project.encode()) % _MINUTES)  # not all projects at once
     if target == "crontab":
         command = shlex.join([program or "memctl", "-C", folder, "maintain"])

@@ -46,8 +46,8 @@ def redact(path: str, text: str, secrets: Secrets) -> str:
     """Return a file's text with each secret replaced: in front matter as YAML, in a checkpoint as JSON."""
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text
-    if path.startswith(f"{FOLDER}/") and (document := generated_header.opened(text)) is not None and document.is_intact:
-        return generated_header.sealed(redact_text(document.text, secrets), document.made_from, document.layout)
+    if path.startswith(f"{FOLDER}/") and (document := generated_header.split(text)) is not None and document.is_intact:
+        return generated_header.seal(redact_text(document.text, secrets), document.made_from, document.layout)
     if path == CONFIG:
         text = _redact_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
     if text.startswith(f"{frontmatter.FENCE}\n"):

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from memctl.errors import MemctlError
 from memctl.git import commits, differences, git, index
-from memctl.pages.documents import Comparison, compare, is_intact
-from memctl.pages.documents import found as document_at
+from memctl.pages.documents import Comparison, compare, current_text, is_intact
 from memctl.pages.links import FOLDER, SOURCES, UNTRACKED
 from memctl.pages.render import Renderer
 from memctl.record.change import Change
@@ -101,7 +100,7 @@ def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force:
     known = [entry.path for entry in index.entries(memory.repository, memory.tracked(FOLDER))]
     ours = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES)} if force else set()
     tracked = [path[len(memory.prefix) + 1 :] for path in known]
-    paths = [p for p in tracked if p in ours or is_intact(document_at(making.snapshot, p) or "")]
+    paths = [p for p in tracked if p in ours or is_intact(current_text(making.snapshot, p) or "")]
     if not paths:
         return Outcome(change)
     documents.put(memory, dict.fromkeys(paths))

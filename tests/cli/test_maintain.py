@@ -104,7 +104,7 @@ def test_a_ci_job_installs_memctl_from_where_this_one_came(
 def test_a_folder_that_would_break_the_line_is_refused(repo: Path, memctl: Memctl) -> None:
     odd = repo.parent / "two\nlines"
     repo.rename(odd)
-    assert "would break the line" in memctl("install", "cron", where=odd, code=1).err
+    assert "contains control characters" in memctl("install", "cron", where=odd, code=1).err
 
 
 def test_options_that_do_not_belong_are_refused(repo: Path, memctl: Memctl) -> None:

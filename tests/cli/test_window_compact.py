@@ -30,7 +30,7 @@ def test_messages_go_out_in_their_shape_and_the_report_goes_to_stderr(memctl: Me
     assert f"{before:,} -> " in found.err
     assert "warning: more than 50% is gone" in found.err
     assert "is gone" not in memctl("window", "compact", str(file), "--target", str(before * 9 // 10)).err
-    assert "must survive, and did: task 1 of 1" in found.err
+    assert "kept everything that must survive: task 1 of 1" in found.err
 
 
 def test_without_a_target_it_is_60_percent_of_what_fits(memctl: Memctl, file: Path, tmp_path: Path) -> None:

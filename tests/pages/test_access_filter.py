@@ -41,7 +41,7 @@ READING = [
 
 
 @pytest.mark.parametrize("args", READING)
-def test_another_agent_is_refused_and_told_by_whom(memctl: Memctl, closed: Path, args: tuple[str, ...]) -> None:
+def test_another_agent_is_refused_with_the_owners_name(memctl: Memctl, closed: Path, args: tuple[str, ...]) -> None:
     refused = memctl(*args, code=1)
     assert "is read by bob, elena only; §2.1 is owned by bob" in refused.err
     assert "zebrafish" not in refused.out
@@ -65,7 +65,7 @@ def test_levels_1_and_2_and_other_sections_are_read_by_all(memctl: Memctl, close
     assert "zebrafish" in memctl("show", "§4.src/search/search.py").out
 
 
-def test_what_has_come_to_its_end_keeps_nothing(memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expired_ownership_withholds_nothing(memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T18:32:00Z")
     assert "zebrafish" in memctl("show", "§3.1").out
 
@@ -78,7 +78,7 @@ def test_what_has_come_to_its_end_keeps_nothing(memctl: Memctl, closed: Path, mo
         ("files", "--task", "mend §4.src/search/search.py and pay", "--active", "src/search/search.py", "--pack"),
     ],
 )
-def test_packs_are_made_without_what_is_kept_from_the_agent(
+def test_packs_leave_out_what_is_closed_to_the_agent(
     memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
 ) -> None:
     made = memctl(*args)
@@ -89,7 +89,7 @@ def test_packs_are_made_without_what_is_kept_from_the_agent(
     assert "The bank says zebrafish" in shown or "About pay" in shown
 
 
-def test_what_a_reply_asks_for_is_answered_by_why_it_is_not_given(memctl: Memctl, closed: Path) -> None:
+def test_a_withheld_file_is_answered_with_the_reason(memctl: Memctl, closed: Path) -> None:
     answered = memctl("load", stdin="Please load §3.1 and §4.src/pay/pay.py and §4.src/search/search.py", code=1).out
     assert "zebrafish" in answered  # of the file that all may read
     assert "The bank says" not in answered
@@ -180,7 +180,7 @@ def test_the_index_and_the_list_of_details_leave_out_what_is_closed(
         (True, ("search", "--related")),
     ],
 )
-def test_nothing_is_told_of_a_closed_file_be_it_gone(
+def test_a_closed_file_is_not_explained_even_if_it_was_deleted(
     memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch, is_gone: bool, args: tuple[str, ...]
 ) -> None:
     if is_gone:
@@ -193,7 +193,7 @@ def test_nothing_is_told_of_a_closed_file_be_it_gone(
     memctl(*args, "src/pay/pay.py")
 
 
-def test_an_earlier_revision_does_not_open_what_is_closed_today(memctl: Memctl, closed: Path) -> None:
+def test_an_earlier_revision_does_not_show_what_is_closed_today(memctl: Memctl, closed: Path) -> None:
     git(closed, "rm", "-q", ".memory/sections/2.1-payment.md")
     git(closed, "commit", "-qm", "nothing covers the file")
     git(closed, "revert", "--no-edit", "HEAD")

@@ -47,7 +47,7 @@ def titles(suffix: str, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("suffix", CODE)
-def test_a_parser_tells_what_code_defines(suffix: str) -> None:
+def test_a_parser_lists_the_definitions_of_code(suffix: str) -> None:
     text, expected = CODE[suffix]
     assert titles(suffix, text) == expected
 
@@ -69,7 +69,7 @@ def test_lines_are_those_of_the_text(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", CODE)
-def test_broken_code_says_what_can_be_made_out(suffix: str) -> None:
+def test_readable_definitions_of_broken_code_are_listed(suffix: str) -> None:
     text = CODE[suffix][0]
     for end in range(0, len(text), 7):
         titles(suffix, text[:end] + "}{<" + text[end:])

@@ -13,16 +13,16 @@ MADE_FROM = "0123456789abcdef"
 
 @given(st.text(), st.sampled_from(["", MADE_FROM]))
 def test_what_is_sealed_is_intact(text: str, made_from: str) -> None:
-    document = generated_header.opened(generated_header.sealed(text, made_from))
+    document = generated_header.split(generated_header.seal(text, made_from))
     assert document == generated_header.Document(text, made_from, True)
 
 
 @given(st.text(), st.text(min_size=1), st.data())
 def test_any_edit_is_found(text: str, inserted: str, data: st.DataObject) -> None:
-    whole = generated_header.sealed(text)
+    whole = generated_header.seal(text)
     start = len(whole) - len(text)
     place = data.draw(st.integers(start, len(whole)))
-    edited = generated_header.opened(whole[:place] + inserted + whole[place:])
+    edited = generated_header.split(whole[:place] + inserted + whole[place:])
     assert edited is not None
     assert not edited.is_intact
 
@@ -33,18 +33,18 @@ def test_any_edit_is_found(text: str, inserted: str, data: st.DataObject) -> Non
         "",
         "# Mine\n",
         "<!-- Rendered by hand -->\n# Mine\n",
-        "\n" + generated_header.sealed("# Moved down\n"),
+        "\n" + generated_header.seal("# Moved down\n"),
         "<!-- Rendered by memctl text:xyz -->\n",
     ],
 )
 def test_a_file_without_the_head_is_none_of_ours(text: str) -> None:
-    assert generated_header.opened(text) is None
+    assert generated_header.split(text) is None
 
 
 def test_the_head_is_one_line_that_says_where_to_edit() -> None:
-    head, _, text = generated_header.sealed("# Title\n", MADE_FROM).partition("\n")
+    head, _, text = generated_header.seal("# Title\n", MADE_FROM).partition("\n")
     assert head.startswith("<!-- ")
     assert head.endswith(" -->")
     assert "the place for edits" in head
     assert text == "# Title\n"
-    assert generated_header.sealed("a") != generated_header.sealed("b")
+    assert generated_header.seal("a") != generated_header.seal("b")

@@ -124,7 +124,7 @@ def test_a_file_that_no_page_is_about_reaches_the_summary_alone(shop: Path, memc
         ("Dockerfiles.md", "code"),
     ],
 )
-def test_a_file_is_judged_by_what_it_is(shop: Path, memctl: Memctl, path: str, row: str) -> None:
+def test_a_file_is_judged_by_its_kind(shop: Path, memctl: Memctl, path: str, row: str) -> None:
     write(shop, path, "x\n")
     assert rows(memctl("impact", "--json").data) == {row: [path]}
     committed(shop, "wip: x")
@@ -240,7 +240,7 @@ def test_the_row_can_be_given(shop: Path, memctl: Memctl) -> None:
     assert levels(memctl("impact", "--as", "progress", "--json").data, "progress")[4] == ("-", [])
 
 
-def test_staged_and_unstaged_are_told_apart(shop: Path, memctl: Memctl) -> None:
+def test_staged_and_unstaged_changes_are_distinguished(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/api.py", API + "# staged\n")
     git(shop, "add", "src")
     write(shop, "src/pay/rates.py", "RATE = 2\n")
@@ -293,7 +293,7 @@ def test_a_page_is_suspect_after_an_edit_and_clean_after_a_review(shop: Path, me
     assert "Stale pages" not in memctl("impact", "--strict").out
 
 
-def test_only_the_pages_reached_are_told_unless_all_are_asked_for(shop: Path, memctl: Memctl) -> None:
+def test_only_affected_pages_are_listed_unless_all_are_asked_for(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/api.py", API + "# more\n")
     committed(shop, "fix: more")
     result = memctl("impact", "--strict")
@@ -303,7 +303,7 @@ def test_only_the_pages_reached_are_told_unless_all_are_asked_for(shop: Path, me
     assert stale(memctl("impact", "--all", "--strict", "--json", code=1).data) == {"§3.1": (["src/pay/api.py"], [])}
 
 
-def test_a_renamed_file_is_named_as_what_the_reference_may_mean_now(shop: Path, memctl: Memctl) -> None:
+def test_a_renamed_file_is_suggested_for_a_broken_reference(shop: Path, memctl: Memctl) -> None:
     git(shop, "mv", "src/pay/api.py", "src/pay/größe & co.py")
     write(shop, "src/pay/größe & co.py", API + "# changed on the way\n")
     git(shop, "add", "src")
@@ -326,7 +326,7 @@ def test_a_renamed_file_is_named_as_what_the_reference_may_mean_now(shop: Path, 
     assert "correct .memory/details/3.1-payment-details.md" in result.out
 
 
-def test_a_file_moved_without_git_is_told_by_its_content(shop: Path, memctl: Memctl) -> None:
+def test_a_file_moved_without_git_is_recognised_by_its_content(shop: Path, memctl: Memctl) -> None:
     (shop / "src/pay/api.py").rename(shop / "src/pay/a b.py")
     data = memctl("impact", "--json").data
     assert [(f["path"], f["status"], f["row"]) for f in data["files"]] == [("src/pay/a b.py", "renamed", "code")]
@@ -371,7 +371,7 @@ def test_files_of_the_same_name_are_candidates_and_the_nearest_comes_first(shop:
     ]
 
 
-def test_what_became_of_files_is_looked_for_up_to_a_number_of_them(
+def test_missing_files_are_searched_for_up_to_a_limit(
     shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(shop, "mv", "src/pay/api.py", "src/pay/v2.py")
@@ -481,7 +481,7 @@ def test_files_that_no_page_is_about_are_counted(shop: Path, memctl: Memctl) -> 
     assert "run3" not in out
 
 
-def test_a_revision_before_the_memory_is_said_to_have_none(shop: Path, memctl: Memctl) -> None:
+def test_a_revision_before_the_memory_is_reported_to_have_none(shop: Path, memctl: Memctl) -> None:
     first = git(shop, "rev-list", "--max-parents=0", "HEAD").strip()
     assert "has no memory" in memctl("impact", f"{first}..{first}", code=1).err
     assert f"{first} has no memory" in memctl("list", "--at", first).err

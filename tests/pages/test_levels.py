@@ -141,7 +141,7 @@ LOWERED = (
 )
 
 
-def test_of_a_decision_each_level_says_what_is_due_to_it() -> None:
+def test_each_level_shows_its_part_of_a_decision() -> None:
     """The title; the title and a sentence of why; everything (rules.md#levels-of-pages)."""
     snapshot = memory(section(1), detail(1), record(1, body=BODY, title="Use PostgreSQL", section="§2.1", importance=8))
     link = "../decisions/2025-11/DEC-2025-11-04-001.md"
@@ -153,14 +153,14 @@ def test_of_a_decision_each_level_says_what_is_due_to_it() -> None:
     assert third.note == LOWERED
 
 
-def test_a_decision_without_reasons_is_shown_with_what_was_decided() -> None:
+def test_a_decision_without_reasons_is_shown_with_its_text() -> None:
     snapshot = memory(
         section(1), record(1, body="## Decision\n\nJust so.\n", section="§2.1"), record(2, section="§2.1")
     )
     assert [entry.note for entry in section_of(snapshot).decisions] == ["Just so.", ""]
 
 
-def test_what_is_closed_or_archived_is_on_no_page() -> None:
+def test_closed_and_archived_records_are_on_no_page() -> None:
     texts: list[Texts] = [section(1), detail(1)]
     statuses = [(KINDS[name], status) for name in KNOWLEDGE for status in KINDS[name].statuses]
     for number, (kind, status) in enumerate(statuses, start=1):
@@ -315,7 +315,7 @@ def test_a_tag_leads_to_the_page_with_most_of_it() -> None:
     assert needs["db"] == "§2.2"
 
 
-def test_what_a_page_says_besides_is_kept_and_a_text_without_headings_is_its_overview() -> None:
+def test_other_text_of_a_page_is_kept_and_text_without_headings_is_its_overview() -> None:
     body = "Begins.\n\n## Status\n\nGood.\n\n## Notes\n\nMine.\n\n## next ACTIONS\n\n- one\n- two\n  lines\n"
     found = section_of(memory(section(1, body)))
     assert (found.overview, found.status, found.next_actions) == ("Begins.", "Good.", ("one", "two lines"))

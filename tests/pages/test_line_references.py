@@ -65,7 +65,7 @@ def test_a_reference_is_of_the_commit_that_recorded_it(shop: Path, memctl: Memct
     assert reasons(memctl, f"{path}:9")["Refunds"]["lines"] == lines
 
 
-def test_a_line_that_has_another_text_or_is_gone_is_not_this_line(shop: Path, memctl: Memctl) -> None:
+def test_a_changed_or_deleted_line_is_not_this_line(shop: Path, memctl: Memctl) -> None:
     decided(memctl, "Whole", "1", "9")
     decided(memctl, "Sign", "9")
     decided(memctl, "Puts", "5")
@@ -100,7 +100,7 @@ def test_of_several_lines_those_between_the_first_and_the_last_that_are_left_cou
     assert "now lines 10-12" in memctl("why", FILE).out
 
 
-def test_what_a_merge_brought_moves_the_line(shop: Path, memctl: Memctl) -> None:
+def test_a_merge_moves_a_referenced_line(shop: Path, memctl: Memctl) -> None:
     git(shop, "checkout", "-qb", "other")
     write(shop, FILE, HEAD + API)
     committed(shop, "docs: a head", "src")
@@ -184,7 +184,7 @@ def test_the_history_of_a_shallow_clone_claims_nothing_from_before_its_beginning
     assert "may be older: the history of this shallow clone" in memctl("why", f"{FILE}:9", where=shallow).err
 
 
-def test_in_a_partial_clone_nothing_is_fetched_and_what_is_not_known_is_said(
+def test_in_a_partial_clone_nothing_is_fetched_and_gaps_are_reported(
     shop: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     decided(memctl, "Refunds", "9")
@@ -206,7 +206,7 @@ def test_in_a_partial_clone_nothing_is_fetched_and_what_is_not_known_is_said(
     assert missing() == before
 
 
-def test_in_a_partial_clone_a_file_that_is_gone_is_explained_without_its_text(
+def test_in_a_partial_clone_a_deleted_file_is_explained_without_its_text(
     shop: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     git(shop, "rm", "-q", FILE)
@@ -221,7 +221,7 @@ def test_in_a_partial_clone_a_file_that_is_gone_is_explained_without_its_text(
     assert "line 1 is not known: this partial clone" in memctl("why", f"{FILE}:1", where=partial).err
 
 
-def test_what_has_no_such_line_is_refused_with_what_there_is(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
+def test_a_line_beyond_the_file_is_refused_with_its_length(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
     write(shop, "empty.py", "")
     (shop / "logo.png").write_bytes(b"\x89PNG\0\0")
     assert "its last line is 9" in memctl("why", f"{FILE}:10", code=2).err
@@ -255,7 +255,7 @@ class TestAnswer:
         assert memctl("why", f"{FILE}:9", "--json").data["answer"] == f"Refunds is why. ({made} Refunds)"
         assert memctl("why", f"{FILE}:9", "--json").data["records"][0]["reason"] == "Refunds is why."
 
-    def test_else_the_commit_of_the_line_says_what_its_message_says(self, shop: Path, memctl: Memctl) -> None:
+    def test_without_records_the_message_of_the_lines_commit_is_shown(self, shop: Path, memctl: Memctl) -> None:
         write(shop, FILE, HEAD + API)
         message = "docs: a head\n\nReaders asked for it. Often.\n\nRefs: #1\nSigned-off-by: Ada <ada@example.org>"
         commit = committed(shop, message, "src")
@@ -287,7 +287,7 @@ class TestAnswer:
         assert "Light" not in result.out
         assert "2 more records name the file: --limit 0 shows all" in result.err
 
-    def test_the_records_of_its_section_that_are_about_the_same_are_told(self, shop: Path, memctl: Memctl) -> None:
+    def test_similar_records_of_the_files_section_are_listed(self, shop: Path, memctl: Memctl) -> None:
         memctl("section", "add", "Payment", "--path", "src/pay/**")
         memctl("decide", "Never refund through the api twice", "--section", "2.1", "--rationale", "Money. Lost.")
         memctl("decide", "Colours of buttons", "--section", "2.1")

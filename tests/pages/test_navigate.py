@@ -53,7 +53,7 @@ def refusal(marker: str) -> MemctlError:
         ("DEC-2025-11-04-001", False), ("019a4f3e", False), ("5.1", False), ("4.auth.jwt", False), ("2025", False),
     ],
 )  # fmt: skip
-def test_markers_are_told_from_ids(text: str, is_one: bool) -> None:
+def test_markers_are_distinguished_from_ids(text: str, is_one: bool) -> None:
     assert navigate.is_marker(text) is is_one
 
 
@@ -140,7 +140,7 @@ def test_a_marker_that_leads_nowhere_names_near_ones(marker: str, message: str, 
         ("3.4.1", "details/3.4-d.md"),
     ],
 )  # fmt: skip
-def test_a_page_that_can_not_be_read_is_not_one_that_is_not_there(marker: str, path: str) -> None:
+def test_an_unreadable_page_is_not_called_missing(marker: str, path: str) -> None:
     broken = memory(section(1), {"project.md": "", "sections/2.4-s.md": "x", "details/3.4-d.md": "x"})
     with pytest.raises(MemctlError) as caught:
         go(marker, broken)
@@ -161,7 +161,7 @@ def test_level_4_alone_is_a_list_of_what_sections_cover() -> None:
     assert (place.level, place.path) == (4, ".memory/docs/4-sources.md")
     assert place.text == "src/auth/jwt.py\nsrc/auth/keys.py\nsrc/db.py\nsrc/latin.py\n"
     assert place.children == tuple(f"§4.{path}" for path in place.text.split())
-    rendered = memory({"docs/4-sources.md": generated_header.sealed("# 4\n\n- [`a.py`](../../a.py)\n")})
+    rendered = memory({"docs/4-sources.md": generated_header.seal("# 4\n\n- [`a.py`](../../a.py)\n")})
     assert go("§4", rendered).text == "# 4\n\n- [`a.py`]\n"
 
 

@@ -182,7 +182,7 @@ def test_go_shows_functions_methods_with_their_receivers_and_types() -> None:
         ("a.go", "package a\nfunc A( {\n}\n\nfunc B() {}\n", ["func A"]),
     ],
 )
-def test_of_broken_code_there_is_what_can_be_made_out(path: str, text: str, expected: list[str]) -> None:
+def test_readable_parts_of_broken_code_are_outlined(path: str, text: str, expected: list[str]) -> None:
     assert set(expected) <= set(titles(path, text))
 
 
@@ -463,7 +463,7 @@ THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND."""
         ("a.bin", "# x\n", ""),
     ],
 )  # fmt: skip
-def test_a_file_is_for_what_its_beginning_or_its_definitions_say(path: str, text: str, expected: str) -> None:
+def test_a_files_purpose_comes_from_its_beginning_or_its_definitions(path: str, text: str, expected: str) -> None:
     assert outline.purpose(path, text) == expected
     assert outline.purpose(path, text.replace("\n", "\r\n")) == expected
 

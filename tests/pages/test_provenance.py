@@ -44,7 +44,7 @@ def records(data: Any) -> dict[str, list[tuple[str, str, bool]]]:
     return {r["id"]: [(n["by"], n["where"], n["is_here"]) for n in r["reasons"]] for r in data["records"]}
 
 
-def test_sections_are_told_with_the_globs_that_cover_the_file(shop: Path, memctl: Memctl) -> None:
+def test_sections_are_listed_with_the_globs_that_cover_the_file(shop: Path, memctl: Memctl) -> None:
     memctl("section", "add", "Elsewhere", "--path", "docs/**")
     data = memctl("why", "src/pay/api.py", "--json").data
     assert [(s["id"], s["globs"]) for s in data["sections"]] == [("§2.1", ["src/pay/**"])]
@@ -122,7 +122,7 @@ def test_commits_name_records_in_folded_trailers_of_any_case_and_anywhere(shop: 
     assert [c["subject"] for c in data["commits"]][1] == "feat: pay"
 
 
-def test_a_record_stands_once_with_all_its_reasons(shop: Path, memctl: Memctl) -> None:
+def test_a_record_is_listed_once_with_all_its_reasons(shop: Path, memctl: Memctl) -> None:
     made = memctl("decide", "All", "--code", "src/pay/api.py").id
     write(shop, "src/pay/api.py", API + f"# {made}\n")
     commit = committed(shop, f"fix: it\n\nDecision: {made}", "src")
@@ -131,7 +131,7 @@ def test_a_record_stands_once_with_all_its_reasons(shop: Path, memctl: Memctl) -
     assert memctl("why", "src/pay/api.py").out.count("  All  [") == 1
 
 
-def test_a_record_that_the_memory_does_not_have_is_said_to_be_missing(shop: Path, memctl: Memctl) -> None:
+def test_a_record_that_the_memory_lacks_is_reported_as_missing(shop: Path, memctl: Memctl) -> None:
     write(shop, "src/pay/api.py", API + "# more\n")
     committed(shop, "fix: it\n\nDecision: DEC-2024-01-01-001", "src")
     found = memctl("why", "src/pay/api.py", "--json").data["records"]
@@ -159,7 +159,7 @@ def committed_text(repo: Path, text: str, message: str) -> str:
     return committed(repo, message, "src")
 
 
-def test_the_commit_of_a_line_is_told_beyond_the_limit(shop: Path, memctl: Memctl) -> None:
+def test_the_commit_of_a_line_is_shown_beyond_the_limit(shop: Path, memctl: Memctl) -> None:
     for number in range(3):
         committed_text(shop, API + f"# {number}\n", f"fix: {number}")
     found = memctl("why", "src/pay/api.py:1", "--limit", "2", "--json").data
@@ -224,7 +224,7 @@ def test_paths_with_anything_in_them_work_with_and_without_a_line(shop: Path, me
     assert memctl("why", path, "--json").data["line"] is None
 
 
-def test_a_deleted_file_is_explained_by_what_history_has(shop: Path, memctl: Memctl) -> None:
+def test_a_deleted_file_is_explained_from_history(shop: Path, memctl: Memctl) -> None:
     decision = memctl("decide", "No more payments").id
     git(shop, "rm", "-q", "src/pay/api.py")
     gone = committed(shop, f"feat!: give up\n\nDecision: {decision}")
@@ -269,7 +269,7 @@ def test_a_path_is_seen_from_the_folder_and_from_the_top(shop: Path, memctl: Mem
         ("src/pay/api.py:0", "knows no file"),
     ],
 )
-def test_what_is_no_file_is_refused_with_names_like_it(shop: Path, memctl: Memctl, given: str, told: str) -> None:
+def test_a_missing_file_is_refused_with_similar_names(shop: Path, memctl: Memctl, given: str, told: str) -> None:
     assert told in memctl("why", given, code=None).err
     assert memctl("why", given, code=None).code in (1, 2)
 

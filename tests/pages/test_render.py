@@ -111,7 +111,7 @@ def test_an_empty_memory_has_documents_that_say_how_to_go_on() -> None:
 def test_a_document_is_its_page_with_a_head() -> None:
     making = renderer(memory(*PAGES))
     for name in making.names():
-        opened = generated_header.opened(making.document(name))
+        opened = generated_header.split(making.document(name))
         layout = generated_header.LAYOUTS.get(name, 1)
         assert opened == generated_header.Document(making.page(name), "", True, layout)
 

@@ -50,7 +50,7 @@ def test_with_200_decisions_pages_keep_within_their_limits_and_say_how_many_more
         assert {name: tokens for name, limit in LIMITS.items() if (tokens := tokens_of(snapshot, name)) > limit} == {}
 
 
-def test_what_is_left_out_of_every_kind_is_counted() -> None:
+def test_left_out_records_are_counted_by_kind() -> None:
     kinds = ("decision", "issue", "state")
     records = [record(n, kind, LONG, section="§2.1") for kind in kinds for n in range(1, 31)]
     text = renderer(memory(*PAGES, *records)).page("2.1-s.md")
@@ -82,7 +82,7 @@ def test_even_one_record_that_is_too_long_is_shown() -> None:
         assert "more record" not in making.page(name)
 
 
-def test_nothing_is_left_out_of_what_fits() -> None:
+def test_texts_that_fit_are_not_shortened() -> None:
     records = [record(n, kind, SHORT, section="§2.1") for kind in ("decision", "issue", "learning") for n in (1, 2)]
     text = renderer(memory(*PAGES, *records)).page("3.1-d.md")
     assert shown_and_left_out(text, "(?:DEC|ISS|LRN)-2025-11-04-[0-9]{3}") == (6, 0)

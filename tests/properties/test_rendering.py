@@ -161,7 +161,7 @@ def test_the_same_memory_gives_the_same_bytes_and_is_found_intact(compiled: Path
     for name in reversed(other.names()):
         document = other.document(name)
         assert document == one.document(name)
-        opened = generated_header.opened(document)
+        opened = generated_header.split(document)
         assert opened is not None
         assert opened.is_intact
 

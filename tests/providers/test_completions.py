@@ -44,7 +44,7 @@ def test_the_request_is_as_the_protocol_has_it(server: Server) -> None:
     assert (headers["authorization"], headers["content-type"]) == (f"Bearer {KEY}", "application/json")
 
 
-def test_no_key_goes_to_an_address_that_it_was_not_named_for(server: Server) -> None:
+def test_a_key_is_sent_only_to_its_own_address(server: Server) -> None:
     assert asking(server, api_key_env="").answer("hello") == "yes"
     assert "authorization" not in server.asked[0][1]
 
@@ -145,9 +145,7 @@ def test_a_server_that_is_not_there_is_an_error(server: Server) -> None:
         asking(server, base_url="http://127.0.0.1:9").answer("hello")
 
 
-def test_a_proxy_of_the_environment_does_not_see_what_goes_to_this_machine(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_to_this_machine_bypass_the_proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     assert asking(server).answer("hello") == "yes"
 

@@ -31,7 +31,9 @@ def test_a_program_may_answer_without_reading(tmp_path: Path) -> None:
     assert program(tmp_path, "print('yes')").answer("x" * 1_000_000) == "yes"
 
 
-def test_it_works_in_an_empty_folder_and_is_told_to_ask_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_runs_in_an_empty_folder_and_may_ask_no_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GIT_INDEX_FILE", "other")
     code = "import os; print(os.listdir(), os.environ['MEMCTL_LLM_PROVIDER'], os.environ.get('GIT_INDEX_FILE'))"
     assert program(tmp_path, code).answer("") == "[] none None"
@@ -49,7 +51,7 @@ def test_silence_is_no_answer(tmp_path: Path) -> None:
         program(tmp_path, "print(' ')").answer("hello")
 
 
-def test_one_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_a_slow_program_is_ended_with_its_children(tmp_path: Path) -> None:
     file = tmp_path / "ask"
     file.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > '{tmp_path / 'child'}'\nwait\n")
     file.chmod(0o755)

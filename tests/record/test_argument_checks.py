@@ -11,7 +11,7 @@ from memctl.record import argument_checks
 from memctl.text.characters import encodable
 
 
-def test_the_argument_is_named_with_what_came_instead() -> None:
+def test_an_error_names_the_argument_and_its_actual_type() -> None:
     with pytest.raises(MemctlError, match=r"^tokens is a number, not bool$") as caught:
         argument_checks.numbers(limit=5, tokens=True)
     assert caught.value.exit_code == USAGE

@@ -24,7 +24,7 @@ def test_what_is_written_is_read_again() -> None:
         records=(RecordReference("ISS-1", "x", "high"),),
         goal='"quoted" \N{GRINNING FACE}',
     )
-    assert checkpoint.parse(checkpoint.written(one), PATH) == one
+    assert checkpoint.parse(checkpoint.to_json(one), PATH) == one
     assert one.number.path == PATH
 
 
@@ -63,7 +63,7 @@ def spoilt(**values: Any) -> str:
         (spoilt(format=1, files_touched=["a.py"]), "files_touched", "Expected `object`, got `str`"),
     ],
 )
-def test_what_is_no_checkpoint_is_told(text: str, field: str, why: str) -> None:
+def test_an_invalid_checkpoint_is_reported(text: str, field: str, why: str) -> None:
     with pytest.raises(InvalidRecord) as caught:
         checkpoint.parse(text, PATH)
     assert caught.value.faults[0].field.startswith(field)
@@ -112,7 +112,7 @@ def test_of_two_checkpoints_the_one_behind_in_either_number_is_stale() -> None:
         "checkpoints/main/w1-v1-0a0a0a.json\n",
     ],
 )
-def test_what_is_named_otherwise_is_no_checkpoint(path: str) -> None:
+def test_a_file_with_another_name_is_not_a_checkpoint(path: str) -> None:
     assert checkpoint.version_at(path) is None
 
 

@@ -72,5 +72,5 @@ def test_a_wrong_setting_is_named(text: str, part: str) -> None:
         ("- a\n", 1),
     ],
 )
-def test_broken_yaml_is_told_with_the_line_in_the_file(text: str, line: int) -> None:
+def test_broken_yaml_is_reported_with_its_line_in_the_file(text: str, line: int) -> None:
     assert complaint(text).message.startswith(f"{PATH}:{line}: ")

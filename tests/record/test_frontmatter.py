@@ -117,7 +117,7 @@ def test_one_blank_line_between_head_and_body_is_not_part_of_the_body() -> None:
         ("a\n", None),
     ],
 )
-def test_what_is_canonical_is_read_and_the_rest_is_left_to_yaml(head: str, values: dict[str, Any] | None) -> None:
+def test_canonical_front_matter_is_read_and_the_rest_is_left_to_yaml(head: str, values: dict[str, Any] | None) -> None:
     assert frontmatter.read_canonical(head) == values
 
 
@@ -174,7 +174,7 @@ def test_emit_writes_values_plain_where_that_is_safe(value: Any, line: str) -> N
         "a\nb",
     ],
 )
-def test_emit_quotes_what_yaml_could_misread(value: str) -> None:
+def test_emit_quotes_texts_that_yaml_could_misread(value: str) -> None:
     line = frontmatter.emit("k", value)
     assert line.startswith('k: "')
     assert line.count("\n") == 1
@@ -193,7 +193,7 @@ def test_numbers_of_any_size_are_read_back(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
-def test_what_is_no_number_is_refused(value: float) -> None:
+def test_a_value_that_is_not_a_number_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="weight"):
         frontmatter.compose({"weight": value}, "")
 
@@ -204,7 +204,7 @@ def test_keys_that_yaml_could_misread_are_refused(key: str) -> None:
         frontmatter.emit(key, "x")
 
 
-def test_compose_leaves_out_what_says_nothing() -> None:
+def test_compose_leaves_out_empty_fields() -> None:
     assert frontmatter.compose({"a": None, "b": [], "c": 0, "d": False, "e": ""}, "") == (
         '---\nc: 0\nd: false\ne: ""\n---\n'
     )
@@ -273,7 +273,7 @@ def test_unusual_line_breaks_are_errors(character: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["- a", "just words", "{a: 1}", "1: x", "a: [", 'a: "x', "a: b: c", "a: \x01"])
-def test_what_is_no_mapping_of_texts_is_an_error(line: str) -> None:
+def test_anything_but_a_mapping_of_texts_is_an_error(line: str) -> None:
     assert complaint(line).message
 
 

@@ -39,7 +39,7 @@ def test_numbers_have_three_digits_and_grow(number: int, end: str) -> None:
         "DEC-\uff12\uff10\uff12\uff15-11-04-003",
     ],
 )
-def test_what_is_no_id_has_no_kind(text: str) -> None:
+def test_a_text_that_is_not_an_id_has_no_kind(text: str) -> None:
     assert ids.kind_of(text) is None
 
 
@@ -109,7 +109,7 @@ def test_series_belong_to_one_kind_and_day() -> None:
     assert ids.series(ids.record_id(ISSUE, "2025-01-02", 7)) == ("ISS-2025-01-02", 7)
 
 
-def test_a_derived_id_follows_from_the_record_and_avoids_what_is_taken() -> None:
+def test_a_derived_id_follows_from_the_record_and_is_unused() -> None:
     memory_id = "019a4f3e-7b1c-7d2e-8f3a-4b5c6d7e8f90"
     found = ids.derived("DEC-2025-11-04-001", memory_id, ())
     assert found == ids.derived("DEC-2025-11-04-002", memory_id, ())

@@ -128,7 +128,7 @@ def test_a_wrong_value_is_named_with_its_line(name: str, value: Any) -> None:
     assert faults(source) == [(next((b.line for b in frontmatter.blocks(source) if b.key == name), 1), name)]
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     assert faults(text(importance=0, severity="urgent", agent_id=None)) == [
         (1, "agent_id"),
         (10, "severity"),
@@ -144,7 +144,7 @@ def test_the_id_must_be_that_of_the_file_name() -> None:
     assert faults(text(id="DEC-2025-11-04-002")) == [(2, "id")]
 
 
-def test_a_complaint_names_file_line_field_value_and_what_is_allowed() -> None:
+def test_an_error_names_file_line_field_value_and_the_allowed_values() -> None:
     with pytest.raises(InvalidRecord) as caught:
         parser.parse(text(importance=12), PATH)
     assert str(caught.value) == f"{PATH}:7: importance: '12' is not a whole number from 1 to 10"
@@ -183,5 +183,5 @@ def test_paths_that_lead_out_of_it(path: str) -> None:
     assert parser.leads_out(path)
 
 
-def test_null_stands_for_nothing() -> None:
+def test_null_is_a_missing_value() -> None:
     assert parser.parse(text().replace("project_id", "tags: null\nproject_id"), PATH)[0] == parsed()

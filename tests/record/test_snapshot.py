@@ -84,7 +84,7 @@ def test_many_candidates_are_not_all_named() -> None:
     assert message.count("DEC-2025-11-04-") < 50
 
 
-def test_two_records_of_one_id_are_told_apart_by_their_paths() -> None:
+def test_two_records_with_one_id_are_distinguished_by_their_paths() -> None:
     other = msgspec.structs.replace(ONE, path="decisions/2025-11/DEC-2025-11-04-001-other.md")
     message = complaint(snapshot(ONE, other), ONE.id).message
     assert ONE.path in message

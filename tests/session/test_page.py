@@ -110,7 +110,7 @@ def test_no_path_is_lost_however_many_there_are(count: int) -> None:
         assert f"{count + count // 2 - listed:,} more files" in fitted.texts["sessions/s.md"]
         assert listed > 20
         assert session_page.render_trail(trail) == fitted.texts[page.trail]
-        page = session_page.joined(page, trail)
+        page = session_page.with_trail(page, trail)
     assert set(page.files.get(CHANGED, ())) == set(rows)
     assert set(page.files.get(READ, ())) == set(reads)
     assert trim.fit(page, counter, 2_000).texts == fitted.texts

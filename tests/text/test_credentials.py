@@ -241,7 +241,7 @@ def test_a_key_that_is_cut_off_is_found_and_a_first_line_alone_is_none() -> None
     assert find(f"{first}\nand so on\n{first}") == []
 
 
-def test_many_credentials_are_told_and_taken_out_as_fast_as_few() -> None:
+def test_many_credentials_are_described_and_redacted_as_fast_as_few() -> None:
     text = ("ghp" + f"_{x(36)} ") * 9_000
     started = time.process_time()
     spans = find(text)

@@ -58,14 +58,14 @@ def test_the_parts_of_a_text_make_it_up_again(text: str) -> None:
 
 
 @given(texts)
-def test_what_follows_a_closed_text_is_not_swallowed(text: str) -> None:
+def test_text_after_a_closed_fence_is_not_swallowed(text: str) -> None:
     closed = headings.close_fence(text)
     assert closed.startswith(text)
     assert headings.of(f"{closed}\n\n## Next\n")[-1].title == "Next"
 
 
 @pytest.mark.parametrize("open_", ["```", "  ~~~", "<!-- a", "<pre>", "<?php", "<![CDATA[", "<!DOCTYPE"])
-def test_what_a_text_leaves_open_is_closed_once(open_: str) -> None:
+def test_an_open_fence_is_closed_once(open_: str) -> None:
     closed = headings.close_fence(f"{open_}\n## Not")
     assert closed != f"{open_}\n## Not"
     assert headings.close_fence(closed) == closed

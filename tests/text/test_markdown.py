@@ -55,7 +55,7 @@ def code_in(markup: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_text_put_into_a_line_is_shown_as_it_is_and_stays_there(text: str) -> None:
+def test_inline_text_is_shown_literally_within_its_line(text: str) -> None:
     """Whatever the line is: an item of a list, a heading, the label of a link."""
     opened = {
         "#": ["heading_open"],
@@ -97,7 +97,7 @@ def test_a_text_in_a_table_makes_no_cell_of_its_own(text: str) -> None:
         ("word " * 50, ("word " * 31).strip() + " …"),
     ],
 )
-def test_the_first_sentence_stands_for_the_whole(text: str, sentence: str) -> None:
+def test_a_long_text_is_shown_by_its_first_sentence(text: str, sentence: str) -> None:
     assert markdown.first_sentence(text) == sentence
 
 
@@ -146,12 +146,12 @@ def test_a_heading_that_only_looks_like_a_link_keeps_its_letters() -> None:
         ("```\nhandlers[name](event)\n```", "```\nhandlers[name](event)\n```"),
     ],
 )
-def test_only_the_targets_of_links_are_left_out_of_what_is_shown(text: str, left: str) -> None:
+def test_only_the_targets_of_links_are_left_out(text: str, left: str) -> None:
     assert markdown.visible(text) == left
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_body_is_contained_between_what_stands_around_it(body: str) -> None:
+def test_a_contained_body_does_not_affect_the_text_around_it(body: str) -> None:
     text = f"## Before\n\n{markdown.contained(body)}\n\n## After\n\n[link](to) and [a] and [^1]\n"
     tokens = PARSER.parse(text)
     top = [n for n, token in enumerate(tokens) if token.type == "heading_open" and not token.level]
@@ -162,7 +162,7 @@ def test_a_body_is_contained_between_what_stands_around_it(body: str) -> None:
     assert not any(token.type == "html_block" and not token.level for token in tokens)
 
 
-def test_what_is_contained_still_says_what_it_said() -> None:
+def test_a_contained_text_keeps_its_meaning() -> None:
     body = "# Title\n\nText with **stress**.\n\n```py\n# no heading\n```\n\n- a\n- b"
     assert markdown.contained(body) == body.replace("# Title", "#### Title")
     assert markdown.contained("### Deep\n##### Deeper") == "##### Deep\n###### Deeper"
@@ -173,5 +173,5 @@ def test_what_is_contained_still_says_what_it_said() -> None:
 @pytest.mark.parametrize(
     "text", ["[redacted: GitHub token]", "a_b *c* <d> \\ `x[0] \\*` e", "1. f", "a ` b `` c", "# g ~h~ &amp; | i"]
 )
-def test_a_line_without_escapes_is_what_was_escaped(text: str) -> None:
+def test_without_escapes_reverses_inline(text: str) -> None:
     assert markdown.without_escapes(markdown.inline(text)) == text

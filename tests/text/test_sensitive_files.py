@@ -32,7 +32,7 @@ def test_names_that_only_sound_alike_are_let_in(path: str) -> None:
     assert not sensitive_files.has_secret_name(path)
 
 
-def test_a_credential_is_found_wherever_it_stands() -> None:
+def test_a_credential_is_found_anywhere_in_a_text() -> None:
     assert "AWS access key" in sensitive_files.in_text(f"a\nkey = '{KEY}'\nb\n")
     assert sensitive_files.in_text("a\n" * 1_000) == ""
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from memctl.pack.draft import Contents, Item, ItemField, OmittedGroup, PackNote
 from memctl.text import xml
 from memctl.text.markdown import one_line
-from memctl.text.xml import clean, written
+from memctl.text.xml import clean, to_text
 
 # Names of elements that are not those of parts and notes.
 ELEMENTS = {
@@ -43,7 +43,7 @@ def xml_item(item: Item) -> str:
         element.set(fact, _line(value))
     for field in item.fields():
         element.append(_field(field))
-    return written(element)
+    return to_text(element)
 
 
 event_item = xml_item
@@ -79,7 +79,7 @@ def event_pack(contents: Contents) -> str:
 
 def _group(tag: str, values: Mapping[str, str]) -> list[str]:
     """Return the lines of an element with an element for each text that is not empty; none without any."""
-    lines = [written(xml.element(name, value)) for name, value in values.items() if value]
+    lines = [to_text(xml.element(name, value)) for name, value in values.items() if value]
     return [f"<{tag}>", *lines, f"</{tag}>"] if lines else []
 
 
@@ -99,11 +99,11 @@ def _attribute(key: str, value: str) -> str:
     """Return an attribute with the space before it; "" without a value."""
     if not value:
         return ""
-    return written(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()
+    return to_text(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()
 
 
 def _note(note: PackNote) -> str:
-    return written(xml.element(ELEMENTS.get(note.name, note.name), note.text))
+    return to_text(xml.element(ELEMENTS.get(note.name, note.name), note.text))
 
 
 def _field(field: ItemField) -> ElementTree.Element:
@@ -124,7 +124,7 @@ def _left_out(group: OmittedGroup) -> list[str]:
     for left in group.listed:
         element = ElementTree.Element(_LISTED, {"id": _line(left.id)} | ({"why": _line(left.why)} if left.why else {}))
         element.text = _line(left.title)
-        lines.append(written(element))
+        lines.append(to_text(element))
     if group.more:
         lines.append(f'<more count="{group.more}"{_attribute("command", group.command)}/>')
     if not group.element:

@@ -121,7 +121,7 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
 
         last = len(rules.table())
         found += [(start, end, last) for start, end in values.random_words(flat)]
-    return _merged(flat, found) if found else []
+    return _merge(flat, found) if found else []
 
 
 @lru_cache(maxsize=8)  # a new record is checked, and then stored with the answer
@@ -373,7 +373,7 @@ def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: s
     return rule.shape.startswith("://") and flat[match.start() : match.start(1) - 1].endswith(f"/{value}")
 
 
-def _merged(flat: str, found: list[tuple[int, int, int]]) -> list[Span]:
+def _merge(flat: str, found: list[tuple[int, int, int]]) -> list[Span]:
     """Merge overlapping candidates into spans, each named by the first rule that matched."""
     names = [*(rule.name for rule in rules.table()), RANDOM]
     merged: list[tuple[int, int, int]] = []

@@ -108,12 +108,12 @@ def _places(flat: str, lower: str) -> Iterator[int]:
     yield from (place for place in _all(lower, "://") if "@" in lower[place : place + 320])
     if "@" in lower:
         yield from (match.start() for match in hints["host"].finditer(lower))
-    yield from chain.from_iterable(_all(lower, phrase) for phrase in _said(lower))
+    yield from chain.from_iterable(_all(lower, phrase) for phrase in _phrases_in(lower))
     if " -" in lower:  # found 15 times as fast as by the pattern
         yield from (match.start() for match in hints["option"].finditer(lower))
 
 
-def _said(lower: str) -> Iterator[str]:
+def _phrases_in(lower: str) -> Iterator[str]:
     """Return the phrases whose words all occur in a text; its distinct words are far shorter than the text.
 
     They are gathered from pieces that overlap by more than the longest phrase.

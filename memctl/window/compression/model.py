@@ -93,7 +93,7 @@ class Model:
     ) -> None:
         if not callable(getattr(given, "answer", given)):
             hint = "give a function (system, user) -> str, or an object with `name` and `answer(prompt)`"
-            raise MemctlError(f"the provider is {type(given).__name__}, which can't be asked", hint, USAGE)
+            raise MemctlError(f"the provider is {type(given).__name__}, which has no `answer` method", hint, USAGE)
         name = getattr(given, "name", None) or getattr(given, "__name__", None)
         self.name = name if isinstance(name, str) and name != "<lambda>" else "a model"
         self.instructions = instructions or Instructions()
@@ -189,7 +189,8 @@ _NO_BRACKETS = str.maketrans("[]", "()")
 
 
 def counted(model: Model | None) -> dict[str, Any]:
-    """Return what was asked of a model, as fields of a CompressionResult; with its failure as metadata."""
+    """Return how often and with how many tokens a model was asked, as fields of a CompressionResult; a failure as
+    metadata."""
     if model is None:
         return {}
     found = model.counted()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CompressionStrategy(Enum):
-    """The five strategies."""
+    """The five ways in which a compression makes content smaller."""
 
     COMPACTION = "compaction"
     NOTE_TAKING = "note_taking"

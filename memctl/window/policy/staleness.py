@@ -128,7 +128,7 @@ def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
 
 
 def _tells_past(name: str) -> bool:
-    """Return whether a heading, key or label names what was."""
+    """Return whether a heading, key or label marks its text as past."""
     return labels.look_up(name.replace("_", " ").strip(' *#>-`"'))[0] in _PAST
 
 

@@ -88,7 +88,7 @@ def _last_errors(blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
-    """Return what of the essentials blocks have."""
+    """Return the essentials that occur in blocks."""
     wanted = list(wanted)
     lost = set(missing(wanted, blocks)) if wanted else ()
     return [one for one in wanted if one not in lost]

@@ -121,5 +121,5 @@ def limit_of(
     sizes = _CLAUDES if host == CLAUDE_CODE or "claude" in model.lower() else _ALL
     larger = next((known for known in sizes if known >= seen), None) if seen else None
     if larger is None:
-        raise MemctlError(f"the window of {model!r} is not known here", "set it with --window", USAGE)
+        raise MemctlError(f"the window size of {model!r} is not known", "set it with --window", USAGE)
     return limit(of_host(larger), f"the smallest known that holds {seen:,} tokens", is_guessed=True)

@@ -22,7 +22,7 @@ _NAMED = 5  # steps that a refusal names
 
 
 class NotCopied(MemctlError):
-    """A state is kept, as `kept_as`, and only a copy of it could not be written."""
+    """Raised if a state was saved, as `kept_as`, but its copy could not be written."""
 
     def __init__(self, kept_as: str, why: MemctlError) -> None:
         super().__init__(f"the state is kept as {kept_as}, but not its copy: {why.message}", why.hint)
